@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, ToolCall
+from wirelint.rule import Finding, Rule, excerpt
+
+
+class TruncatedStream(Rule):
+    """A stream ends before the reply does.
+
+    ## What it does
+    Reports a streamed reply that has begun and then stops without a finish reason and without the protocol's terminator
+    (`[DONE]`, `message_stop`).
+
+    ## Why is this bad?
+    Clients differ in what they make of it: some raise, some retry and pay twice, some take the half for the whole. Half of
+    a tool call's arguments may be run as if they were all of it.
+
+    ## Example
+    The last event before the connection closes is
+    `data: {"choices":[{"index":0,"delta":{"content":"The three steps are"},"finish_reason":null}]}`.
+
+    ## False positives
+    Silent when the client left first, when the stream carries an error object (that says why it ends), when only the
+    terminator is missing (that is `sse-framing`), and when the body was not read to its end by us.
+
+    ## Fix safety
+    Reported only: what is missing cannot be made up.
+
+    ## References
+    - HTML standard, 9.2 Server-sent events
+    - Anthropic, Streaming messages; OpenAI, Chat streaming
+    """
+
+    code = "ST604"
+    name = "truncated-stream"
+    severity = "error"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "List the steps."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"content":"The three steps are"},"finish_reason":null}]}\n\n',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "List the steps."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"content":"One."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        reply = exchange.reply
+        if reply is None or not exchange.ok or not reply.streamed or exchange.end == "client-left":
+            return
+        if reply.finished or reply.error is not None or not (reply.choices or reply.id or reply.model):
+            return
+        parts = [part for choice in reply.choices for part in choice.parts]
+        last = parts[-1] if parts else None
+        shown = last.arguments.text if isinstance(last, ToolCall) else getattr(last, "text", "")
+        where = f"after {excerpt(shown[-80:])!r}" if shown else "before anything was said"
+        yield self.finding(
+            "response",
+            f"the stream ends {where}, without finish reason or terminator",
+            last.pointer if last is not None else None,
+            event=max(reply.events - 1, 0),
+        )

@@ -1,0 +1,363 @@
+"""Builders of exchanges for the tests: said once, written in every API's own shape, whole and streamed.
+
+A `Talk` is vendor-neutral: history, tools, and the reply. `talk.record(api, stream)` gives the hand-made record that the
+command line reads too (`{"request": …, "response": …}`); `lint` runs rules over records and gives findings of the last.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wirelint.capture.record import Record
+from wirelint.capture.replay import replay
+from wirelint.engine import Engine
+from wirelint.model import Exchange
+from wirelint.registry import Registry
+from wirelint.rule import Finding
+
+REGISTRY = Registry.load()
+APIS = ("openai.chat", "anthropic.messages")
+FORMS = tuple(itertools.product(APIS, (False, True)))
+STRING = {"type": "string"}
+
+
+def schema(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
+    """An object schema. A property given as a plain type name is `{"type": …}`."""
+    shaped = {name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()}
+    return {"type": "object", "properties": shaped, "required": list(required or properties)}
+
+
+@dataclass(frozen=True)
+class Call:
+    name: str
+    arguments: Any = field(default_factory=dict)
+    """A value, or the argument text itself."""
+    id: str | None = "call_8Zr2kQmVw4TnXc1LbYd6HsPe"
+
+    @property
+    def text(self) -> str:
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
+
+@dataclass(frozen=True)
+class User:
+    text: str
+
+
+@dataclass(frozen=True)
+class Assistant:
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    reasoning: str = ""
+
+
+@dataclass(frozen=True)
+class Result:
+    call_id: str | None
+    text: str
+    is_error: bool | None = None
+
+
+Turn = User | Assistant | Result
+_FINISH = {
+    "stop": ("stop", "end_turn"),
+    "tool": ("tool_calls", "tool_use"),
+    "length": ("length", "max_tokens"),
+    "filter": ("content_filter", "refusal"),
+}
+
+
+@dataclass(frozen=True)
+class Talk:
+    """One exchange, vendor-neutral. `finish` is stop | tool | length | filter | None (left out) or a literal value.
+
+    `tools` maps names to a schema or to (description, schema). `request` is merged over the request body.
+    """
+
+    history: Sequence[Turn] = (User("Please go on."),)
+    text: str = ""
+    calls: Sequence[Call] = ()
+    reasoning: str = ""
+    tools: Mapping[str, Any] = field(default_factory=dict)
+    finish: str | None = ""
+    system: str = ""
+    model: str = "acme-1"
+    tool_choice: Any = None
+    request: Mapping[str, Any] = field(default_factory=dict)
+    status: int = 200
+    step: int = 7
+    """Characters a streamed delta carries."""
+
+    @property
+    def reason(self) -> str | None:
+        return ("tool" if self.calls else "stop") if self.finish == "" else self.finish
+
+    def record(self, api: str, stream: bool) -> dict[str, Any]:
+        body = _openai_request(self) if api == "openai.chat" else _anthropic_request(self)
+        if stream:
+            body["stream"] = True
+        body.update(self.request)
+        path = "/v1/chat/completions" if api == "openai.chat" else "/v1/messages"
+        headers = {} if api == "openai.chat" else {"anthropic-version": "2023-06-01"}
+        if api == "openai.chat":
+            reply = _openai_stream(self) if stream else json.dumps(_openai_reply(self), ensure_ascii=False)
+        else:
+            reply = _anthropic_stream(self) if stream else json.dumps(_anthropic_reply(self), ensure_ascii=False)
+        kind = "text/event-stream" if stream else "application/json"
+        return exchange(path, body, reply, request_headers=headers, content_type=kind, status=self.status)
+
+
+def exchange(
+    path: str,
+    body: Mapping[str, Any],
+    reply: str | Mapping[str, Any],
+    *,
+    request_headers: Mapping[str, str] | None = None,
+    content_type: str = "application/json",
+    status: int = 200,
+) -> dict[str, Any]:
+    """A hand-made record."""
+    return {
+        "request": {
+            "method": "POST",
+            "url": f"http://llm.test{path}",
+            "headers": {"content-type": "application/json", **(request_headers or {})},
+            "body": json.dumps(body, ensure_ascii=False),
+        },
+        "response": {
+            "status": status,
+            "headers": {"content-type": content_type},
+            "body": reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False),
+        },
+    }
+
+
+def sse(*documents: Any, done: bool = True, named: bool = False) -> str:
+    """An event stream of JSON documents. `named`: with Anthropic's event lines and without `[DONE]`."""
+    events = []
+    for document in documents:
+        name = f"event: {document['type']}\n" if named else ""
+        events.append(f"{name}data: {json.dumps(document, ensure_ascii=False)}\n\n")
+    return "".join(events) + ("data: [DONE]\n\n" if done and not named else "")
+
+
+def chunk(delta: Mapping[str, Any] | None = None, finish: str | None = None, **extra: Any) -> dict[str, Any]:
+    """One `chat.completion.chunk`."""
+    choices = [{"index": 0, "delta": dict(delta or {}), "finish_reason": finish}]
+    head = {"id": "chatcmpl-7f", "object": "chat.completion.chunk", "created": 1767225600, "model": "acme-1"}
+    return {**head, "choices": choices, **extra}
+
+
+def as_record(record: Mapping[str, Any], number: int = 1) -> Record:
+    request, response = record["request"], record["response"]
+    return Record(
+        id=str(record.get("id", f"test:{number}")),
+        method=request.get("method", "POST"),
+        url=request.get("url", ""),
+        request_headers=tuple(request.get("headers", {}).items()),
+        request_body=_bytes(request.get("body")),
+        status=response.get("status", 200),
+        response_headers=tuple(response.get("headers", {}).items()),
+        response_body=_bytes(response.get("body")),
+        end=record.get("end", "unknown"),
+    )
+
+
+def read(record: Mapping[str, Any], number: int = 1) -> Exchange:
+    """The exchange of a record; it must be of an API that is understood."""
+    found = replay(as_record(record, number))
+    assert found is not None, f"not understood: {record['request'].get('url')}"
+    return found
+
+
+def lint(records: Iterable[Mapping[str, Any]], rules: Sequence[str] = ()) -> tuple[Finding, ...]:
+    """Findings on the last of some records that pass one after the other."""
+    engine = Engine(REGISTRY.select(rules))
+    findings: tuple[Finding, ...] = ()
+    for number, record in enumerate(records, 1):
+        findings = engine.check(read(record, number))
+    return findings
+
+
+def _bytes(body: Any) -> bytes | None:
+    if body is None:
+        return None
+    return body.encode() if isinstance(body, str) else json.dumps(body, ensure_ascii=False).encode()
+
+
+def _pieces(text: str, step: int) -> Iterator[str]:
+    return (text[start : start + step] for start in range(0, len(text), step))
+
+
+def _tool(name: str, declared: Any) -> tuple[str, str, dict[str, Any]]:
+    described, parameters = declared if isinstance(declared, tuple) else ("", declared)
+    return name, described, parameters
+
+
+def _openai_call(call: Call) -> dict[str, Any]:
+    made = {"type": "function", "function": {"name": call.name, "arguments": call.text}}
+    return made if call.id is None else {"id": call.id, **made}
+
+
+def _openai_request(talk: Talk) -> dict[str, Any]:
+    messages: list[dict[str, Any]] = [{"role": "system", "content": talk.system}] if talk.system else []
+    for turn in talk.history:
+        match turn:
+            case User(text):
+                messages.append({"role": "user", "content": text})
+            case Assistant(text, calls, reasoning):
+                message: dict[str, Any] = {"role": "assistant", "content": text or None}
+                if reasoning:
+                    message["reasoning_content"] = reasoning
+                if calls:
+                    message["tool_calls"] = [_openai_call(call) for call in calls]
+                messages.append(message)
+            case Result(call_id, text, _):
+                messages.append({"role": "tool", "tool_call_id": call_id, "content": text})
+    body: dict[str, Any] = {"model": talk.model, "messages": messages}
+    if talk.tools:
+        body["tools"] = [
+            {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
+            for name, described, parameters in itertools.starmap(_tool, talk.tools.items())
+        ]
+    if talk.tool_choice is not None:
+        body["tool_choice"] = talk.tool_choice
+    return body
+
+
+def _reason(talk: Talk, column: int) -> str | None:
+    reason = talk.reason
+    return None if reason is None else _FINISH[reason][column] if reason in _FINISH else reason
+
+
+def _openai_reply(talk: Talk) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": talk.text or None}
+    if talk.reasoning:
+        message["reasoning_content"] = talk.reasoning
+    if talk.calls:
+        message["tool_calls"] = [_openai_call(call) for call in talk.calls]
+    return {
+        "id": "chatcmpl-7f",
+        "object": "chat.completion",
+        "created": 1767225600,
+        "model": talk.model,
+        "choices": [{"index": 0, "message": message, "finish_reason": _reason(talk, 0)}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18},
+    }
+
+
+def _openai_stream(talk: Talk) -> str:
+    chunks = [chunk({"role": "assistant", "content": ""})]
+    chunks += [chunk({"reasoning_content": piece}) for piece in _pieces(talk.reasoning, talk.step)]
+    chunks += [chunk({"content": piece}) for piece in _pieces(talk.text, talk.step)]
+    for index, call in enumerate(talk.calls):
+        head: dict[str, Any] = {"index": index, "type": "function", "function": {"name": call.name, "arguments": ""}}
+        if call.id is not None:
+            head["id"] = call.id
+        chunks.append(chunk({"tool_calls": [head]}))
+        chunks += [
+            chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            for piece in _pieces(call.text, talk.step)
+        ]
+    chunks.append(chunk({}, _reason(talk, 0)))
+    return sse(*chunks)
+
+
+def _anthropic_call(call: Call) -> dict[str, Any]:
+    arguments = json.loads(call.arguments) if isinstance(call.arguments, str) else call.arguments
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": arguments}
+
+
+def _anthropic_request(talk: Talk) -> dict[str, Any]:
+    messages: list[dict[str, Any]] = []
+    for turn in talk.history:
+        match turn:
+            case User(text):
+                messages.append({"role": "user", "content": text})
+            case Assistant(text, calls, reasoning):
+                blocks: list[dict[str, Any]] = []
+                if reasoning:
+                    blocks.append({"type": "thinking", "thinking": reasoning, "signature": "c2ln"})
+                if text:
+                    blocks.append({"type": "text", "text": text})
+                messages.append({"role": "assistant", "content": [*blocks, *map(_anthropic_call, calls)]})
+            case Result(call_id, text, is_error):
+                block: dict[str, Any] = {"type": "tool_result", "tool_use_id": call_id, "content": text}
+                if is_error is not None:
+                    block["is_error"] = is_error
+                last = messages[-1] if messages else {}
+                if last.get("role") == "user" and isinstance(last["content"], list):
+                    last["content"].append(block)
+                else:
+                    messages.append({"role": "user", "content": [block]})
+    body: dict[str, Any] = {"model": talk.model, "max_tokens": 1024, "messages": messages}
+    if talk.system:
+        body["system"] = talk.system
+    if talk.tools:
+        body["tools"] = [
+            {"name": name, "description": described, "input_schema": parameters}
+            for name, described, parameters in itertools.starmap(_tool, talk.tools.items())
+        ]
+    if talk.tool_choice is not None:
+        choice = talk.tool_choice
+        body["tool_choice"] = {"type": "any" if choice == "required" else choice} if isinstance(choice, str) else choice
+    return body
+
+
+def _anthropic_reply(talk: Talk) -> dict[str, Any]:
+    blocks: list[dict[str, Any]] = []
+    if talk.reasoning:
+        blocks.append({"type": "thinking", "thinking": talk.reasoning, "signature": "c2ln"})
+    if talk.text:
+        blocks.append({"type": "text", "text": talk.text})
+    blocks += map(_anthropic_call, talk.calls)
+    return {
+        "id": "msg_01",
+        "type": "message",
+        "role": "assistant",
+        "model": talk.model,
+        "content": blocks,
+        "stop_reason": _reason(talk, 1),
+        "stop_sequence": None,
+        "usage": {"input_tokens": 11, "output_tokens": 7},
+    }
+
+
+def _anthropic_stream(talk: Talk) -> str:
+    whole = _anthropic_reply(talk)
+    events: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}},
+        {"type": "ping"},
+    ]
+    calls = iter(talk.calls)
+    for index, block in enumerate(whole["content"]):
+        empty, deltas = _anthropic_deltas(block, next(calls).text if block["type"] == "tool_use" else "", talk.step)
+        events.append({"type": "content_block_start", "index": index, "content_block": empty})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    events.append({"type": "message_delta", "delta": delta, "usage": {"output_tokens": 7}})
+    events.append({"type": "message_stop"})
+    return sse(*events, named=True)
+
+
+def _anthropic_deltas(block: dict[str, Any], arguments: str, step: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    match block["type"]:
+        case "text":
+            return {"type": "text", "text": ""}, [
+                {"type": "text_delta", "text": piece} for piece in _pieces(block["text"], step)
+            ]
+        case "thinking":
+            deltas = [{"type": "thinking_delta", "thinking": piece} for piece in _pieces(block["thinking"], step)]
+            return {"type": "thinking", "thinking": "", "signature": ""}, [
+                *deltas,
+                {"type": "signature_delta", "signature": "c2ln"},
+            ]
+        case _:
+            return {**block, "input": {}}, [
+                {"type": "input_json_delta", "partial_json": piece} for piece in _pieces(arguments, step)
+            ]

@@ -1,0 +1,63 @@
+"""The bytes of a reply cut in every way: what is found must not depend on it."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tests.build import REGISTRY, as_record
+from wirelint.engine import Engine, Session, lower
+from wirelint.model import Exchange
+from wirelint.rule import Finding
+
+SMALL = 400
+"""Bytes up to which every two-way cut is tried; longer bodies are cut at random places."""
+
+
+def cuts(size: int, seed: int = 7, tries: int = 12) -> Iterator[tuple[int, ...]]:
+    """Places to cut a body of `size` bytes at: every single place when it is small, byte by byte, and random sets."""
+    chance = random.Random(f"{seed}-{size}")
+    places = range(1, size) if size <= SMALL else sorted(chance.sample(range(1, size), 24))
+    yield from ((place,) for place in places)
+    yield tuple(range(1, size))
+    for _ in range(tries):
+        count = chance.randint(2, max(2, min(size - 1, 40))) if size > 2 else 0
+        yield tuple(sorted(chance.sample(range(1, size), min(count, max(size - 1, 0)))))
+
+
+def split(body: bytes, places: Sequence[int]) -> list[bytes]:
+    edges = [0, *places, len(body)]
+    return [body[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) -> Exchange:
+    """The exchange of a record whose reply arrives in pieces."""
+    made = as_record(record, number)
+    session = Session.begin(
+        id=made.id,
+        method=made.method,
+        url=made.url,
+        headers=lower(made.request_headers),
+        body=made.request_body or b"",
+    )
+    assert session is not None
+    session.respond(made.status, lower(made.response_headers))
+    for piece in split(made.response_body or b"", places):
+        session.feed(piece)
+    return session.finish(made.end, error=made.error)
+
+
+def findings_at_cuts(records: Sequence[Mapping[str, Any]], rule: str) -> Iterator[tuple[str, list[Finding]]]:
+    """Findings of one rule on the last record, for many cuts of its reply."""
+    *before, last = records
+    body = as_record(last).response_body or b""
+    if last["request"].get("body") is None:
+        return
+    for places in cuts(len(body)):
+        engine = Engine(REGISTRY.select([rule]))
+        for number, record in enumerate(before, 1):
+            engine.check(read_cut(record, (), number))
+        found = engine.check(read_cut(last, places, len(records)))
+        yield f"cut at {places[:6]}{'…' if len(places) > 6 else ''}", list(found)

@@ -1,0 +1,81 @@
+"""Readers of the labelled cases and recordings that may lie beside a checkout (`../shared`); tests skip without them."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wirelint.capture.record import Record
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A labelled exchange with those that passed before it."""
+
+    id: str
+    kind: str
+    also: frozenset[str]
+    api: str
+    where: str
+    detect: bool
+    records: tuple[Record, ...]
+
+
+def cases(name: str, apis: tuple[str, ...]) -> Iterator[Case]:
+    with (SHARED / "cases" / f"{name}.jsonl").open() as lines:
+        for line in lines:
+            case = json.loads(line)
+            if case["api"] in apis:
+                before = [_record(prior, f"{case['id']}-{n}") for n, prior in enumerate(case.get("prior", ()))]
+                records = (*before, _record(case, case["id"]))
+                also, expect = frozenset(case.get("also", ())), case["expect"]
+                yield Case(
+                    case["id"], case["kind"], also, case["api"], expect.get("where", ""), expect["detect"], records
+                )
+
+
+def traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
+    """Recorded exchanges: (file name, record)."""
+    for path in sorted((SHARED / "traffic").glob("*.jsonl.gz")):
+        with gzip.open(path) as lines:
+            for line in lines:
+                case = json.loads(line)
+                if case["api"] in apis:
+                    yield path.name, _record(case, case["id"])
+
+
+def traffic_labels() -> dict[str, dict[str, Any]]:
+    with (SHARED / "traffic" / "labels.jsonl").open() as lines:
+        return {label["id"]: label for label in map(json.loads, lines)}
+
+
+def _record(case: dict[str, Any], id_: str) -> Record:
+    request, response = case.get("request") or {}, case.get("response") or {}
+    body = "".join(response["sse"]).encode() if "sse" in response else _body(response)
+    return Record(
+        id=id_,
+        method=request.get("method", "POST"),
+        url=request.get("url", ""),
+        request_headers=tuple((name, str(value)) for name, value in request.get("headers", {}).items()),
+        request_body=_body(request),
+        status=response.get("status"),
+        response_headers=tuple((name, str(value)) for name, value in (response.get("headers") or {}).items()),
+        response_body=body,
+        end="client-left" if response.get("end") == "client-timeout" else "unknown",
+    )
+
+
+def _body(message: dict[str, Any]) -> bytes | None:
+    if message.get("body_b64"):
+        return base64.b64decode(message["body_b64"])
+    body = message.get("body")
+    if body is None:
+        return None
+    return body.encode() if isinstance(body, str) else json.dumps(body, ensure_ascii=False).encode()

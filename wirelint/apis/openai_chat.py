@@ -1,0 +1,210 @@
+"""OpenAI Chat Completions, and the many servers that speak it (vLLM, SGLang, OpenRouter, Azure, DeepInfra, Ollama's `/v1`).
+
+Requests: `POST …/chat/completions`. Replies: a `chat.completion` body, or `chat.completion.chunk` events with `[DONE]` at
+the end. Source: the vendor's API reference (Chat), and recordings of compatible servers for what they do differently:
+reasoning under `reasoning_content` (DeepSeek, vLLM) or `reasoning` (OpenRouter, Groq), keep-alive comments, a first chunk
+without choices (Azure), a last one with nothing but usage, an error object in the middle of a stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from wirelint.apis.openai_request import read_request
+from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
+from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.model import Json, Kind
+
+__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader"]
+
+NAME = "openai.chat"
+
+_OTHER_APIS = ("/api/chat", "/v2/chat", "/messages", "/responses", "/converse", "/converse-stream", "/completions")
+_REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+_HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
+
+
+def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+    if not is_conversation(body):
+        return False
+    if path.endswith("/chat/completions"):
+        return True
+    # Any path may serve this API behind a gateway; the shape decides, unless the path or a header says another API.
+    return isinstance(body.get("model"), str) and not path.endswith(_OTHER_APIS) and "anthropic-version" not in headers
+
+
+def claims_reply(document: Mapping[str, Json]) -> bool:
+    kind = document.get("object")
+    if isinstance(kind, str) and kind:
+        return kind in ("chat.completion", "chat.completion.chunk")
+    first = next((choice for _, choice in mappings(document.get("choices"))), {})
+    return "message" in first or "delta" in first
+
+
+def reply_reader(*, streamed: bool) -> _Reader:
+    return _Reader(streamed=streamed)
+
+
+class _Reader:
+    """Frames to events. Calls of a stream are told apart by index, and a missing index reads as 0, as clients read it."""
+
+    def __init__(self, *, streamed: bool) -> None:
+        self._streamed = streamed
+        self._documents = Documents()
+        self._blocks: dict[tuple[int, str, int], int] = {}
+        self._count = 0
+        self._calls: dict[int, int] = {}
+        self._labels: dict[int, tuple[str, str]] = {}
+        self._head: tuple[str | None, str | None] = (None, None)
+        self._finished = False
+        self._done = False
+
+    def read(self, frame: Frame) -> list[Event]:
+        if frame.data is None and not frame.faults:
+            return [Other(frame)]
+        reading = self._documents.read(frame)
+        events = reading.offences
+        for document in reading.documents:
+            if self._done and (document.get("choices") or error_of(document)):
+                events.append(Offence("after-end", (frame.data or "")[:60], frame))
+            events += self._document(document, frame)
+        if reading.done:
+            self._done = True
+            events.append(Done(frame))
+        return events or [Other(frame)]
+
+    def close(self) -> list[Event]:
+        events = self._documents.close()
+        if self._streamed and self._finished and not self._done:
+            events.append(Offence("missing-end", "no [DONE]", None))
+        return events
+
+    def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        head = (text(document.get("id")), text(document.get("model")))
+        if head != self._head and any(head):
+            self._head = head
+            yield Head(*head, frame)
+        if (error := error_of(document)) is not None:
+            yield Failure(error, frame)
+        for position, choice in mappings(document.get("choices")):
+            index = number(choice.get("index"))
+            yield from self._choice(position if index is None else index, choice, frame)
+        if usage := mapping(document.get("usage")):
+            yield Usage(usage, frame)
+        for field in ("citations", "search_results"):
+            if document.get(field):
+                yield from self._once(0, field, f"/{field}", frame)
+
+    def _choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+        message = mapping(body.get("delta")) or mapping(body.get("message"))
+        place = f"/choices/{choice}/message"
+        yield from self._reasoning(choice, message, place, frame)
+        yield from self._content(choice, message.get("content"), f"{place}/content", frame)
+        if refusal := text(message.get("refusal")):
+            yield from self._text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
+        for position, call in mappings(message.get("tool_calls")):
+            yield from self._call(choice, position, call, place, frame)
+        if legacy := mapping(message.get("function_call")):
+            yield from self._legacy(choice, legacy, f"{place}/function_call", frame)
+        for field in _HOSTED_EVIDENCE:
+            if message.get(field):
+                yield from self._once(choice, field, f"{place}/{field}", frame)
+        for field in ("audio", "images"):
+            if message.get(field):
+                yield from self._once(choice, field, f"{place}/{field}", frame, "opaque")
+        if reason := text(body.get("finish_reason")):
+            self._finished = True
+            yield Stop(choice, reason, f"/choices/{choice}/finish_reason", frame)
+
+    def _reasoning(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+        # Servers that offer two names for it send the same text under both.
+        for field in _REASONING:
+            if piece := text(message.get(field)):
+                yield from self._text(choice, "reasoning", 0, f"{place}/{field}", piece, frame)
+                return
+        for _, detail in mappings(message.get("reasoning_details")):
+            if piece := text(detail.get("text")) or text(detail.get("summary")):
+                yield from self._text(choice, "reasoning", 0, f"{place}/reasoning_details", piece, frame)
+
+    def _content(self, choice: int, content: Json, place: str, frame: Frame) -> Iterator[Event]:
+        if isinstance(content, str):
+            if content:
+                yield from self._text(choice, "text", 0, place, content, frame)
+            return
+        for position, part in mappings(content):
+            if piece := text(part.get("text")):
+                yield from self._text(choice, "text", 0, f"{place}/{position}/text", piece, frame)
+            thinking = part.get("thinking")
+            if isinstance(thinking, str) and thinking:
+                yield from self._text(choice, "reasoning", 0, f"{place}/{position}/thinking", thinking, frame)
+            for _, thought in mappings(thinking):
+                if piece := text(thought.get("text")):
+                    yield from self._text(choice, "reasoning", 0, f"{place}/{position}/thinking", piece, frame)
+
+    def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame) -> Iterator[Event]:
+        key = (choice, kind, slot)
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._new(key)
+            yield Start(block, kind, place, choice, frame)
+        yield Delta(block, piece, frame)
+
+    def _call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+        function = mapping(call.get("function"))
+        custom = mapping(call.get("custom"))
+        index = number(call.get("index")) if self._streamed else position
+        id_, name = text(call.get("id")), text(function.get("name")) or text(custom.get("name"))
+        key = (choice, "tool_call", index or 0)
+        block = self._blocks.get(key)
+        if block is None:
+            block = self._new(key)
+            ordinal = self._calls.get(choice, 0)
+            self._calls[choice] = ordinal + 1
+            form = "custom" if custom or call.get("type") == "custom" else "function"
+            pointer = f"{place}/tool_calls/{ordinal}"
+            self._labels[block] = (id_ or "", name or "")
+            yield Start(block, "tool_call", pointer, choice, frame, index, id_, name, None, form)
+        elif index is None or self._is_news(block, id_, name):
+            yield Label(block, index, id_, name, frame)
+        arguments = function.get("arguments", custom.get("input"))
+        if isinstance(arguments, str):
+            if arguments:
+                yield Delta(block, arguments, frame)
+        elif arguments is not None:
+            yield Delta(block, _compact(arguments), frame)
+
+    def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
+        """Whether an id or a name is given that is not the one given first. Repeating both is harmless, and common."""
+        known_id, known_name = self._labels[block]
+        if (not id_ or id_ == known_id) and (not name or name == known_name):
+            return False
+        self._labels[block] = (known_id or id_ or "", known_name or name or "")
+        return True
+
+    def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+        key = (choice, "legacy", 0)
+        block = self._blocks.get(key)
+        name, arguments = text(call.get("name")), text(call.get("arguments"))
+        if block is None:
+            if not name and not arguments:  # Snowflake sends an empty one beside every text
+                return
+            block = self._new(key)
+            yield Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy")
+        if arguments:
+            yield Delta(block, arguments, frame)
+
+    def _once(self, choice: int, field: str, place: str, frame: Frame, kind: Kind = "hosted_result") -> Iterator[Event]:
+        key = (choice, field, 0)
+        if key not in self._blocks:
+            yield Start(self._new(key), kind, place, choice, frame, name=field)
+
+    def _new(self, key: tuple[int, str, int]) -> int:
+        self._blocks[key] = self._count
+        self._count += 1
+        return self._blocks[key]
+
+
+def _compact(value: Json) -> str:
+    import orjson
+
+    return orjson.dumps(value).decode()

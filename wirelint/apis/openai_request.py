@@ -1,0 +1,165 @@
+"""Requests of OpenAI Chat Completions: messages, tools, tool choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import orjson
+
+from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.model import (
+    Arguments,
+    Json,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+
+_ROLES: dict[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "model": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
+_REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+_SEARCHING_MODELS = (":online", "-search-preview", "-search-api", "sonar", "compound")
+
+
+def read_request(body: Mapping[str, Json]) -> Request:
+    tools = tuple(_tools(body))
+    model = text(body.get("model")) or ""
+    parallel = body.get("parallel_tool_calls")
+    return Request(
+        api="openai.chat",
+        model=model,
+        messages=tuple(_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))),
+        tools=tools,
+        body=body,
+        tool_choice=_tool_choice(body.get("tool_choice", body.get("function_call"))),
+        parallel_tool_calls=parallel if isinstance(parallel, bool) else None,
+        stream=body.get("stream") is True,
+        hosted=any(tool.hosted for tool in tools) or _searches(body, model),
+        tools_known=not any(tool.type in ("tool_search", "mcp", "namespace") for tool in tools),
+    )
+
+
+def _searches(body: Mapping[str, Json], model: str) -> bool:
+    """Whether the provider was asked to use tools of its own outside of `tools`."""
+    asked = any(body.get(field) for field in ("web_search_options", "plugins", "search_parameters", "data_sources"))
+    return asked or any(mark in model for mark in _SEARCHING_MODELS)
+
+
+def _message(message: Mapping[str, Json], place: str) -> Message:
+    role = _ROLES.get(text(message.get("role")) or "", "user")
+    content = message.get("content")
+    if role == "tool":
+        return Message(role, (_result(message, place),), place)
+    parts: list[Part] = []
+    for field in _REASONING:
+        if thought := text(message.get(field)):
+            parts.append(Reasoning(thought, f"{place}/{field}"))
+            break
+    parts += _content(content, f"{place}/content")
+    if refusal := text(message.get("refusal")):
+        parts.append(Refusal(refusal, f"{place}/refusal"))
+    parts += [_call(call, f"{place}/tool_calls/{n}") for n, call in mappings(message.get("tool_calls"))]
+    if legacy := mapping(message.get("function_call")):
+        arguments = Arguments(text(legacy.get("arguments")) or "")
+        parts.append(ToolCall(None, text(legacy.get("name")), arguments, f"{place}/function_call", "legacy"))
+    return Message(role, tuple(parts), place)
+
+
+def _content(content: Json, place: str) -> Iterator[Part]:
+    if isinstance(content, str):
+        if content:
+            yield Text(content, place)
+        return
+    for n, part in mappings(content):
+        kind = text(part.get("type")) or ""
+        words = text(part.get("text"))
+        if kind == "thinking" or kind == "reasoning":
+            yield Reasoning(_joined(part.get("thinking", words)), f"{place}/{n}")
+        elif kind == "refusal":
+            yield Refusal(text(part.get("refusal")) or "", f"{place}/{n}")
+        elif words is not None:
+            if words:
+                yield Text(words, f"{place}/{n}/text")
+        else:
+            yield Opaque(kind, f"{place}/{n}")
+
+
+def _joined(content: Json) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(words for _, part in mappings(content) if (words := text(part.get("text"))) is not None)
+
+
+def _result(message: Mapping[str, Json], place: str) -> ToolResult:
+    content = message.get("content")
+    shown = _joined(content) if isinstance(content, str | list) else _compact(content)
+    return ToolResult(text(message.get("tool_call_id")), shown, place, text(message.get("name")))
+
+
+def _call(call: Mapping[str, Json], place: str) -> ToolCall:
+    custom = mapping(call.get("custom"))
+    function = custom or mapping(call.get("function"))
+    given = function.get("input") if custom else function.get("arguments")
+    arguments = Arguments(given or "") if given is None or isinstance(given, str) else Arguments.of(given)
+    return ToolCall(
+        text(call.get("id")), text(function.get("name")), arguments, place, "custom" if custom else "function"
+    )
+
+
+def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
+    for n, tool in mappings(body.get("tools")):
+        yield from _tool(tool, f"/tools/{n}")
+    for n, function in mappings(body.get("functions")):
+        if name := text(function.get("name")):
+            described = text(function.get("description")) or ""
+            yield Tool(name, f"/functions/{n}", described, schema(function.get("parameters")))
+
+
+def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
+    kind = text(tool.get("type")) or "function"
+    inner = mapping(tool.get(kind)) or tool
+    name = text(inner.get("name"))
+    described = text(inner.get("description")) or ""
+    if kind == "custom":
+        yield Tool(name or "", place, described, None, type="custom")
+    elif kind == "function" or "parameters" in inner or "input_schema" in inner:
+        if name:
+            yield Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema"))))
+    else:
+        yield Tool(name or kind, place, described, None, hosted=True, type=kind)
+
+
+def _tool_choice(choice: Json) -> ToolChoice:
+    match choice:
+        case "none":
+            return ToolChoice("none")
+        case "required" | "any":
+            return ToolChoice("required")
+        case {"type": "allowed_tools", "allowed_tools": {"mode": "required"}}:
+            return ToolChoice("required")
+        case {"type": "allowed_tools"}:
+            return ToolChoice("auto")
+        case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
+            return ToolChoice("named", name)
+        case _:
+            return ToolChoice("auto")
+
+
+def _compact(value: Json) -> str:
+    return "" if value is None else orjson.dumps(value).decode()

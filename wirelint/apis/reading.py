@@ -1,0 +1,134 @@
+"""Small readers of decoded JSON that every API uses. Wrong types read as absent: a linter must not trip over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import orjson
+
+from wirelint.events import Event, Frame, Offence
+from wirelint.model import Json
+
+DONE = "[DONE]"
+
+
+def text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def number(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def mapping(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def mappings(value: Json) -> Iterator[tuple[int, dict[str, Json]]]:
+    """The objects of an array with their positions."""
+    if isinstance(value, list):
+        for position, item in enumerate(value):
+            if isinstance(item, dict):
+                yield position, item
+
+
+def schema(value: Json) -> dict[str, Json] | None:
+    """A JSON Schema that says something; an empty or missing one is none."""
+    return value if isinstance(value, dict) and value else None
+
+
+def is_conversation(body: Mapping[str, Json]) -> bool:
+    """Whether a body has the shape that all chat APIs share: a list of messages, each with a role."""
+    messages = body.get("messages")
+    return (
+        isinstance(messages, list)
+        and bool(messages)
+        and all(isinstance(message, dict) and isinstance(message.get("role"), str) for message in messages)
+    )
+
+
+class Reading(NamedTuple):
+    """What a frame completed: its documents, whether `[DONE]` stood in it, and its offences."""
+
+    documents: list[dict[str, Json]]
+    done: bool
+    offences: list[Event]
+
+
+class Documents:
+    """The JSON documents of a stream's frames, read as lenient clients read them, with what is wrong about them.
+
+    Two faults of gateways are undone here: several documents in one event, a line each (the blank lines were lost), and
+    one document over several events (cut where a chunk ended). The pieces of the latter are held until they make a
+    document, or until an event that is one by itself shows that they never will.
+    """
+
+    _LONGEST_SPLIT = 1 << 20
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._size = 0
+        self._first: Frame | None = None
+
+    def read(self, frame: Frame) -> Reading:
+        offences: list[Event] = [Offence(kind, detail, frame) for kind, detail in frame.faults]
+        data = frame.data
+        if data is None:
+            return Reading([], False, offences)
+        document = _decode(data)
+        if document is not None:
+            return Reading([document], False, offences + self.close())
+        if data.strip() == DONE:
+            return Reading([], True, offences + self.close())
+        lines = [line for line in data.split("\n") if line.strip()]
+        documents = [_decode(line) for line in lines if line.strip() != DONE]
+        whole = [document for document in documents if document is not None]
+        if len(lines) > 1 and len(whole) == len(documents):
+            offences.append(Offence("missing-blank-line", f"{len(lines)} documents in one event", frame))
+            return Reading(whole, len(documents) < len(lines), offences)
+        if not data.strip():
+            return Reading([], False, offences)
+        return self._join(frame, data, offences)
+
+    def close(self) -> list[Event]:
+        """Gives up on pieces that never made a document."""
+        if self._first is None:
+            return []
+        offence = Offence("broken-json", self._pieces[0][:60], self._first)
+        self._drop()
+        return [offence]
+
+    def _join(self, frame: Frame, data: str, offences: list[Event]) -> Reading:
+        if self._first is None and not data.lstrip().startswith("{"):
+            return Reading([], False, [*offences, Offence("broken-json", data[:60], frame)])
+        self._first = self._first or frame
+        self._pieces.append(data)
+        self._size += len(data)
+        if self._size > self._LONGEST_SPLIT:
+            return Reading([], False, offences + self.close())
+        document = _decode("".join(self._pieces)) if len(self._pieces) > 1 else None
+        if document is None:
+            return Reading([], False, offences)
+        offences.append(Offence("split-json", f"one document over {len(self._pieces)} events", self._first))
+        self._drop()
+        return Reading([document], False, offences)
+
+    def _drop(self) -> None:
+        self._pieces.clear()
+        self._size = 0
+        self._first = None
+
+
+def _decode(data: str) -> dict[str, Json] | None:
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def error_of(document: Mapping[str, Json]) -> Json:
+    """The error object of a document; None when there is none (a string counts: some gateways send one)."""
+    error = document.get("error")
+    return error if error not in ({}, "", False) else None

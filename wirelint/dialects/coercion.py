@@ -1,0 +1,190 @@
+"""Types for values that markup writes as plain text.
+
+The declared schema decides. A parameter declared `string` keeps its text; with several types the first that reads the
+text wins, in the order null, integer, number, boolean, object, array, string (the order of vLLM's
+`coerce_to_schema_type`). Without a schema, text that is a JSON document other than a string becomes that value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
+
+from wirelint.dialects import jsontext
+from wirelint.model import Json, Tool
+
+Hint = Literal["text", "json"] | None
+"""What the markup itself says about a value (`string="true"` or `"false"`); None when it says nothing."""
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_DEEPEST = 16
+
+
+def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> dict[str, Json]:
+    """The arguments of a call from (parameter, text, hint); a repeated parameter keeps its last value."""
+    schema = tool.schema if tool is not None else None
+    properties = properties_of(schema)
+    typed: dict[str, Json] = {}
+    for key, text, hint in raw:
+        typed[key] = text if hint == "text" else coerce(text, properties.get(key), schema)
+    return unwrap(typed, properties)
+
+
+def unwrap(arguments: dict[str, Json], properties: Mapping[str, Json]) -> dict[str, Json]:
+    """The inner object of `{"arguments": {…}}`, when the schema has no such parameter and fits what is inside."""
+    if len(arguments) != 1 or not properties:
+        return arguments
+    (key, value), *_ = arguments.items()
+    if key not in ("arguments", "input") or key in properties or not isinstance(value, dict):
+        return arguments
+    return value if value.keys() <= properties.keys() else arguments
+
+
+def coerce(text: str, declared: Json, root: Json = None) -> Json:
+    """One value. `declared` is the parameter's schema (None when there is none), `root` the one its `$ref`s point into."""
+    types = types_of(declared, root)
+    if not types:
+        return _json_or_text(text)
+    for name, read in _READERS.items():
+        if name not in types:
+            continue
+        try:
+            return read(text.strip())
+        except ValueError:
+            continue
+    return text
+
+
+def types_of(schema: Json, root: Json = None, depth: int = 0) -> frozenset[str]:
+    """The JSON types that a schema allows; empty when it does not say."""
+    if not isinstance(schema, dict) or depth > _DEEPEST:
+        return frozenset()
+    found: set[str] = set()
+    match schema.get("type"):
+        case str(name):
+            found.add(name)
+        case list(names):
+            found.update(name for name in names if isinstance(name, str))
+    for keyword in ("anyOf", "oneOf", "allOf"):
+        options = schema.get(keyword)
+        for option in options if isinstance(options, list) else ():
+            found |= types_of(option, root, depth + 1)
+    reference = schema.get("$ref")
+    if isinstance(reference, str):
+        found |= types_of(_resolve(reference, root), root, depth + 1)
+    if not found:
+        values = schema.get("enum")
+        found.update(_type_name(value) for value in (values if isinstance(values, list) else ()))
+        if "const" in schema:
+            found.add(_type_name(schema["const"]))
+    if found and schema.get("nullable") is True:
+        found.add("null")
+    return frozenset(found)
+
+
+def properties_of(schema: Json) -> Mapping[str, Json]:
+    """The parameters that a schema of arguments declares, those of its `allOf` parts included."""
+    if not isinstance(schema, dict):
+        return {}
+    own = schema.get("properties")
+    found: dict[str, Json] = dict(own) if isinstance(own, dict) else {}
+    parts = schema.get("allOf")
+    for part in parts if isinstance(parts, list) else ():
+        found |= properties_of(part)
+    return found
+
+
+def _resolve(reference: str, root: Json) -> Json:
+    if not reference.startswith("#/"):
+        return None
+    place = root
+    for token in reference[2:].split("/"):
+        if not isinstance(place, dict):
+            return None
+        place = place.get(token.replace("~1", "/").replace("~0", "~"))
+    return place
+
+
+def _type_name(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def _json_or_text(text: str) -> Json:
+    try:
+        value = jsontext.loads(text.strip())
+    except ValueError:
+        return text
+    return text if isinstance(value, str) else value
+
+
+def _null(text: str) -> Json:
+    if text in ("null", "None"):
+        return None
+    raise ValueError(text)
+
+
+def _integer(text: str) -> Json:
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 64:
+        raise ValueError(text)
+    return number
+
+
+def _number(text: str) -> Json:
+    value = jsontext.loads(text)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(text)
+    return value
+
+
+def _boolean(text: str) -> Json:
+    match text.lower():
+        case "true" | "1":
+            return True
+        case "false" | "0":
+            return False
+        case _:
+            raise ValueError(text)
+
+
+def _container(kind: type[dict[str, Json]] | type[list[Json]]) -> Callable[[str], Json]:
+    def read(text: str) -> Json:
+        try:
+            value = jsontext.loads(text)
+        except ValueError:
+            repaired = jsontext.repair(text) if text[:1] in ("{", "[") else None
+            if repaired is None or repaired.missing or repaired.end != len(text):
+                raise
+            value = repaired.value
+        if not isinstance(value, kind):
+            raise ValueError(text)
+        return value
+
+    return read
+
+
+_READERS: dict[str, Callable[[str], Json]] = {
+    "null": _null,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "object": _container(dict),
+    "array": _container(list),
+}

@@ -1,0 +1,219 @@
+"""JSON inside running text: where a value ends, and what a damaged one most likely said.
+
+`decode_at` finds the end of a value by parsing it, so that a marker inside a string stays data. `repair` reads the
+defects that models and gateways really produce (single quotes, Python literals, trailing commas, raw control
+characters, missing or surplus brackets) and nothing that would need a guess about content.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+import orjson
+
+from wirelint.model import Json
+
+_FIRST_WINDOW = 512
+_DEEPEST = 64
+_LARGEST = 1 << 63
+_LONGEST_TOKEN = 12  # characters at the end of a window that may be the cut half of a literal or of an escape
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """A value, the offset after it, and whether it was valid JSON as it stood.
+
+    `missing`: brackets that the text ended without. `failed`: no value; `end` is how far the text was read.
+    """
+
+    value: Json
+    end: int
+    healthy: bool = True
+    missing: int = 0
+    failed: bool = False
+
+
+def decode_at(text: str, start: int) -> Decoded:
+    """The JSON value at `start`; raw control characters in strings and NaN are let pass as unhealthy."""
+    size = _FIRST_WINDOW
+    while True:
+        # A window instead of the whole text: an error must not cost more than what was read (`JSONDecodeError` counts
+        # the lines of all that it was given).
+        window = text[start : start + size]
+        whole = start + size >= len(text)
+        try:
+            value, end = _DECODER.raw_decode(window)
+        except json.JSONDecodeError as error:
+            cut = error.msg.startswith("Unterminated string") or error.pos >= len(window) - _LONGEST_TOKEN
+            if whole or not cut:
+                return Decoded(None, start + (len(window) if cut else error.pos), healthy=False, failed=True)
+        except (ValueError, RecursionError):  # thousands of digits; thousands of brackets
+            return Decoded(None, start + len(window), healthy=False, failed=True)
+        else:
+            try:
+                return Decoded(orjson.loads(window[:end]), start + end)
+            except orjson.JSONDecodeError:
+                return Decoded(value, start + end, healthy=False)
+        size *= 8
+
+
+def loads(text: str) -> Json:
+    """Strict JSON. Integers that 64 bits cannot hold, NaN and infinities are refused.
+
+    Raises:
+        ValueError: the text is not such a document.
+    """
+    try:
+        value: Json = json.loads(text, parse_constant=_refuse, parse_int=_small_int)
+        orjson.dumps(value)
+    except (RecursionError, TypeError) as error:
+        raise ValueError(str(error)) from error
+    return value
+
+
+def writable(value: Json) -> bool:
+    """Whether a value can be written as JSON: no lone surrogates, no abyss of brackets."""
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return False
+    return True
+
+
+def repair(text: str) -> Decoded | None:
+    """The damaged object or array at the beginning of a text, or None when it cannot be read without guessing."""
+    try:
+        return _Repairer(text).read()
+    except (_UnreadableError, ValueError):
+        return None
+
+
+class _UnreadableError(Exception):
+    pass
+
+
+_STRING = {
+    '"': re.compile(r'"([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL),
+    "'": re.compile(r"'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL),
+}
+_SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])|-?[A-Za-z]+")
+_SPACE = re.compile(r"\s*")
+_LITERALS: dict[str, Json] = {"true": True, "True": True, "false": False, "False": False}
+_LITERALS |= dict.fromkeys(("null", "None", "NaN", "Infinity", "-Infinity"))
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
+
+
+class _Repairer:
+    """A tolerant reader of JSON-like text, linear in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.missing = 0
+
+    def read(self) -> Decoded:
+        value = self._value(0)
+        return Decoded(value, self.position, healthy=False, missing=self.missing)
+
+    def _peek(self) -> str:
+        match = _SPACE.match(self.text, self.position)
+        assert match is not None
+        self.position = match.end()
+        return self.text[self.position : self.position + 1]
+
+    def _value(self, depth: int) -> Json:
+        if depth > _DEEPEST:
+            raise _UnreadableError
+        match self._peek():
+            case "{":
+                return self._object(depth)
+            case "[":
+                return self._array(depth)
+            case '"' | "'":
+                return self._string()
+            case _:
+                return self._scalar()
+
+    def _object(self, depth: int) -> dict[str, Json]:
+        found: dict[str, Json] = {}
+        self.position += 1
+        while not self._closes("}"):
+            key = self._string()
+            if self._peek() != ":":
+                raise _UnreadableError
+            self.position += 1
+            found[key] = self._value(depth + 1)
+            self._separator("}")
+        return found
+
+    def _array(self, depth: int) -> list[Json]:
+        found: list[Json] = []
+        self.position += 1
+        while not self._closes("]"):
+            found.append(self._value(depth + 1))
+            self._separator("]")
+        return found
+
+    def _closes(self, bracket: str) -> bool:
+        character = self._peek()
+        if character == bracket:
+            self.position += 1
+            return True
+        if not character:
+            self.missing += 1
+            return True
+        return False
+
+    def _separator(self, bracket: str) -> None:
+        character = self._peek()
+        if character == ",":
+            self.position += 1
+        elif character and character != bracket:
+            raise _UnreadableError
+
+    def _string(self) -> str:
+        quote = self._peek()
+        match = _STRING[quote].match(self.text, self.position) if quote in _STRING else None
+        if match is None:
+            raise _UnreadableError
+        self.position = match.end()
+        return _ESCAPE.sub(_unescape, match[1])
+
+    def _scalar(self) -> Json:
+        match = _SCALAR.match(self.text, self.position)
+        if match is None:
+            raise _UnreadableError
+        self.position = match.end()
+        word = match[0]
+        if word in _LITERALS:
+            return _LITERALS[word]
+        if word.lstrip("-")[0].isalpha():
+            raise _UnreadableError
+        return loads(word)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    if match[1]:
+        return chr(int(match[1], 16))
+    return _ESCAPES.get(match[2], match[0])  # `\d` of an unescaped regular expression stays as it is
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(constant)
+
+
+def _small_int(digits: str) -> int:
+    number = int(digits)
+    if not -_LARGEST <= number < 2 * _LARGEST:
+        raise ValueError(digits)
+    return number
+
+
+def _nothing(_: str) -> None:
+    return None
+
+
+_DECODER = json.JSONDecoder(strict=False, parse_constant=_nothing)

@@ -1,0 +1,124 @@
+"""How a family declares what its markup begins with, and what follows from that.
+
+An opener is a sequence of pieces over shadow text (see `shadow`). From the same pieces two regular expressions are
+made: the full one finds openers, the cut one matches a proper prefix of an opener at the very end of a text, which is
+what a stream must hold back. Pieces instead of plain regular expressions, because `re` cannot match partially.
+Every piece is bounded in length, so an opener is too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, assert_never
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """`least` to `most` characters of a class; `chars` is written as between the brackets of a regular expression."""
+
+    chars: str
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of several alternatives."""
+
+    options: tuple[Opener, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LineStart:
+    """The beginning of a line; has no length."""
+
+
+Piece: TypeAlias = str | Run | Either | LineStart
+Opener: TypeAlias = tuple[Piece, ...]
+
+LINE_START = LineStart()
+BLANKS = Run(r" \t", 0, 8)
+SPACES = Run(r"\s", 0, 8)
+
+
+def either(*options: str | Opener) -> Either:
+    return Either(tuple((option,) if isinstance(option, str) else option for option in options))
+
+
+def maybe(*pieces: Piece) -> Either:
+    return Either((pieces, ()))
+
+
+def length(opener: Opener) -> int:
+    """The most characters that an opener can have."""
+    return sum(_piece_length(piece) for piece in opener)
+
+
+def full_pattern(openers: Iterable[Opener]) -> str:
+    """A regular expression (source) that matches any of the openers."""
+    return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
+
+
+def cut_pattern(openers: Iterable[Opener]) -> str:
+    """A regular expression (source) that matches a non-empty proper prefix of an opener, up to the end of the text."""
+    return "(?=[\\s\\S])(?:" + "|".join(_cut(opener) for opener in openers) + ")"
+
+
+def _piece_length(piece: Piece) -> int:
+    match piece:
+        case str():
+            return len(piece)
+        case Run():
+            return piece.most
+        case Either():
+            return max(length(option) for option in piece.options)
+        case LineStart():
+            return 0
+        case _:
+            assert_never(piece)
+
+
+def _full(opener: Opener) -> str:
+    return "".join(_full_piece(piece) for piece in opener)
+
+
+def _full_piece(piece: Piece) -> str:
+    match piece:
+        case str():
+            return re.escape(piece)
+        case Run():
+            return f"[{piece.chars}]{{{piece.least},{piece.most}}}"
+        case Either():
+            return "(?:" + "|".join(_full(option) for option in piece.options) + ")"
+        case LineStart():
+            return "(?m:^)"
+        case _:
+            assert_never(piece)
+
+
+def _cut(opener: Opener) -> str:
+    """Matches a prefix of the opener that is followed by the end of the text; never the whole opener."""
+    pattern = "(?!)"
+    for piece in reversed(opener):
+        pattern = f"(?:{_cut_piece(piece)}|{_full_piece(piece)}{pattern})"
+    return pattern
+
+
+def _cut_piece(piece: Piece) -> str:
+    match piece:
+        case str():
+            pattern = ""
+            for character in reversed(piece[:-1]):
+                pattern = f"(?:{re.escape(character)}{pattern})?"
+            return pattern + r"\Z"
+        case Run():
+            # A run at the end of the text may always go on, or be followed by the next piece.
+            return rf"[{piece.chars}]{{0,{piece.most}}}\Z"
+        case Either():
+            return "(?:" + "|".join(_cut(option) for option in piece.options) + ")"
+        case LineStart():
+            return "(?!)"
+        case _:
+            assert_never(piece)

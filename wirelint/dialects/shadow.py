@@ -1,0 +1,121 @@
+"""The readings of a text in which markup is looked for.
+
+Theory of operation. Gateways, detokenisers and models write the same markup in many ways: `｜`, `‖` or `|`; `▁` or
+`_`; with zero-width characters inside; HTML-escaped; escaped once too often as a JSON string. Each *view* undoes one
+kind of escaping and keeps a map back to the original. On a view, `shadow` is the view's text with look-alike characters
+replaced one by one, so that an offset in the shadow is an offset in the view's text. Structure is found in the shadow;
+values are cut from the text, where every character still is what it was.
+
+The plain view is the original (without zero-width spaces, which come back in values). The decoded views exist only when
+a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
+values are decoded, because the escaping covered the markup and its values alike.
+"""
+
+from __future__ import annotations
+
+import bisect
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+_LOOKALIKES = {ord("｜"): "|", ord("‖"): "|", ord("▁"): "_"}
+_ZERO_WIDTH = re.compile("[\u200b\u2060\ufeff]+")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6});")
+_ENTITY_PROBE = re.compile(r"&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);")
+_JSON_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
+# `<` or `|` as \\u003c / \\u007c; a tag whose attribute quotes are escaped; a tag, then a newline written as two
+# characters, then more markup or a JSON body.
+_JSON_PROBE = re.compile(
+    r'\\u00(?:3[cC]|7[cC])|\\uff5[cC]|=\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>|>(?:\\n|\s){1,8}[{\[<"\\]|:\s?\\"[\w.:/-]{1,128}\\"'
+)
+_CUT_ESCAPE = re.compile(r"(?:&(?:#?[0-9a-zA-Z]{0,7})?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One reading of `source`. `starts[i]` in the text stands at `places[i]` in the source, and so on to the next."""
+
+    source: str
+    text: str
+    shadow: str
+    starts: tuple[int, ...] = field(default=(), repr=False)
+    places: tuple[int, ...] = field(default=(), repr=False)
+    decoded: bool = False
+
+    def origin(self, offset: int) -> int:
+        """The offset in the source of an offset in the text."""
+        if not self.starts:
+            return offset
+        index = bisect.bisect_right(self.starts, offset) - 1
+        return min(self.places[index] + offset - self.starts[index], len(self.source))
+
+    def cut(self, start: int, end: int) -> str:
+        """The value between two offsets: as it was written, or decoded where the markup itself was escaped."""
+        if self.decoded or not self.starts:
+            return self.text[start:end]
+        return self.source[self.origin(start) : self.origin(end)]
+
+    def escaped(self, start: int, end: int) -> bool:
+        """Whether the source writes this stretch in any other way than the view does."""
+        return self.source[self.origin(start) : self.origin(end)] != self.text[start:end]
+
+
+def views(text: str) -> Iterator[View]:
+    """The plain view first, then the decoded ones that the text gives reason for."""
+    yield plain_view(text)
+    if "&" in text and _ENTITY_PROBE.search(text):
+        yield _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
+    if "\\" in text and _JSON_PROBE.search(text):
+        yield _rewritten(text, _JSON_ESCAPE, _unescape, decoded=True)
+
+
+def plain_view(text: str) -> View:
+    if any(character in text for character in "\u200b\u2060\ufeff"):
+        return _rewritten(text, _ZERO_WIDTH, lambda _: "", decoded=False)
+    return View(text, text, _shadow(text))
+
+
+def tail_views(text: str) -> Iterator[tuple[View, int]]:
+    """Readings of the end of a text that is not over, each with the length of the escape that is cut off at its end."""
+    yield plain_view(text), 0
+    cut = _CUT_ESCAPE.search(text)
+    kept = text[: cut.start()] if cut else text
+    rest = len(text) - len(kept)
+    if rest or "&" in text:
+        yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True), rest
+    if rest or "\\" in text:
+        yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True), rest
+
+
+def _shadow(text: str) -> str:
+    # str.translate is slow on non-ASCII text, and almost no text has these characters.
+    if text.isascii() or not any(character in text for character in "｜‖▁"):
+        return text
+    return text.translate(_LOOKALIKES)
+
+
+def _unescape(match: re.Match[str]) -> str:
+    escape = match[0][1:]
+    return chr(int(escape[1:], 16)) if escape[0] == "u" else _SHORT_ESCAPES.get(escape, escape)
+
+
+def _rewritten(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], *, decoded: bool) -> View:
+    parts: list[str] = []
+    starts, places = [0], [0]
+    place, size = 0, 0
+    for match in pattern.finditer(text):
+        replacement = replace(match)
+        parts += (text[place : match.start()], replacement)
+        size += match.start() - place
+        if replacement:
+            starts.append(size)
+            places.append(match.start())
+        size += len(replacement)
+        place = match.end()
+        starts.append(size)
+        places.append(place)
+    parts.append(text[place:])
+    rewritten = "".join(parts)
+    return View(text, rewritten, _shadow(rewritten), tuple(starts), tuple(places), decoded)

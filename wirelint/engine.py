@@ -1,0 +1,232 @@
+"""From bytes to findings. Live traffic and captures go through the same two classes.
+
+`Session` reads one exchange as its bytes arrive and gives an `Exchange`; `Engine` runs the rules over it and keeps the
+ledger. Neither has a clock, a socket or a file: times are handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+import orjson
+
+from wirelint.apis import Api, ReplyReader, recognise, recognise_reply
+from wirelint.conversation import Ledger, conversation_of
+from wirelint.events import Fold, Frame
+from wirelint.model import End, Exchange, Json, Reply, Request, Timing
+from wirelint.rule import Finding, Rule
+from wirelint.wire import Sniffer
+
+INTERNAL = "IN000"
+INTERNAL_NAME = "internal-error"
+
+
+class Session:
+    """Reads one exchange. `begin` it with the request, `respond` with the head of the reply, `feed` its body, `finish`."""
+
+    def __init__(
+        self,
+        api: Api,
+        request: Request | None,
+        *,
+        id: str,  # noqa: A002 - the field's own name
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        started: float | None = None,
+        max_body: int | None = None,
+    ) -> None:
+        self.api = api
+        self.request = request
+        self._id, self._method, self._url, self._headers = id, method, url, headers
+        self._started = started
+        self._max_body = max_body
+        self._status: int | None = None
+        self._reply_headers: Mapping[str, str] = {}
+        self._framer: Sniffer | None = None
+        self._reader: ReplyReader | None = None
+        self._fold: Fold | None = None
+        self._size = 0
+        self._unread = False
+        self._first_byte: float | None = None
+        self._first_token: float | None = None
+        self._chunks: list[tuple[float, int]] = []
+
+    @classmethod
+    def begin(
+        cls,
+        *,
+        id: str,  # noqa: A002
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        started: float | None = None,
+        max_body: int | None = None,
+    ) -> Session | None:
+        """A session for a request of an API that is understood, or None: the traffic is none of ours."""
+        document = _document(body)
+        api = recognise(method, urlsplit(url).path, headers, document)
+        if api is None or not isinstance(document, dict):
+            return None
+        request = api.read_request(document)
+        return cls(api, request, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
+
+    def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
+        self._status, self._reply_headers = status, headers
+        self._framer = Sniffer(headers)
+
+    def feed(self, data: bytes, at: float | None = None) -> None:
+        """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
+        if not data or self._framer is None:
+            return
+        if at is not None:
+            self._first_byte = at if self._first_byte is None else self._first_byte
+            self._chunks.append((round(at, 3), len(data)))
+        self._size += len(data)
+        if self._unread or (self._max_body is not None and self._size > self._max_body):
+            self._unread = True
+            return
+        self._take(self._framer.feed(data))
+        if self._first_token is None and at is not None and self._fold is not None and self._fold.first_token:
+            self._first_token = at
+
+    def abandon(self) -> None:
+        """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged."""
+        self._unread = True
+
+    @property
+    def terminated(self) -> bool:
+        """Whether the protocol's own end has been seen: from then on nobody is waiting for more."""
+        return self._fold is not None and self._fold.terminated
+
+    def finish(
+        self,
+        end: End = "complete",
+        *,
+        error: str | None = None,
+        timing: Timing | None = None,
+        chunks: Sequence[tuple[float, int]] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> Exchange:
+        """The exchange, once its last byte came or will never come."""
+        reply = self._finish_reply()
+        if self._unread:
+            end, reply = "unread", None
+        elif end == "client-left" and reply is not None and reply.terminated:
+            end = "complete"  # SDKs hang up at the terminator
+        measured = Timing(self._started, self._first_byte, self._first_token, None)
+        return Exchange(
+            id=self._id,
+            api=self.api.NAME,
+            method=self._method,
+            url=self._url,
+            request_headers=self._headers,
+            request=self.request,
+            status=self._status,
+            response_headers=self._reply_headers,
+            reply=reply,
+            end=end,
+            error=error,
+            timing=timing or measured,
+            chunks=tuple(chunks if chunks is not None else self._chunks),
+            conversation=conversation_of(self.request, self._headers) if self.request is not None else None,
+            notes=notes,
+        )
+
+    def _take(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            if self._reader is None or self._fold is None:
+                streamed = self._framer is not None and self._framer.streamed
+                self._reader = self.api.reply_reader(streamed=streamed)
+                self._fold = Fold(streamed=streamed)
+            for event in self._reader.read(frame):
+                self._fold.push(event)
+
+    def _finish_reply(self) -> Reply | None:
+        if self._framer is None or self._unread:
+            return None
+        self._take(self._framer.close())
+        if self._reader is None or self._fold is None:
+            return None
+        for event in self._reader.close():
+            self._fold.push(event)
+        return self._fold.reply()
+
+
+class Engine:
+    """Rules and a ledger. `report` hears of a rule that failed, once per rule: (rule name, exception)."""
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        ledger: Ledger | None = None,
+        report: Callable[[str, Exception], None] | None = None,
+    ) -> None:
+        self.rules = rules
+        self.ledger = ledger or Ledger()
+        self._report = report
+        self._failed: set[str] = set()
+
+    def check(self, exchange: Exchange) -> tuple[Finding, ...]:
+        """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
+        findings = [finding for rule in self.rules for finding in self._run(rule, exchange)]
+        self.ledger.record(exchange)
+        return tuple(sorted(findings, key=_order))
+
+    def _run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
+        findings: list[Finding] = []
+        try:
+            if exchange.request is not None:
+                findings += rule.check_request(exchange, self.ledger)
+            if exchange.reply is not None:
+                findings += rule.check_reply(exchange, self.ledger)
+        except Exception as error:  # fail open: a rule's mistake is its own, and is told on the exchange
+            if rule.name not in self._failed:
+                self._failed.add(rule.name)
+                if self._report is not None:
+                    self._report(rule.name, error)
+            findings.append(internal(f"rule {rule.name}", error))
+        return findings
+
+
+def internal(culprit: str, error: BaseException) -> Finding:
+    """The finding that stands on an exchange when something of ours failed."""
+    message = " ".join(f"{culprit} failed: {type(error).__name__}: {error}".split())
+    return Finding(INTERNAL, INTERNAL_NAME, "warning", "high", "wirelint", "response", message)
+
+
+def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Header fields as a mapping of lower-cased names; repeated ones are joined by a comma (RFC 9110, 5.3)."""
+    joined: dict[str, str] = {}
+    for name, value in headers:
+        name = name.lower()
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
+
+
+def reply_api(body: bytes | None) -> Api | None:
+    """The API of a reply whose request is lost, by its first document."""
+    if not body:
+        return None
+    document = _document(body)
+    if document is not None:
+        return recognise_reply(document)
+    sniffer = Sniffer({})
+    frames = [*sniffer.feed(body), *sniffer.close()]
+    documents = (_document(frame.data.encode()) for frame in frames if frame.data is not None)
+    return recognise_reply(next((document for document in documents if document is not None), None))
+
+
+def _document(body: bytes) -> Json:
+    try:
+        document: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return document
+
+
+def _order(finding: Finding) -> tuple[bool, int, str, str]:
+    event = finding.event if finding.event is not None else -1
+    return finding.side != "request", event, finding.pointer or "", finding.code

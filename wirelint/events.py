@@ -1,0 +1,288 @@
+"""The events of a reply, and the fold from events to a `Reply`.
+
+Theory of operation. An API's reader turns frames (SSE events, or a whole body, which is a stream of one frame) into a
+flat sequence of events. A *block* is one part of the reply: a run of text, of reasoning, one tool call. Readers number
+blocks in order of first appearance and give each the pointer it has in the API's whole body. The fold puts the blocks
+together exactly as a client of that API would, and remembers for each stretch of text which event it came with.
+
+The frames are carried along so that a rewriter can pass on what it does not touch; `frame=None` marks an event that a
+rewriter made. The fold keeps no frame: its memory is the text of the reply plus two integers an event.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from wirelint.model import (
+    Arguments,
+    Choice,
+    Fault,
+    FaultKind,
+    HostedCall,
+    HostedResult,
+    Json,
+    Kind,
+    Opaque,
+    Part,
+    Piece,
+    Reasoning,
+    Refusal,
+    Reply,
+    Text,
+    ToolCall,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One unit of a body as it was framed on the wire. `b"".join(f.raw for f in frames)` is the input, always.
+
+    `event` is the SSE event name, `data` its data (lines joined by a line feed); both None for frames that dispatch
+    nothing (comments, keep-alives, `retry`). `faults` are offences against the framing itself: (kind, evidence).
+    """
+
+    number: int
+    raw: bytes
+    event: str | None
+    data: str | None
+    faults: tuple[tuple[FaultKind, str], ...] = ()
+
+
+class Start(NamedTuple):
+    """A block begins. `wire_index` is the wire's own number of it, `input` the value an Anthropic start carried."""
+
+    block: int
+    kind: Kind
+    pointer: str
+    choice: int
+    frame: Frame | None
+    wire_index: int | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Json = None
+    form: str = "function"
+
+
+class Delta(NamedTuple):
+    """More text of a block: visible text, reasoning, or argument text."""
+
+    block: int
+    text: str
+    frame: Frame | None
+
+
+class Label(NamedTuple):
+    """An id, a name or another index for a call that had begun."""
+
+    block: int
+    wire_index: int | None
+    id: str | None
+    name: str | None
+    frame: Frame | None
+
+
+class Stop(NamedTuple):
+    """The finish reason of a candidate. `pointer`: its place in the whole body."""
+
+    choice: int
+    reason: str
+    pointer: str
+    frame: Frame | None
+
+
+class Head(NamedTuple):
+    """Facts of the reply as a whole: its id and model."""
+
+    id: str | None
+    model: str | None
+    frame: Frame | None
+
+
+class Usage(NamedTuple):
+    usage: dict[str, Json]
+    frame: Frame | None
+
+
+class Failure(NamedTuple):
+    """The provider's error object, in a body or in the middle of a stream."""
+
+    error: Json
+    frame: Frame | None
+
+
+class Offence(NamedTuple):
+    """The frame breaks the grammar of the API's stream."""
+
+    kind: FaultKind
+    detail: str
+    frame: Frame | None
+
+
+class Done(NamedTuple):
+    """The protocol's terminator."""
+
+    frame: Frame | None
+
+
+class Other(NamedTuple):
+    """A frame that tells nothing about the reply's parts: pings, comments, unknown events."""
+
+    frame: Frame | None
+
+
+Event: TypeAlias = Start | Delta | Label | Stop | Head | Usage | Failure | Offence | Done | Other
+
+
+_IDS_KEPT = 8
+
+
+@dataclass(slots=True)
+class _Block:
+    start: Start
+    texts: list[str] = field(default_factory=list)
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+    length: int = 0
+    id: str | None = None
+    name: str | None = None
+
+
+class Fold:
+    """Puts a reply together from its events. Push every event, then ask for `reply()`; asking does not end it."""
+
+    def __init__(self, *, streamed: bool) -> None:
+        self.streamed = streamed
+        self.first_token = False
+        """Whether anything that a model generates has been seen."""
+        self._blocks: dict[int, _Block] = {}
+        self._choices: dict[int, tuple[str, str, int | None]] = {}
+        self._ids: dict[str, int] = {}
+        self._model: str | None = None
+        self._usage: dict[str, Json] | None = None
+        self._error: Json = None
+        self._done = False
+        self._events = 0
+        self._faults: list[Fault] = []
+
+    @property
+    def terminated(self) -> bool:
+        """Whether the protocol's own end has been seen."""
+        return self._done
+
+    def push(self, event: Event) -> None:
+        frame = event.frame
+        number = frame.number if frame is not None else max(self._events - 1, 0)
+        if number >= self._events:
+            self._events = number + 1
+        match event:
+            case Delta(block, text):
+                self._extend(self._blocks[block], text, number)
+            case Start():
+                self._open(event, number)
+            case Label(block, index, id_, name):
+                self._label(self._blocks[block], index, id_, name, number)
+            case Stop(choice, reason, pointer):
+                self._choices[choice] = (reason, pointer, number if self.streamed else None)
+            case Head(id_, model):
+                self._model = self._model or model
+                if id_ and id_ not in self._ids and len(self._ids) < _IDS_KEPT:
+                    self._ids[id_] = number
+            case Usage(usage):
+                self._usage = {**(self._usage or {}), **usage}
+            case Failure(error):
+                self._error = error
+            case Offence(kind, detail):
+                self._faults.append(Fault(kind, number, detail))
+            case Done():
+                self._done = True
+            case Other():
+                pass
+
+    def reply(self) -> Reply:
+        """The reply as far as it has come."""
+        numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))
+        choices = tuple(self._choice(number) for number in numbers)
+        stopped = bool(choices) and all(choice.finish_reason for choice in choices)
+        return Reply(
+            id=next(iter(self._ids), None),
+            ids=tuple(self._ids.items()),
+            model=self._model,
+            choices=choices,
+            usage=self._usage,
+            error=self._error,
+            streamed=self.streamed,
+            finished=stopped or self._done or not self.streamed,
+            terminated=self._done or not self.streamed,
+            events=self._events,
+            faults=tuple(self._faults),
+        )
+
+    def _open(self, start: Start, number: int) -> None:
+        block = _Block(start, id=start.id, name=start.name)
+        self._blocks[start.block] = block
+        self.first_token = self.first_token or start.kind != "opaque"
+        if self.streamed and start.kind == "tool_call":
+            block.pieces.append(Piece(number, start.wire_index, start.id, start.name, 0))
+
+    def _extend(self, block: _Block, text: str, number: int) -> None:
+        if not text:
+            return
+        self.first_token = True
+        if self.streamed:
+            block.offsets.append((block.length, number))
+        block.texts.append(text)
+        block.length += len(text)
+
+    def _label(self, block: _Block, index: int | None, id_: str | None, name: str | None, number: int) -> None:
+        block.id = block.id or id_
+        block.name = block.name or name
+        block.pieces.append(Piece(number, index, id_, name, block.length))
+
+    def _choice(self, number: int) -> Choice:
+        blocks = [block for block in self._blocks.values() if block.start.choice == number]
+        parts = tuple(part for block in blocks if (part := _part(block)) is not None)
+        reason, pointer, event = self._choices.get(number, (None, "", None))
+        return Choice(number, parts, reason, pointer, event)
+
+
+def _part(block: _Block) -> Part | None:
+    start = block.start
+    text = "".join(block.texts)
+    events = tuple(block.offsets)
+    match start.kind:
+        case "text":
+            return Text(text, start.pointer, events) if text else None
+        case "reasoning":
+            return (
+                Reasoning(text, start.pointer, events=events, opaque=not text)
+                if text or start.form == "opaque"
+                else None
+            )
+        case "refusal":
+            return Refusal(text, start.pointer) if text else None
+        case "tool_call":
+            return _call(block, text, events)
+        case "hosted_call":
+            return HostedCall(start.id, start.name, start.pointer)
+        case "hosted_result":
+            return HostedResult(start.id, start.pointer, start.name or "")
+        case "opaque":
+            return Opaque(start.name or "", start.pointer)
+
+
+def _call(block: _Block, text: str, events: tuple[tuple[int, int], ...]) -> ToolCall:
+    start = block.start
+    initial = Arguments.of(start.input) if start.input is not None else None
+    arguments = Arguments(text) if text or initial is None else initial
+    return ToolCall(
+        id=block.id or None,
+        name=block.name or None,
+        arguments=arguments,
+        pointer=start.pointer,
+        form="custom" if start.form == "custom" else "legacy" if start.form == "legacy" else "function",
+        start_input=initial if initial is not None and start.input not in ({}, "", []) else None,
+        deltas=text,
+        pieces=tuple(block.pieces),
+        events=events,
+    )

@@ -1,0 +1,449 @@
+"""The values that everything speaks of: requests, replies, messages, parts. Frozen, no I/O.
+
+A value describes what stood on the wire, in the vocabulary of no single vendor. `None` means unknown or absent;
+nothing is filled in. Every part carries the JSON Pointer (RFC 6901) of its place in the body, and parts of a streamed
+reply carry the pointer they would have in the same API's whole body, so that a finding reads the same for both.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+import orjson
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A decoded JSON value."""
+
+Role = Literal["system", "user", "assistant", "tool"]
+Kind = Literal["text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "opaque"]
+"""What a part of a reply is. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text."""
+
+
+class Arguments:
+    """The argument text of a tool call, decoded once, on demand.
+
+    `values` are the top-level JSON values found in order (one, for healthy arguments); `rest` is what follows the last
+    value that could be read, stripped of white space, and is non-empty when the text is not a sequence of JSON values.
+    """
+
+    __slots__ = ("_decoded", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._decoded: tuple[tuple[Json, ...], str] | None = None
+
+    @classmethod
+    def of(cls, value: Json) -> Arguments:
+        """Arguments that came as a JSON value, not as text (Anthropic's `input`)."""
+        made = cls(orjson.dumps(value).decode())
+        made._decoded = ((value,), "")
+        return made
+
+    @property
+    def values(self) -> tuple[Json, ...]:
+        return self._decode()[0]
+
+    @property
+    def rest(self) -> str:
+        return self._decode()[1]
+
+    @property
+    def value(self) -> Json:
+        """The only value, or None when there is none or more than one."""
+        values, rest = self._decode()
+        return values[0] if len(values) == 1 and not rest else None
+
+    @property
+    def mapping(self) -> dict[str, Json] | None:
+        """The arguments when they are what they should be: exactly one JSON object."""
+        value = self.value
+        return value if isinstance(value, dict) else None
+
+    def _decode(self) -> tuple[tuple[Json, ...], str]:
+        if self._decoded is None:
+            self._decoded = _decode_values(self.text)
+        return self._decoded
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arguments) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Arguments({self.text!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Text that a person sees.
+
+    `events` maps offsets to stream events: (offset at which an event's text begins, event number).
+    """
+
+    text: str
+    pointer: str
+    events: tuple[tuple[int, int], ...] = ()
+
+    def event_at(self, offset: int) -> int | None:
+        return _event_at(self.events, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Reasoning:
+    """Thinking, in the field the API has for it. `opaque` when it is encrypted or redacted by the provider."""
+
+    text: str
+    pointer: str
+    opaque: bool = False
+    events: tuple[tuple[int, int], ...] = ()
+
+    def event_at(self, offset: int) -> int | None:
+        return _event_at(self.events, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    text: str
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One announcement of a call in a stream: an event that carried an id, a name or an index for it.
+
+    `offset` is the length of the call's argument text before this event, `index` the wire's own index (None: missing).
+    Deltas that continue the call with the same index and neither id nor name leave no piece.
+    """
+
+    event: int
+    index: int | None
+    id: str | None
+    name: str | None
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call that the client is to run. `id` and `name` are None when the wire never gave them.
+
+    `arguments` is what a client assembles by the API's own rules; `start_input` is the non-empty input that an
+    Anthropic `content_block_start` carried (None otherwise), `deltas` the argument text that came after it. `form` is
+    `function` (JSON arguments), `custom` (free text) or `legacy` (OpenAI's `function_call`).
+    `pieces` has one entry at least for a streamed call and none for a whole body.
+    """
+
+    id: str | None
+    name: str | None
+    arguments: Arguments
+    pointer: str
+    form: Literal["function", "custom", "legacy"] = "function"
+    start_input: Arguments | None = None
+    deltas: str = ""
+    pieces: tuple[Piece, ...] = ()
+    events: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def event(self) -> int | None:
+        return self.pieces[0].event if self.pieces else None
+
+    def event_at(self, offset: int) -> int | None:
+        """The stream event that carried the argument character at `offset`."""
+        return _event_at(self.events, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gave. `text` joins the textual content; `is_error` is None where the API cannot say."""
+
+    call_id: str | None
+    text: str
+    pointer: str
+    name: str | None = None
+    is_error: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostedCall:
+    """A call that the provider itself runs (web search, code execution, a remote MCP server)."""
+
+    id: str | None
+    name: str | None
+    pointer: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostedResult:
+    call_id: str | None
+    pointer: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A part that is known to exist and is not text: images, audio, documents, things of newer API versions."""
+
+    kind: str
+    pointer: str
+
+
+Part: TypeAlias = Text | Reasoning | Refusal | ToolCall | ToolResult | HostedCall | HostedResult | Opaque
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a request's history. `pointer` is its place (`/messages/3`, `/system`)."""
+
+    role: Role
+    parts: tuple[Part, ...]
+    pointer: str
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tool:
+    """A declared tool. `schema` is the JSON Schema of its arguments, None when the declaration has none.
+
+    `hosted`: the provider runs it. A tool of a vendor-defined type that the client runs (`bash_20250124`) is not hosted
+    and has no schema.
+    """
+
+    name: str
+    pointer: str
+    description: str = ""
+    schema: dict[str, Json] | None = None
+    hosted: bool = False
+    type: str = "function"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolChoice:
+    """`mode` none | auto | required | named; `name` with `named` only."""
+
+    mode: Literal["none", "auto", "required", "named"] = "auto"
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
+
+    `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
+    server, a stored prompt): a rule must not then say that a tool is undeclared.
+    """
+
+    api: str
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...]
+    body: Mapping[str, Json]
+    tool_choice: ToolChoice = ToolChoice()
+    parallel_tool_calls: bool | None = None
+    stream: bool = False
+    hosted: bool = False
+    tools_known: bool = True
+
+    @property
+    def client_tools(self) -> tuple[Tool, ...]:
+        return tuple(tool for tool in self.tools if not tool.hosted)
+
+    def tool(self, name: str | None) -> Tool | None:
+        return next((tool for tool in self.tools if tool.name == name), None)
+
+    @property
+    def turn(self) -> tuple[Message, ...]:
+        """The messages since the last one a user wrote (tool results are not the user's words), that one excluded."""
+        for position in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[position]
+            if message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts):
+                return self.messages[position + 1 :]
+        return self.messages
+
+    @property
+    def last_user(self) -> Message | None:
+        for message in reversed(self.messages):
+            if message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts):
+                return message
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One candidate of a reply (OpenAI's `n`), with its parts in wire order. `finish_pointer`: place of the reason."""
+
+    index: int
+    parts: tuple[Part, ...]
+    finish_reason: str | None
+    finish_pointer: str
+    finish_event: int | None = None
+
+    @property
+    def text(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def reasoning(self) -> str:
+        return "".join(part.text for part in self.parts if isinstance(part, Reasoning))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def hosted(self) -> bool:
+        return any(isinstance(part, (HostedCall, HostedResult)) for part in self.parts)
+
+
+FaultKind = Literal[
+    "missing-blank-line",  # several JSON documents in one event, a line each
+    "leading-space",  # white space before a field name
+    "unknown-field",  # a line that is no field of the SSE grammar
+    "broken-json",  # data that is no JSON document
+    "split-json",  # one JSON document, over several events
+    "event-mismatch",  # the event name contradicts the `type` inside
+    "event-missing",  # an API that names its events, and an event without a name
+    "undeclared-part",  # a delta for a part that was never started
+    "restarted-part",  # a part that is started twice
+    "unfinished-part",  # a part that was never stopped before the message ended
+    "after-end",  # events after the terminator
+    "missing-end",  # finished, and no terminator
+    "cut-event",  # the last event lacks its blank line
+    "bad-utf8",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fact that the grammar of the stream does not allow. `detail` quotes the evidence, shortened."""
+
+    kind: FaultKind
+    event: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reply:
+    """A reply as a client of its API reads it.
+
+    `finished`: a finish reason was given for every candidate, or the terminal event came. `terminated`: the protocol's
+    own end was seen (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
+    wherever in the body or the stream it stood. `ids` are the different reply ids of a stream with their first events.
+    """
+
+    id: str | None
+    model: str | None
+    choices: tuple[Choice, ...]
+    usage: Mapping[str, Json] | None = None
+    error: Json = None
+    streamed: bool = False
+    finished: bool = True
+    terminated: bool = True
+    events: int = 0
+    faults: tuple[Fault, ...] = ()
+    ids: tuple[tuple[str, int], ...] = ()
+
+
+End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
+"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """`started` is a Unix time in seconds; the others are milliseconds after it. None = not known."""
+
+    started: float | None = None
+    first_byte: float | None = None
+    first_token: float | None = None
+    duration: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exchange:
+    """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
+
+    Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
+    arrivals of the body: (milliseconds after the request, bytes).
+    """
+
+    id: str
+    api: str
+    method: str
+    url: str
+    request_headers: Mapping[str, str]
+    request: Request | None
+    status: int | None
+    response_headers: Mapping[str, str]
+    reply: Reply | None
+    end: End = "complete"
+    error: str | None = None
+    timing: Timing = Timing()
+    chunks: tuple[tuple[float, int], ...] = ()
+    conversation: str | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def model(self) -> str:
+        """The model asked for, else the one that answered."""
+        if self.request is not None and self.request.model:
+            return self.request.model
+        return (self.reply.model or "") if self.reply is not None else ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether a reply of the model can be judged at all: a 2xx status that was read, without an error in it."""
+        return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
+
+
+def _event_at(events: tuple[tuple[int, int], ...], offset: int) -> int | None:
+    if not events:
+        return None
+    place = bisect.bisect_right(events, (offset, 1 << 60)) - 1
+    return events[max(place, 0)][1]
+
+
+def _decode_values(text: str) -> tuple[tuple[Json, ...], str]:
+    try:
+        return (orjson.loads(text),), ""
+    except orjson.JSONDecodeError:
+        return _decode_sequence(text)
+
+
+def _decode_sequence(text: str) -> tuple[tuple[Json, ...], str]:
+    values: list[Json] = []
+    position = 0
+    for value, end in _scan_values(text):
+        values.append(value)
+        position = end
+    return tuple(values), text[position:].strip()
+
+
+def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
+    """Top-level JSON values of a text and the offset after each; stops at the first character that begins none."""
+    import json
+
+    decoder = json.JSONDecoder()
+    position, size = 0, len(text)
+    while True:
+        while position < size and text[position] in " \t\r\n":
+            position += 1
+        if position >= size:
+            return
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return
+        yield value, position

@@ -1,0 +1,163 @@
+"""Finds and loads rules: the shipped ones and those in folders a user names. The directory is the registry."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from wirelint.rule import SEVERITIES, Rule
+
+_FILE = re.compile(r"[a-z]{2}\d{3}_[a-z0-9_]+\.py$")
+_CODE = re.compile(r"[A-Z]{2}\d{3}$")
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*$")
+_HEADINGS = ("What it does", "Why is this bad?", "Example", "False positives", "Fix safety")
+
+
+class RuleError(ValueError):
+    """A rule folder, a rule file or a rule name that cannot be used. The text is one line: where, what, the cure."""
+
+
+def shipped(kind: str) -> Path:
+    """The folder `rules`, `addons` or `captures` that came with this installation: a checkout's own, else the wheel's."""
+    package = Path(__file__).resolve().parent
+    bundled = package / "_shipped" / kind
+    return bundled if bundled.is_dir() else package.parent / kind
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Rules in the order of their codes, no two with the same code or name."""
+
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def load(cls, folders: Iterable[Path] = ()) -> Registry:
+        """The shipped rules and those of `folders`. Raises RuleError."""
+        found: dict[str, tuple[Rule, Path]] = {}
+        for folder in (shipped("rules"), *folders):
+            for rule, path in _load_folder(folder):
+                for key in (rule.code, rule.name):
+                    if key in found:
+                        raise RuleError(f"{path}: {key} is already taken by {found[key][1]}; give the rule its own")
+                    found[key] = rule, path
+        rules = {id(rule): rule for rule, _ in found.values()}
+        return cls(tuple(sorted(rules.values(), key=lambda rule: rule.code)))
+
+    def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
+        """Rules by name, code, code prefix or `ALL`; the longer selector wins, `ignore` on a tie. Raises RuleError."""
+        for selector in (*select, *ignore):
+            self.find(selector)
+        wanted = select or ("ALL",)
+        return tuple(rule for rule in self.rules if _rank(rule, wanted) > _rank(rule, ignore))
+
+    def find(self, selector: str) -> tuple[Rule, ...]:
+        """The rules that a selector means. Raises RuleError with near names when there is none."""
+        rules = tuple(rule for rule in self.rules if _matches(rule, selector))
+        if not rules:
+            raise self._unknown(selector)
+        return rules
+
+    def get(self, key: str) -> Rule:
+        """The rule of exactly this name or code. Raises RuleError."""
+        for rule in self.rules:
+            if key.lower() in (rule.name, rule.code.lower()):
+                return rule
+        raise self._unknown(key)
+
+    def _unknown(self, key: str) -> RuleError:
+        names = [known for rule in self.rules for known in (rule.name, rule.code)]
+        near = difflib.get_close_matches(key, names, 3, 0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "see `wirelint rules`"
+        return RuleError(f"unknown rule {key!r}; {hint}")
+
+
+def _matches(rule: Rule, selector: str) -> bool:
+    return _specificity(rule, selector) > 0
+
+
+def _specificity(rule: Rule, selector: str) -> int:
+    """How exactly a selector means a rule: 0 not at all, 1 by `ALL`, then by the length of a code prefix, or by name."""
+    if selector == "ALL":
+        return 1
+    if selector.lower() == rule.name:
+        return 1 + len(rule.code)
+    return 1 + len(selector) if selector and rule.code.startswith(selector.upper()) else 0
+
+
+def _rank(rule: Rule, selectors: Iterable[str]) -> int:
+    return max((_specificity(rule, selector) for selector in selectors), default=0)
+
+
+def _load_folder(folder: Path) -> Iterable[tuple[Rule, Path]]:
+    if not folder.is_dir():
+        raise RuleError(f"{folder}: no such folder of rules; name a folder that holds <code>_<name>.py files")
+    for path in sorted(folder.glob("*.py")):
+        if path.name.startswith("_"):
+            continue
+        if not _FILE.match(path.name):
+            raise RuleError(f"{path}: not a rule's file name; call it <code>_<name>.py, as in xx901_my_rule.py")
+        yield _load_file(path), path
+
+
+def _load_file(path: Path) -> Rule:
+    module = _import(path)
+    classes = [
+        item
+        for _, item in inspect.getmembers(module, inspect.isclass)
+        if issubclass(item, Rule) and item is not Rule and item.__module__ == module.__name__
+    ]
+    if len(classes) != 1:
+        raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
+    _check(classes[0], path)
+    return classes[0]()
+
+
+def _import(path: Path) -> ModuleType:
+    name = f"wirelint_rules.{path.parent.name}.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the file is a user's own: whatever it raises is told in one line
+        line = getattr(error, "lineno", None) or _line_in(path, error)
+        raise RuleError(f"{path}:{line}: {type(error).__name__}: {error}; mend the rule or take it away") from error
+    return module
+
+
+def _line_in(path: Path, error: Exception) -> int:
+    import traceback
+
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    return (lines[-1] if lines else None) or 1
+
+
+def _check(rule: type[Rule], path: Path) -> None:
+    for field in ("code", "name", "severity", "layer", "fires", "silent"):
+        if not hasattr(rule, field):
+            raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
+    if not _CODE.match(rule.code) or not _NAME.match(rule.name):
+        raise RuleError(f"{path}: code {rule.code!r}, name {rule.name!r}; write them like LK101 and xml-leak")
+    expected = f"{rule.code.lower()}_{rule.name.replace('-', '_')}.py"
+    if path.name != expected:
+        raise RuleError(f"{path}: the file of {rule.code} {rule.name} must be called {expected}")
+    if rule.severity not in SEVERITIES:
+        raise RuleError(f"{path}: severity {rule.severity!r}; write one of {', '.join(SEVERITIES)}")
+    manual = inspect.getdoc(rule) or ""
+    missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
+    if missing:
+        raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
+
+
+def summary(rule: Rule) -> str:
+    """The first line of a rule's manual, without its full stop."""
+    return (inspect.getdoc(rule) or "").split("\n", 1)[0].rstrip(".")

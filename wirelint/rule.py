@@ -1,0 +1,118 @@
+"""All that the author of a rule imports: `Rule`, `Finding`, `Fix`, and the words they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from wirelint.model import Exchange, Json
+
+if TYPE_CHECKING:
+    from wirelint.conversation import Ledger
+
+Severity = Literal["error", "warning", "info"]
+"""`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
+Confidence = Literal["high", "medium", "low"]
+Layer = Literal["model", "gateway", "client", "tool", "wirelint"]
+"""Who is to blame. `wirelint` only for failures of our own."""
+Side = Literal["request", "response"]
+Safety = Literal["safe", "unsafe"]
+"""`safe` loses nothing and the meaning is certain; `unsafe`: the client will do something it would not have done."""
+
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What a repair would change. `title` is an order in plain words: `restore functions.read:0`."""
+
+    safety: Safety
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong, with its place and evidence.
+
+    `pointer` is a JSON Pointer into the body of `side` (for a stream: into the body that it amounts to), `event` the
+    number of the stream event where the evidence begins, `span` its offsets in the text at `pointer`.
+    """
+
+    code: str
+    name: str
+    severity: Severity
+    confidence: Confidence
+    layer: Layer
+    side: Side
+    message: str
+    pointer: str | None = None
+    event: int | None = None
+    fix: Fix | None = None
+    span: tuple[int, int] | None = None
+
+
+class Rule:
+    """One thing that can be wrong. A subclass in a file of `rules/` is registered by being there.
+
+    The docstring of the subclass is its manual, in Markdown: a first line that says what is wrong, then the headings
+    `## What it does`, `## Why is this bad?`, `## Example`, `## False positives`, `## Fix safety`, `## References`.
+    `fires` and `silent` are hand-made records (`{"request": …, "response": …}`) that the manual shows and the tests run:
+    the rule must fire on the first and be silent on the second.
+
+    A rule is a pure function of the exchange and of what the ledger saw pass before it. What it cannot know makes it
+    skip: parts that are None, an exchange that is not `ok`, text that was redacted.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    severity: ClassVar[Severity]
+    layer: ClassVar[Layer]
+    confidence: ClassVar[Confidence] = "high"
+    fires: ClassVar[Mapping[str, Json]]
+    silent: ClassVar[Mapping[str, Json]]
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
+        """Findings on what the client sent."""
+        return ()
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
+        """Findings on what the client got."""
+        return ()
+
+    def finding(
+        self,
+        side: Side,
+        message: str,
+        pointer: str | None = None,
+        *,
+        event: int | None = None,
+        span: tuple[int, int] | None = None,
+        fix: Fix | None = None,
+        severity: Severity | None = None,
+        confidence: Confidence | None = None,
+        layer: Layer | None = None,
+    ) -> Finding:
+        """A finding of this rule; what is not given is the rule's own."""
+        return Finding(
+            code=self.code,
+            name=self.name,
+            severity=severity or self.severity,
+            confidence=confidence or self.confidence,
+            layer=layer or self.layer,
+            side=side,
+            message=" ".join(message.split()),
+            pointer=pointer,
+            event=event,
+            fix=fix,
+            span=span,
+        )
+
+
+def excerpt(text: str, limit: int = 60) -> str:
+    """Evidence for a one-line message: white space folded, the middle left out when it is long."""
+    folded = " ".join(text.split())
+    if len(folded) <= limit:
+        return folded
+    head = (limit - 1) * 2 // 3
+    return f"{folded[:head]}…{folded[len(folded) - (limit - 1 - head) :]}"

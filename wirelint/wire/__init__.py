@@ -1,0 +1,72 @@
+"""Bytes to frames: server-sent events, whole bodies, content codings. No I/O, any cut of the input, nothing lost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from wirelint.events import Frame
+from wirelint.wire.sse import EventStream
+from wirelint.wire.whole import WholeBody
+
+__all__ = ["EventStream", "Framer", "Sniffer", "WholeBody", "looks_like_events"]
+
+
+class Framer(Protocol):
+    """Takes a body in pieces, gives frames. `close` gives what is left; after it nothing may be fed."""
+
+    streamed: bool
+
+    def feed(self, data: bytes) -> list[Frame]: ...
+
+    def close(self) -> list[Frame]: ...
+
+
+_EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
+_BOM = b"\xef\xbb\xbf"
+_LONGEST_FIELD = max(map(len, _EVENT_FIELDS))
+
+
+def looks_like_events(head: bytes) -> bool | None:
+    """Whether a body is a stream of server-sent events, by its first bytes; None when more of them are needed.
+
+    Content types lie: some gateways send streams as `text/plain`, or without any type.
+    """
+    if _BOM.startswith(head[:3]) and len(head) < 3:
+        return None
+    text = head.removeprefix(_BOM).lstrip(b" \t\r\n")
+    if any(text.startswith(name) for name in _EVENT_FIELDS):
+        return True
+    return None if len(text) < _LONGEST_FIELD and any(name.startswith(text) for name in _EVENT_FIELDS) else False
+
+
+class Sniffer:
+    """Picks the framing of a body by its first bytes, whatever the content type says; a `Framer` itself."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._declared = headers.get("content-type", "").split(";")[0].strip().lower() == "text/event-stream"
+        self._head = bytearray()
+        self._framer: Framer | None = None
+
+    @property
+    def streamed(self) -> bool:
+        return self._framer.streamed if self._framer is not None else self._declared
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._framer is not None:
+            return self._framer.feed(data)
+        self._head += data
+        verdict = looks_like_events(bytes(self._head))
+        return [] if verdict is None else self._decide(verdict)
+
+    def close(self) -> list[Frame]:
+        frames = [] if self._framer is not None else self._decide(self._declared)
+        assert self._framer is not None
+        return frames + self._framer.close()
+
+    def _decide(self, events: bool) -> list[Frame]:
+        # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
+        looks_whole = bytes(self._head).lstrip(_BOM + b" \t\r\n").startswith((b"{", b"["))
+        self._framer = EventStream() if events or (self._declared and not looks_whole) else WholeBody()
+        head, self._head = bytes(self._head), bytearray()
+        return self._framer.feed(head)

@@ -1,0 +1,26 @@
+"""A whole body as a stream of one frame."""
+
+from __future__ import annotations
+
+from wirelint.events import Frame
+
+
+class WholeBody:
+    """Collects a body and gives it as one frame at the end."""
+
+    streamed = False
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if data:
+            self._parts.append(data)
+        return []
+
+    def close(self) -> list[Frame]:
+        raw = b"".join(self._parts)
+        self._parts.clear()
+        if not raw:
+            return []
+        return [Frame(0, raw, None, raw.decode("utf-8-sig", "replace"))]
