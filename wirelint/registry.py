@@ -130,7 +130,8 @@ def _import(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except Exception as error:  # the file is a user's own: whatever it raises is told in one line
         line = getattr(error, "lineno", None) or _line_in(path, error)
-        raise RuleError(f"{path}:{line}: {type(error).__name__}: {error}; mend the rule or take it away") from error
+        said = error.msg if isinstance(error, SyntaxError) else error
+        raise RuleError(f"{path}:{line}: {type(error).__name__}: {said}; mend the rule or take it away") from error
     return module
 
 

@@ -101,12 +101,20 @@ class Rule:
             confidence=confidence or self.confidence,
             layer=layer or self.layer,
             side=side,
-            message=" ".join(message.split()),
+            message=one_line(message),
             pointer=pointer,
             event=event,
             fix=fix,
             span=span,
         )
+
+
+def one_line(text: str) -> str:
+    """Text from the wire made fit for a line of a terminal: white space folded, control characters shown escaped."""
+    folded = " ".join(text.split())
+    if folded.isprintable():
+        return folded
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in folded)
 
 
 def excerpt(text: str, limit: int = 60) -> str:

@@ -29,7 +29,7 @@ class Record:
     response_headers: Headers = ()
     response_body: bytes | None = None
     chunks: tuple[tuple[float, int], ...] = ()
-    timing: Timing = Timing()
+    timing: Timing = field(default_factory=Timing)
     end: End = "unknown"
     error: str | None = None
     source: str = ""

@@ -9,7 +9,6 @@ from wirelint.engine import Session, lower, reply_api
 from wirelint.model import Exchange
 
 
-
 def replay(record: Record) -> Exchange | None:
     """The exchange of a record, or None when it is not of an API that is understood.
 

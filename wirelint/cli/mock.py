@@ -48,7 +48,7 @@ def mock(host: str, port: int, faults: tuple[str, ...], listing: bool, pace: flo
     try:
         server = MockServer(host=host, port=port, seed=seed, faults=faults, pace=pace)
     except ScenarioError as error:
-        raise MockError(f"--fault: {error}; see wirelint mock --list") from error
+        raise MockError(f"--fault: {error} (see wirelint mock --list)") from error
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -1,0 +1,40 @@
+# demo · test · check · docs · clean. Everything runs in .venv, which is made on first use.
+# PYTHON=/path/to/python picks the interpreter; VENV=dir another place for the environment.
+
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+
+.PHONY: demo test check docs clean install
+
+demo: install
+	@$(RUN) -m wirelint demo
+
+test: install
+	$(RUN) -m pytest -q
+
+check: install
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	$(RUN) -m mypy rules addons
+
+docs: install
+	$(RUN) -m wirelint docs
+
+install: $(VENV)/installed
+
+$(VENV)/installed: pyproject.toml
+	@py='$(PYTHON)'; \
+	if [ -z "$$py" ]; then \
+	  for c in python3 python python3.13 python3.12 python3.14 python3.11 "$$HOME"/.pyenv/versions/3.1[1-9]*/bin/python; do \
+	    if "$$c" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then py=$$c; break; fi; \
+	  done; \
+	fi; \
+	if [ -z "$$py" ]; then echo 'wirelint needs Python 3.11 or newer with venv, and found none. Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 2; fi; \
+	"$$py" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "PYTHON=$$py is not a Python 3.11 or newer; name another: make PYTHON=/path/to/python3" >&2; exit 2; }; \
+	echo "installing into $(VENV) with $$("$$py" --version)"; \
+	"$$py" -m venv $(VENV) && $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache

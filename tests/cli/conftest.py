@@ -1,0 +1,37 @@
+"""Running the command line as a user does, without the cost of a process."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from wirelint.cli import main
+
+
+@dataclass(frozen=True)
+class Ran:
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def wirelint(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ran]:
+    """Calls `wirelint ARGS…`; gives exit status, stdout, stderr."""
+
+    def run(*args: object, stdin: bytes = b"", columns: int = 100) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["wirelint", *map(str, args)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setenv("COLUMNS", str(columns))
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        status = ended.value.code
+        assert isinstance(status, int)
+        return Ran(status, captured.out, captured.err)
+
+    return run

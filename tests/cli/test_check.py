@@ -1,0 +1,170 @@
+"""`wirelint check`: formats, exit status, what is said about input that cannot be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import Talk, User, chunk, exchange, sse
+from tests.cli.conftest import Ran
+
+Wirelint = Callable[..., Ran]
+
+BODY = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Name the planets."}]}
+CUT = exchange(
+    "/v1/chat/completions", BODY, sse(chunk({"content": "Mercury, Ve"}), done=False), content_type="text/event-stream"
+)
+CLEAN = Talk((User("Hello"),), text="Hello to you.").record("openai.chat", True)
+KEYS = {
+    "code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "message", "source", "exchange", "api",
+    "model", "fix",
+}  # fmt: skip
+
+
+def write(path: Path, *records: Any) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def test_clean_is_0_found_is_1_and_exit_zero_is_0(wirelint: Wirelint, tmp_path: Path) -> None:
+    clean, cut = write(tmp_path / "clean.jsonl", CLEAN), write(tmp_path / "cut.jsonl", CUT)
+    assert wirelint("check", clean).status == 0
+    assert wirelint("check", cut).status == 1
+    assert wirelint("check", "--exit-zero", cut).status == 0
+
+
+def test_jsonl_has_the_fields_that_programs_rely_on(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write(tmp_path / "mixed.jsonl", CLEAN, {**CUT, "id": "second"})
+    ran = wirelint("check", "--output-format", "jsonl", path)
+    findings = [json.loads(line) for line in ran.out.splitlines()]
+    assert [set(finding) for finding in findings] == [KEYS]
+    (finding,) = findings
+    assert finding["code"], finding["name"] == ("ST604", "truncated-stream")
+    assert (finding["source"], finding["exchange"]) == (str(path), "second")
+    assert (finding["api"], finding["model"], finding["side"]) == ("openai.chat", "acme-1", "response")
+    assert (finding["pointer"], finding["event"], finding["fix"]) == ("/choices/0/message/content", 0, None)
+
+
+def test_json_is_one_array_and_concise_one_line_each(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write(tmp_path / "cut.jsonl", CUT, CUT)
+    assert [finding["code"] for finding in json.loads(wirelint("check", "--output-format=json", path).out)] == [
+        "ST604"
+    ] * 2
+    assert json.loads(wirelint("check", "--output-format=json", "--ignore=ALL", path).out) == []
+    lines = wirelint("check", "--output-format=concise", path).out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"{path}:")
+    assert "ST604 truncated-stream error gateway" in lines[0]
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_full_fits_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
+    path = write(tmp_path / "cut.jsonl", CUT)
+    ran = wirelint("check", path, columns=columns)
+    assert "ST604 truncated-stream" in ran.out
+    assert "Mercury, Ve" in ran.out
+    assert max(map(len, ran.out.splitlines())) <= columns
+    assert "1 exchange in 1 file: 1 error" in ran.err
+
+
+def test_select_and_ignore(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write(tmp_path / "cut.jsonl", CUT)
+    assert wirelint("check", "--select", "truncated-stream", path).status == 1
+    assert wirelint("check", "--select", "LK,ID", path).status == 0
+    assert wirelint("check", "--ignore", "ST604", path).status == 0
+
+
+def test_statistics(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write(tmp_path / "cut.jsonl", CUT, CUT, CLEAN)
+    assert "truncated-stream" in wirelint("check", "--statistics", path).out
+    rows = json.loads(wirelint("check", "--statistics", "--output-format=json", path).out)
+    assert [(row["code"], row["findings"], row["exchanges"]) for row in rows] == [("ST604", 2, 2)]
+
+
+def test_standard_input_and_bodies_as_objects(wirelint: Wirelint) -> None:
+    record = {"request": {"url": "/v1/chat/completions", "body": BODY}, "response": {"body": CUT["response"]["body"]}}
+    ran = wirelint("check", "--output-format=jsonl", "-", stdin=json.dumps(record).encode() + b"\n")
+    assert ran.status == 1
+    assert json.loads(ran.out)["source"] == "-"
+
+
+def test_each_file_is_judged_by_itself(wirelint: Wirelint, tmp_path: Path) -> None:
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for number in range(3):
+        write(folder / f"{number}.jsonl", CUT)
+    ran = wirelint("check", "--output-format=jsonl", folder)
+    assert [Path(json.loads(line)["source"]).name for line in ran.out.splitlines()] == ["0.jsonl", "1.jsonl", "2.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("content", "says", "found"),
+    [
+        (b"", ("empty",), 0),
+        (b"not a capture\n", ("bad.jsonl",), 0),
+        (b'{"request": {"url": "x"', ("bad.jsonl",), 0),
+        (json.dumps(CUT).encode() + b'\n{"request": {"ur', ("bad.jsonl", "line 2"), 1),
+        (json.dumps(CUT).encode() + b"\n[1, 2]\n", ("bad.jsonl", "line 2"), 1),
+        (b"\x00\x01\x02\x03" * 40, ("bad.jsonl",), 0),
+    ],
+    ids=["empty", "garbage", "torn first", "torn last", "not an object", "binary"],
+)
+def test_bad_input_is_one_line_and_2(
+    wirelint: Wirelint, tmp_path: Path, content: bytes, says: tuple[str, ...], found: int
+) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(content)
+    ran = wirelint("check", "--output-format=jsonl", path)
+    assert ran.status == 2
+    assert len(ran.out.splitlines()) == found
+    problems = [line for line in ran.err.splitlines() if line.startswith("wirelint: ")]
+    assert len(problems) == 1
+    assert all(word in problems[0] for word in says), problems
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["check", "no/such/file"], "no/such/file"),
+        (["check", "--select", "xml-leek", "x"], "did you mean xml-leak"),
+        (["check", "--rules", "no/such/folder", "x"], "no/such/folder"),
+        (["check", "--output-format", "yaml", "x"], "yaml"),
+        (["check"], "PATH"),
+        (["rule", "nothing-like-it"], "unknown rule"),
+        (["frobnicate"], "frobnicate"),
+        (["show", "no-such-id"], "captures"),
+        (["where", "everything"], "everything"),
+        (["new-rule", "lk1", "x"], "two capitals"),
+        (["new-rule", "XX901", "Bad_Name"], "hyphens"),
+        (["new-rule", "ST604", "some-rule"], "is there already"),
+    ],
+)
+def test_wrong_arguments_are_one_line_and_2(wirelint: Wirelint, args: list[str], says: str) -> None:
+    ran = wirelint(*args)
+    assert ran.status == 2
+    lines = [line for line in ran.err.splitlines() if "0 exchanges" not in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("wirelint: ")
+    assert says in lines[0]
+
+
+def test_hostile_text_cannot_steer_the_terminal(wirelint: Wirelint, tmp_path: Path) -> None:
+    hostile = exchange(
+        "/v1/chat/completions", BODY, sse(chunk({"content": "\x1b[2J\x1b]0;owned\x07 x"}), done=False),
+        content_type="text/event-stream",
+    )  # fmt: skip
+    path = write(tmp_path / "hostile.jsonl", {**hostile, "id": "\x1b[31mred"})
+    for command in (
+        ["check", path],
+        ["check", "--output-format=concise", path],
+        ["show", path],
+        ["show", "--wire", path],
+    ):
+        ran = wirelint(*command)
+        assert "\x1b" not in ran.out
+        assert "\x07" not in ran.out

@@ -1,0 +1,139 @@
+"""The house: what stands at the top, which way imports point, what a module may weigh."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "wirelint"
+
+TOP = {
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "addons",
+    "captures",
+    "pyproject.toml",
+    "rules",
+    "tests",
+    "wirelint",
+}
+"""What git tracks at the top, hidden files aside."""
+
+# Imports point from a later row to an earlier one, or stay within a row.
+ROWS = (
+    {"model"},
+    {"events"},
+    {"wire"},
+    {"apis", "dialects"},
+    # What rules know about the world: small pure modules.
+    {
+        "claims", "control_tokens", "conversation", "evidence", "ids", "markup", "pairing", "quoting", "schemas",
+        "thinking", "toolkinds", "toolnames",
+    },
+    {"rule"},
+    {"registry"},
+    {"engine"},
+    {"capture"},
+    {"report"},
+    {"addon", "mock", "demo"},
+    {"cli", "__main__"},
+)  # fmt: skip
+MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py"}
+FREE_OF_RICH = {name for row in ROWS[:9] for name in row}
+
+
+def _modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def _home(module: Path) -> str:
+    """The name in ROWS of the part of the package that a module belongs to."""
+    return module.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _imports(module: Path) -> Iterator[tuple[str, bool]]:
+    """Modules that a module imports when it runs: (dotted name, whether at the top level)."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node in tree.body) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            assert node.level == 0, f"{module}: imports are absolute"
+            yield node.module, node in tree.body
+
+
+def test_the_top_level_says_it_all() -> None:
+    seen = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    made = {"dist", "build", "__pycache__"} | {path.name for path in ROOT.glob("*.egg-info")}
+    assert seen - made == TOP
+
+
+def test_every_part_has_its_row() -> None:
+    parts = {_home(module) for module in _modules()} - {"__init__"}
+    assert parts == set().union(*ROWS)
+
+
+@pytest.mark.parametrize("module", _modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(module: Path) -> None:
+    home = _home(module)
+    if home == "__init__":
+        return
+    allowed = set().union(*ROWS[: next(n for n, row in enumerate(ROWS) if home in row) + 1])
+    for name, _ in _imports(module):
+        parts = name.split(".")
+        if parts[0] == "wirelint" and len(parts) > 1:
+            assert parts[1] in allowed, f"{home} must not import {name}"
+
+
+@pytest.mark.parametrize("module", _modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_mitmproxy_and_rich_stay_in_their_places(module: Path) -> None:
+    where = module.relative_to(ROOT).as_posix()
+    for name, _ in _imports(module):
+        if name.split(".")[0] == "mitmproxy":
+            assert any(where.startswith(place) for place in MITMPROXY), f"{where} imports {name}"
+        if name.split(".")[0] == "rich":
+            assert _home(module) not in FREE_OF_RICH, f"{where} imports {name}"
+
+
+@pytest.mark.parametrize("rule", sorted((ROOT / "rules").glob("*.py")), ids=lambda path: path.stem)
+def test_rules_import_little(rule: Path) -> None:
+    allowed = set().union(*ROWS[:6])
+    for name, _ in _imports(rule):
+        parts = name.split(".")
+        assert parts[0] != "mitmproxy"
+        if parts[0] == "wirelint":
+            assert parts[1] in allowed, f"{rule.name} must not import {name}"
+
+
+@pytest.mark.parametrize("module", _modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_module_says_what_it_is_for_and_is_small(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert ast.get_docstring(ast.parse(text)), "no docstring"
+    assert len(text.splitlines()) <= 400
+
+
+def test_nothing_is_left_open() -> None:
+    marks = ("TO" + "DO", "FIX" + "ME", "Not" + "ImplementedError", "X" + "XX")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for folder in ("wirelint", "rules", "addons", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if any(mark in line for mark in marks)
+    ]
+    assert found == []

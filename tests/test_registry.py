@@ -1,0 +1,125 @@
+"""Loading and selecting rules; a rule of a user's own that is wrong is told in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import Template
+
+import pytest
+
+from tests.build import REGISTRY, Talk, read
+from wirelint.engine import Engine
+from wirelint.registry import Registry, RuleError
+
+TEMPLATE = Path(__file__).parents[1] / "wirelint" / "cli" / "templates" / "rule.txt"
+
+
+def draft(folder: Path, code: str = "XX901", name: str = "odd-reply", old: str = "", new: str = "") -> Path:
+    """A rule made of the scaffold's template, with one thing changed."""
+    snake = name.replace("-", "_")
+    words = {
+        "code": code, "name": name, "snake": snake, "title": "OddReply", "words": "oddness", "severity": "warning",
+        "layer": "model",
+    }  # fmt: skip
+    text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(words)
+    assert not old or old in text
+    path = folder / f"{code.lower()}_{snake}.py"
+    path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
+    return path
+
+
+def test_codes_and_names_are_unique_and_sorted() -> None:
+    codes = [rule.code for rule in REGISTRY.rules]
+    assert codes == sorted(set(codes))
+    assert len({rule.name for rule in REGISTRY.rules}) == len(codes)
+
+
+@pytest.mark.parametrize(
+    ("select", "ignore", "there", "gone"),
+    [
+        ((), (), {"truncated-stream", "xml-leak"}, set()),
+        (("ST604",), (), {"truncated-stream"}, {"xml-leak"}),
+        (("st604",), (), {"truncated-stream"}, {"xml-leak"}),
+        (("truncated-stream",), (), {"truncated-stream"}, {"xml-leak"}),
+        (("ST",), (), {"truncated-stream", "sse-framing"}, {"xml-leak"}),
+        (("ALL",), ("ST",), {"xml-leak"}, {"truncated-stream", "sse-framing"}),
+        (("ST604",), ("ST",), {"truncated-stream"}, {"sse-framing"}),
+        (("ST",), ("ST604",), {"sse-framing"}, {"truncated-stream"}),
+        (("ST604",), ("truncated-stream",), set(), {"truncated-stream"}),
+    ],
+)
+def test_select(select: tuple[str, ...], ignore: tuple[str, ...], there: set[str], gone: set[str]) -> None:
+    names = {rule.name for rule in REGISTRY.select(select, ignore)}
+    assert there <= names
+    assert not gone & names
+
+
+@pytest.mark.parametrize(
+    ("selector", "says"),
+    [
+        ("xml-leek", "did you mean xml-leak"),
+        ("ST6O4", "did you mean"),
+        ("", "unknown rule"),
+        ("qqqqq", "wirelint rules"),
+    ],
+)
+def test_unknown_selectors_name_the_cure(selector: str, says: str) -> None:
+    with pytest.raises(RuleError, match=says):
+        REGISTRY.select([selector])
+
+
+def test_a_rule_of_ones_own(tmp_path: Path) -> None:
+    draft(tmp_path)
+    registry = Registry.load([tmp_path])
+    found = Engine(registry.select(["XX"])).check(read(Talk(text="evidence of oddness").record("openai.chat", True)))
+    assert [finding.code for finding in found] == ["XX901"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('code = "XX901"', 'code = "XX902"', "must be called xx902_odd_reply.py"),
+        ('code = "XX901"', 'code = "x1"', "write them like LK101"),
+        ('severity = "warning"', 'severity = "grave"', "write one of error, warning, info"),
+        ('layer = "model"', "", "has no `layer`"),
+        ("## False positives", "## Notes", "lacks the heading `## False positives`"),
+        ("class OddReply(Rule):", "class OddReply(Rule):\n    boom = 1 / 0\n", ":15: ZeroDivisionError"),
+        ("from typing import ClassVar", "from typing import ClassVar\nimport nosuchmodule", "nosuchmodule"),
+        ("class OddReply(Rule):", "class OddReply(Rule)", ":14: SyntaxError"),
+        ("class OddReply(Rule):", "class OddReply:", "0 rules in one file"),
+    ],
+)
+def test_a_broken_rule_is_one_line_with_its_place(tmp_path: Path, old: str, new: str, says: str) -> None:
+    path = draft(tmp_path, old=old, new=new)
+    with pytest.raises(RuleError) as caught:
+        Registry.load([tmp_path])
+    message = str(caught.value)
+    assert message.startswith(str(path))
+    assert says in message
+    assert "\n" not in message
+
+
+def test_taken_codes_missing_folders_and_wrong_file_names(tmp_path: Path) -> None:
+    with pytest.raises(RuleError, match="no such folder"):
+        Registry.load([tmp_path / "nowhere"])
+    draft(tmp_path, code="ST604", name="odd-reply")
+    with pytest.raises(RuleError, match="ST604 is already taken"):
+        Registry.load([tmp_path])
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "shouting.py").write_text("")
+    with pytest.raises(RuleError, match="call it <code>"):
+        Registry.load([other])
+
+
+def test_a_rule_that_raises_stands_on_the_exchange_and_is_told_once(tmp_path: Path) -> None:
+    line = "        if exchange.reply is None"
+    draft(tmp_path, old=line, new=f"        raise KeyError('boom')\n{line}")
+    rules = Registry.load([tmp_path]).select(["XX", "ST"])
+    told: list[str] = []
+    engine = Engine(rules, report=lambda name, error: told.append(f"{name} {error!r}"))
+    for _ in range(3):
+        found = engine.check(read(Talk(text="hello").record("openai.chat", False)))
+        assert [(finding.code, finding.layer) for finding in found] == [("IN000", "wirelint")]
+        assert "odd-reply" in found[0].message
+    assert told == ["odd-reply KeyError('boom')"]

@@ -1,0 +1,50 @@
+"""Captures checked offline: the same session, the same engine, a ledger of its own for every file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from wirelint.capture.readers import Problem
+from wirelint.capture.record import Record
+from wirelint.capture.replay import replay
+from wirelint.engine import Engine, internal
+from wirelint.model import Exchange
+from wirelint.rule import Finding, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A record with what was made of it. `exchange` is None when it is of no API that is understood."""
+
+    record: Record
+    exchange: Exchange | None
+    findings: tuple[Finding, ...] = ()
+
+
+def check(
+    items: Iterable[Record | Problem],
+    rules: Sequence[Rule],
+    report: Callable[[str, Exception], None] | None = None,
+) -> Iterator[Checked | Problem]:
+    """Judges records in order; problems of the reader are handed on in their place."""
+    engine = Engine(rules, report=report)
+    source: str | None = None
+    for item in items:
+        if isinstance(item, Problem):
+            yield item
+            continue
+        if item.source != source:
+            source = item.source
+            engine = Engine(rules, report=report)
+        yield _check(item, engine, report)
+
+
+def _check(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None) -> Checked:
+    try:
+        exchange = replay(record)
+        return Checked(record, exchange, engine.check(exchange) if exchange is not None else ())
+    except Exception as error:  # fail open: one record that we cannot read does not hide the others
+        if report is not None:
+            report("the reader", error)
+        return Checked(record, None, (internal("the reader", error),))

@@ -1,0 +1,71 @@
+"""`wirelint new-rule`: the first draft of a rule and of its cases, which pass the tests as they are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Template
+from typing import get_args
+
+import click
+
+from wirelint.cli.selection import load
+from wirelint.registry import shipped
+from wirelint.rule import SEVERITIES, Layer
+
+_LAYERS = [layer for layer in get_args(Layer) if layer != "wirelint"]
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+@click.command()
+@click.argument("code")
+@click.argument("name")
+@click.option("--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True)
+@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Who is to blame.")
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path),
+    help="Where the rule goes; by default the shipped rules, with cases in tests/rules.",
+)
+def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | None) -> None:
+    """Write the first draft of a rule, as in: wirelint new-rule XX901 shouting-reply.
+
+    The draft is a working rule with a manual, examples and cases; change it until it says what you mean.
+    """
+    if not re.fullmatch(r"[A-Z]{2}\d{3}", code):
+        raise click.ClickException(f"code {code!r}: write two capitals and three digits, as in XX901")
+    if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name):
+        raise click.ClickException(f"name {name!r}: write small letters and hyphens, as in shouting-reply")
+    for rule in load().rules:
+        if rule.code == code or rule.name == name:
+            raise click.ClickException(f"{code} {name}: {rule.code} {rule.name} is there already; choose others")
+    snake = name.replace("-", "_")
+    words = {
+        "code": code,
+        "name": name,
+        "snake": snake,
+        "title": "".join(part.capitalize() for part in name.split("-")),
+        "words": name.replace("-", " "),
+        "severity": severity,
+        "layer": layer,
+    }
+    home = folder or shipped("rules")
+    files = {home / f"{code.lower()}_{snake}.py": "rule.txt"}
+    if folder is None:
+        files[home.parent / "tests" / "rules" / f"{snake}.py"] = "cases.txt"
+    for path, template in files.items():
+        _write(path, Template((_TEMPLATES / template).read_text(encoding="utf-8")).substitute(words))
+    using = f"wirelint check --rules {folder} …" if folder else f"make test, or pytest tests/rules -k {name}"
+    click.echo(f"now make it yours, and run it: {using}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise click.ClickException(f"{path}: is there already; nothing was overwritten") from error
+    except OSError as error:
+        raise click.ClickException(f"{path}: {error.strerror}; name a folder that can be written: --folder") from error
+    click.echo(f"wrote {path}")

@@ -1,0 +1,72 @@
+"""`wirelint rule NAME`: the manual of one rule, with an example that is run while you read."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import click
+import orjson
+from rich.console import Console, Group
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+from wirelint.capture.format import decode
+from wirelint.capture.replay import replay
+from wirelint.cli.selection import load
+from wirelint.engine import Engine
+from wirelint.model import Json
+from wirelint.registry import RuleError
+from wirelint.report.writer import MARKS, STYLES, place
+from wirelint.rule import Rule
+
+
+@click.command()
+@click.argument("name")
+@click.option("--rules", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR")
+@click.option("--markdown", is_flag=True, help="Print the manual as Markdown, without the examples.")
+def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
+    """Print the manual of a rule, by name (xml-leak) or code (LK101)."""
+    try:
+        found = load(folders).get(name)
+    except RuleError as error:
+        raise click.ClickException(str(error)) from error
+    manual = inspect.getdoc(found) or ""
+    if markdown:
+        click.echo(f"# {found.name} ({found.code})\n\n{manual}")
+        return
+    console = Console(file=sys.stdout)
+    style = STYLES[found.severity]
+    head = Text.assemble((f"{found.code} {found.name}", "bold"), (f"  {found.severity}", style), f" · {found.layer}")
+    console.print(head, Markdown(manual), Text())
+    console.print(_example(found, "Fires on", found.fires), _example(found, "Silent on", found.silent))
+
+
+def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
+    parts = [Text(title, "bold")]
+    bodies = [Padding(_body(record, side), (0, 0, 0, 2)) for side in ("request", "response") if record.get(side)]
+    exchange = replay(decode(dict(record), "example", "1"))
+    verdicts = [
+        Padding(
+            Text(f"{MARKS[finding.severity]} {finding.message}\n  at {place(finding)}", STYLES[finding.severity]),
+            (0, 0, 1, 2),
+        )
+        for finding in (Engine([rule]).check(exchange) if exchange is not None else ())
+    ]
+    return Group(*parts, *bodies, *(verdicts or [Padding(Text("✓ nothing found", "green"), (0, 0, 1, 2))]))
+
+
+def _body(record: Mapping[str, Json], side: str) -> Syntax:
+    message = record[side]
+    body = message.get("body") if isinstance(message, dict) else None
+    if isinstance(body, str):
+        try:
+            body = orjson.loads(body)
+        except orjson.JSONDecodeError:
+            return Syntax(body.strip(), "text", theme="ansi_dark", word_wrap=True, background_color="default")
+    shown = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
+    return Syntax(shown, "json", theme="ansi_dark", word_wrap=True, background_color="default")

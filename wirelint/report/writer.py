@@ -1,0 +1,55 @@
+"""What every output format is: something that takes checked exchanges and is closed at the end."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from wirelint.capture.offline import Checked
+from wirelint.model import Json
+from wirelint.rule import Finding
+
+MARKS = {"error": "●", "warning": "▲", "info": "·"}
+STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+class Writer(Protocol):
+    def add(self, checked: Checked) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
+    """A finding as one flat JSON object: the line of `--output-format jsonl`."""
+    exchange = checked.exchange
+    fix: Json = None
+    if finding.fix is not None:
+        fix = {"safety": finding.fix.safety, "title": finding.fix.title}
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "layer": finding.layer,
+        "side": finding.side,
+        "pointer": finding.pointer,
+        "event": finding.event,
+        "message": finding.message,
+        "source": checked.record.source,
+        "exchange": checked.record.id,
+        "api": exchange.api if exchange is not None else None,
+        "model": exchange.model if exchange is not None else None,
+        "fix": fix,
+    }
+
+
+def visible(text: str) -> str:
+    """Text of the wire as a terminal may get it: line ends and tabs stay, everything else that it would obey is shown."""
+    if text.isprintable():
+        return text
+    return "".join(char if char in "\n\t" or char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+
+
+def place(finding: Finding) -> str:
+    """Where a finding points: `response /choices/0/message/content, event 12`."""
+    where = f"{finding.side} {finding.pointer}" if finding.pointer else finding.side
+    return f"{where}, event {finding.event}" if finding.event is not None else where
