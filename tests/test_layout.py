@@ -28,6 +28,7 @@ TOP = {
 
 # Imports point from a later row to an earlier one, or stay within a row.
 ROWS = (
+    {"arguments"},
     {"model"},
     {"events"},
     {"wire"},

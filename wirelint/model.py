@@ -8,73 +8,16 @@ reply carry the pointer they would have in the same API's whole body, so that a 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-import orjson
-
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""A decoded JSON value."""
+from wirelint.arguments import Arguments as Arguments
+from wirelint.arguments import Json as Json
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "opaque"]
 """What a part of a reply is. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text."""
-
-
-class Arguments:
-    """The argument text of a tool call, decoded once, on demand.
-
-    `values` are the top-level JSON values found in order (one, for healthy arguments); `rest` is what follows the last
-    value that could be read, stripped of white space, and is non-empty when the text is not a sequence of JSON values.
-    """
-
-    __slots__ = ("_decoded", "text")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self._decoded: tuple[tuple[Json, ...], str] | None = None
-
-    @classmethod
-    def of(cls, value: Json) -> Arguments:
-        """Arguments that came as a JSON value, not as text (Anthropic's `input`)."""
-        made = cls(orjson.dumps(value).decode())
-        made._decoded = ((value,), "")
-        return made
-
-    @property
-    def values(self) -> tuple[Json, ...]:
-        return self._decode()[0]
-
-    @property
-    def rest(self) -> str:
-        return self._decode()[1]
-
-    @property
-    def value(self) -> Json:
-        """The only value, or None when there is none or more than one."""
-        values, rest = self._decode()
-        return values[0] if len(values) == 1 and not rest else None
-
-    @property
-    def mapping(self) -> dict[str, Json] | None:
-        """The arguments when they are what they should be: exactly one JSON object."""
-        value = self.value
-        return value if isinstance(value, dict) else None
-
-    def _decode(self) -> tuple[tuple[Json, ...], str]:
-        if self._decoded is None:
-            self._decoded = _decode_values(self.text)
-        return self._decoded
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Arguments) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
-
-    def __repr__(self) -> str:
-        return f"Arguments({self.text!r})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,37 +356,3 @@ def _event_at(events: tuple[tuple[int, int], ...], offset: int) -> int | None:
         return None
     place = bisect.bisect_right(events, (offset, 1 << 60)) - 1
     return events[max(place, 0)][1]
-
-
-def _decode_values(text: str) -> tuple[tuple[Json, ...], str]:
-    try:
-        return (orjson.loads(text),), ""
-    except orjson.JSONDecodeError:
-        return _decode_sequence(text)
-
-
-def _decode_sequence(text: str) -> tuple[tuple[Json, ...], str]:
-    values: list[Json] = []
-    position = 0
-    for value, end in _scan_values(text):
-        values.append(value)
-        position = end
-    return tuple(values), text[position:].strip()
-
-
-def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
-    """Top-level JSON values of a text and the offset after each; stops at the first character that begins none."""
-    import json
-
-    decoder = json.JSONDecoder()
-    position, size = 0, len(text)
-    while True:
-        while position < size and text[position] in " \t\r\n":
-            position += 1
-        if position >= size:
-            return
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            return
-        yield value, position

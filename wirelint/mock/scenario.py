@@ -165,7 +165,14 @@ def _number(value: str, word: str) -> float:
 
 
 def _plain(value: object) -> str:
-    return str(int(value)) if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    """The value as it may stand in a response header."""
+    match value:
+        case bool():
+            return str(int(value))
+        case float():
+            return f"{value:g}"
+        case _:
+            return ascii(str(value))[1:-1]
 
 
 def _shown(word: str) -> str:

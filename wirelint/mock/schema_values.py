@@ -17,7 +17,7 @@ MAX_DEPTH = 12
 """Recursive schemas end here, with an empty value."""
 
 _STOP_WORDS = re.compile(
-    "a|an|and|are|can|could|do|for|from|give|how|i|in|is|it|me|my|of|on|or|please|the|this|to|use|what|where|with|you",
+    "a|an|and|are|can|could|do|for|from|give|how|i|in|is|it|like|me|my|of|on|or|please|the|this|to|use|what|where|with|you",
     re.IGNORECASE,
 )
 

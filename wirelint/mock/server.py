@@ -47,7 +47,9 @@ class MockServer:
 
     `with MockServer(seed=0) as server:` serves at `server.url` (no path: OpenAI clients add `/v1`) until the block ends;
     `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, `pace` is in
-    milliseconds. Raises ScenarioError for a scenario it cannot play, OSError when the address is taken.
+    milliseconds. The last `kept` exchanges stand in `exchanges`, each one as soon as it has ended: its client may see
+    the end a moment earlier, so look after `close()`. Raises ScenarioError for a scenario it cannot play, OSError when
+    the address is taken.
     """
 
     def __init__(

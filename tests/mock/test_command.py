@@ -1,0 +1,69 @@
+"""`wirelint mock` as a process."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from wirelint.cli.mock import mock
+from wirelint.mock import FAULTS, MockServer
+
+
+def test_list_names_every_fault_and_mode() -> None:
+    output = CliRunner().invoke(mock, ["--list"])
+    assert output.exit_code == 0
+    for name, fault in FAULTS.items():
+        assert re.search(rf"^{name} ", output.stdout, re.MULTILINE)
+        assert all(mode in output.stdout for mode in fault.modes)
+
+
+WRONG = [
+    (["--fault", "xml-leek"], r"Error: --fault: no fault is called 'xml-leek'; did you mean xml-leak\?"),
+    (["--fault", "stall+seconds=x"], "Error: --fault: 'seconds=x': a number"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=["fault", "option"])
+def test_wrong_fault_is_one_line_and_status_2(arguments: list[str], message: str) -> None:
+    output = CliRunner().invoke(mock, arguments)
+    assert output.exit_code == 2
+    assert re.match(message, output.output)
+    assert output.output.endswith(" (see wirelint mock --list)\n")
+    assert output.output.count("\n") == 1
+    assert output.output.isascii()
+
+
+def test_taken_port_is_one_line_and_status_2() -> None:
+    with MockServer() as server:
+        output = CliRunner().invoke(mock, ["--port", str(server.port)])
+    assert output.exit_code == 2
+    assert output.output.startswith(f"Error: cannot listen at 127.0.0.1 port {server.port}: ")
+    assert output.output.count("\n") == 1
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["sigterm", "sigint"])
+def test_process_serves_until_told_to_stop(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", "from wirelint.cli.mock import mock; mock()", "--fault", "think-leak"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            line = process.stdout.readline()
+            port = re.fullmatch(r"wirelint mock listening on http://127\.0\.0\.1:(\d+)\n", line)
+            assert port
+            connection = http.client.HTTPConnection("127.0.0.1", int(port[1]), timeout=5)
+            body = '{"model": "m", "messages": [{"role": "user", "content": "hi"}]}'
+            connection.request("POST", "/v1/chat/completions", body)
+            assert b"</think>" in connection.getresponse().read()
+            process.send_signal(number)
+            out, err = process.communicate(timeout=10)
+            connection.close()
+        finally:
+            process.kill()
+    assert (process.returncode, out, err) == (0, "", "")

@@ -1,0 +1,80 @@
+"""The grammar of scenarios: what is read, and which word an error names."""
+
+from __future__ import annotations
+
+import pytest
+
+from wirelint.mock.faults import FAULTS, resolve
+from wirelint.mock.scenario import OPTION_NAMES, Options, ScenarioError, parse_scenario
+from wirelint.mock.text_faults import TEXT_FAULTS
+
+GOOD: list[tuple[str, str | None, Options]] = [
+    ("", None, Options()),
+    ("healthy", None, Options()),
+    ("xml-leak", "xml-leak", Options()),
+    ("fault=xml-leak", "xml-leak", Options()),
+    ("xml-leak+dialect=kimi_k2+chunk=7", "xml-leak", Options(dialect="kimi_k2", chunk=7)),
+    (" xml-leak + place=reasoning + ", "xml-leak", Options(place="reasoning")),
+    ("crlf+bom=1+comments=0", None, Options(crlf=True, bom=True)),
+    ("stall+seconds=0.5+pace=2", "stall", Options(seconds=0.5, pace=2.0)),
+    ("cut=0+content_length+calls=0", None, Options(cut=0, content_length=True, calls=0)),
+    ("http-error+status=529", "http-error", Options(status=529)),
+    ("encoding=zstd+model=a/b+azure+reasoning+refusal",
+     None, Options(encoding="zstd", model="a/b", azure=True, reasoning=True, refusal=True)),
+    ("concatenated-json+mode=differing", "concatenated-json", Options(mode="differing")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "fault", "options"), GOOD, ids=[text or "empty" for text, _, _ in GOOD])
+def test_read(text: str, fault: str | None, options: Options) -> None:
+    scenario = parse_scenario(text)
+    resolve(scenario)
+    assert (scenario.fault, scenario.options) == (fault, options)
+    assert parse_scenario(scenario.text) == scenario
+    assert parse_scenario(text.replace("+", ";"), separator=";") == scenario
+
+
+BAD = [
+    ("xml-leek", "no fault is called 'xml-leek'; did you mean xml-leak?"),
+    ("mangled-id", "no fault is called 'mangled-id'"),
+    ("xml-leak+think-leak", "'think-leak': one fault at a time"),
+    ("chunks=7", "'chunks=7': no such option; did you mean chunk?"),
+    ("chunk=0", "'chunk=0': a whole number of 1 or more"),
+    ("chunk=\u0663", r"'chunk=\u0663': a whole number"),
+    ("crlf=yes", "'crlf=yes': one of 0, 1"),
+    ("encoding=gzipp", "'encoding=gzipp': one of gzip, deflate, br, zstd, auto is expected; did you mean gzip?"),
+    ("pace=nan", "'pace=nan': a number"),
+    ("pace=-1", "'pace=-1': a number"),
+    ("http-error+status=200", "'status=200': a whole number from 400 to 599"),
+    ("stall+mode=long", "stall has no option 'mode'"),
+    ("dialect=kimi_k2", "healthy has no option 'dialect'"),
+    ("xml-leak+dialect=klingon", "no dialect is called 'klingon' (kimi_invoke_arg, "),
+    ("sse-framing+mode=splitjson", "sse-framing has no mode 'splitjson'; did you mean split-json?"),
+    ("a" * 500, "no fault is called 'aaaaaaa"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=[text[:30] for text, _ in BAD])
+def test_refused(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        resolve(parse_scenario(text))
+    said = str(caught.value)
+    assert said.startswith(message)
+    assert said.isascii()
+    assert "\n" not in said
+    assert len(said) < 300
+
+
+def test_every_option_can_be_written() -> None:
+    samples = {"encoding": "br", "model": "m", "mode": "eot", "dialect": "kimi_k2", "place": "content", "status": "500"}
+    for name in OPTION_NAMES:
+        scenario = parse_scenario(f"{name}={samples.get(name, '1')}")
+        assert scenario.given == {name}
+        assert scenario.options != Options() or name in ("place",)
+
+
+def test_faults_are_described() -> None:
+    assert set(TEXT_FAULTS) < set(FAULTS)
+    assert [
+        name for name, fault in FAULTS.items() if not fault.doc or not (fault.reply or fault.events or fault.answer)
+    ] == []

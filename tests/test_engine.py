@@ -1,0 +1,122 @@
+"""Sessions: what is ours, how exchanges end, what is read and what is left unread."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.build import Call, Talk, User, as_record, chunk, exchange, schema, sse
+from wirelint.engine import Engine, Session, lower
+from wirelint.model import End, Exchange
+
+CHAT = {"model": "acme-1", "messages": [{"role": "user", "content": "Hello"}]}
+MESSAGES = {**CHAT, "max_tokens": 64}
+
+
+def begin(path: str, body: Any, headers: dict[str, str] | None = None, method: str = "POST") -> Session | None:
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return Session.begin(id="x", method=method, url=f"http://host{path}", headers=headers or {}, body=raw)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "headers", "api"),
+    [
+        ("/v1/chat/completions", CHAT, {}, "openai.chat"),
+        ("/openai/deployments/gpt/chat/completions?api-version=2025-01-01", CHAT, {}, "openai.chat"),
+        ("/api/v1/chat/completions/", CHAT, {}, "openai.chat"),
+        ("/chat/completions", {**CHAT, "max_tokens": 5}, {}, "openai.chat"),
+        ("/gateway/run", CHAT, {}, "openai.chat"),
+        ("/v1/messages", MESSAGES, {}, "anthropic.messages"),
+        ("/anthropic/v1/messages?beta=true", MESSAGES, {"anthropic-version": "2023-06-01"}, "anthropic.messages"),
+        ("/some/proxy", MESSAGES, {"anthropic-version": "2023-06-01"}, "anthropic.messages"),
+    ],
+)
+def test_llm_traffic_is_known_by_path_header_and_shape(path: str, body: Any, headers: dict[str, str], api: str) -> None:
+    session = begin(path, body, headers)
+    assert session is not None
+    assert api == session.api.NAME
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "method"),
+    [
+        ("/v1/chat/completions", CHAT, "GET"),
+        ("/v1/chat/completions", b"", "POST"),
+        ("/v1/chat/completions", b"{broken", "POST"),
+        ("/v1/chat/completions", [CHAT], "POST"),
+        ("/v1/chat/completions", {"model": "m"}, "POST"),
+        ("/v1/chat/completions", {"model": "m", "messages": []}, "POST"),
+        ("/v1/messages/count_tokens", MESSAGES, "POST"),
+        ("/v1/messages/batches", {"requests": []}, "POST"),
+        ("/v1/embeddings", {"model": "m", "input": "x"}, "POST"),
+        ("/api/send", {"messages": ["hi"], "model": "m"}, "POST"),
+        ("/api/forum", {"messages": [{"author": "a", "text": "b"}]}, "POST"),
+        ("/api/chat", CHAT, "POST"),
+        ("/graphql", {"query": "{ me }"}, "POST"),
+    ],
+)
+def test_everything_else_is_none_of_ours(path: str, body: Any, method: str) -> None:
+    assert begin(path, body, method=method) is None
+
+
+def finish(record: dict[str, Any], end: End, max_body: int | None = None) -> Exchange:
+    made = as_record(record)
+    session = Session.begin(
+        id="x", method="POST", url=made.url, headers={}, body=made.request_body or b"", max_body=max_body
+    )
+    assert session is not None
+    session.respond(made.status, lower(made.response_headers))
+    session.feed(made.response_body or b"", 40.0)
+    return session.finish(end)
+
+
+def streamed(body: str) -> dict[str, Any]:
+    return exchange("/v1/chat/completions", CHAT, body, content_type="text/event-stream")
+
+
+def test_a_client_that_hangs_up_at_the_terminator_is_done() -> None:
+    whole = Talk(text="All said.").record("openai.chat", True)
+    assert finish(whole, "client-left").end == "complete"
+    cut = streamed(sse(chunk({"content": "All"}), done=False))
+    assert finish(cut, "client-left").end == "client-left"
+
+
+def test_a_body_over_the_limit_is_left_unread_and_judged_by_no_rule() -> None:
+    cut = streamed(sse(chunk({"content": "A" * 500}), done=False))
+    found = finish(cut, "complete", max_body=200)
+    assert found.end == "unread"
+    assert found.reply is None
+    assert Engine(()).check(found) == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "streamed"),
+    [
+        ('{"choices": []}', "text/event-stream", False),
+        ("   \n\n  {}", "application/json", False),
+        ('data: {"choices": []}\n\n', "application/json", True),
+        (": waiting\n\ndata: [DONE]\n\n", "", True),
+        ("\ufeffdata: [DONE]\n\n", "text/event-stream", True),
+        ("event: ping\ndata: {}\n\n", "text/plain", True),
+    ],
+)
+def test_the_framing_is_told_by_the_bytes(body: str, kind: str, streamed: bool) -> None:
+    found = finish(exchange("/v1/chat/completions", CHAT, body, content_type=kind), "complete")
+    assert found.reply is not None
+    assert found.reply.streamed is streamed
+
+
+def test_times_are_those_that_were_handed_in() -> None:
+    talk = Talk((User("go"),), reasoning="", calls=(Call("f", {"x": 1}),), tools={"f": schema(x="integer")})
+    made = as_record(talk.record("openai.chat", True))
+    session = begin("/v1/chat/completions", made.request_body)
+    assert session is not None
+    session.respond(200, {"content-type": "text/event-stream"})
+    first, _, rest = (made.response_body or b"").partition(b"\n\n")
+    session.feed(first + b"\n\n", 120.0)
+    session.feed(rest, 450.0)
+    found = session.finish()
+    assert (found.timing.first_byte, found.timing.first_token) == (120.0, 450.0)
+    assert found.chunks == ((120.0, len(first) + 2), (450.0, len(rest)))

@@ -1,0 +1,106 @@
+"""The argument text of a tool call, decoded once, on demand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import orjson
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""A decoded JSON value."""
+
+_JSON_SPACE = " \t\r\n"
+
+
+class Arguments:
+    """The argument text of a tool call, decoded once, on demand.
+
+    `values` are the top-level JSON values found in order (one, for healthy arguments); `rest` is what follows the last
+    value that could be read, stripped of JSON's white space, and is non-empty when the text is not a sequence of JSON
+    values. JSON is RFC 8259's: `NaN` is none, and numbers and escaped surrogates may be any.
+    """
+
+    __slots__ = ("_decoded", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._decoded: tuple[tuple[Json, ...], str] | None = None
+
+    @classmethod
+    def of(cls, value: Json) -> Arguments:
+        """Arguments that came as a JSON value, not as text (Anthropic's `input`)."""
+        made = cls(orjson.dumps(value).decode())
+        made._decoded = ((value,), "")
+        return made
+
+    @property
+    def values(self) -> tuple[Json, ...]:
+        return self._decode()[0]
+
+    @property
+    def rest(self) -> str:
+        return self._decode()[1]
+
+    @property
+    def value(self) -> Json:
+        """The only value, or None when there is none or more than one."""
+        values, rest = self._decode()
+        return values[0] if len(values) == 1 and not rest else None
+
+    @property
+    def mapping(self) -> dict[str, Json] | None:
+        """The arguments when they are what they should be: exactly one JSON object."""
+        value = self.value
+        return value if isinstance(value, dict) else None
+
+    def _decode(self) -> tuple[tuple[Json, ...], str]:
+        if self._decoded is None:
+            self._decoded = _decode_values(self.text)
+        return self._decoded
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arguments) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"Arguments({self.text!r})"
+
+
+def _decode_values(text: str) -> tuple[tuple[Json, ...], str]:
+    try:
+        return (orjson.loads(text),), ""
+    except orjson.JSONDecodeError:
+        return _decode_sequence(text)
+
+
+def _decode_sequence(text: str) -> tuple[tuple[Json, ...], str]:
+    values: list[Json] = []
+    position = 0
+    for value, end in _scan_values(text):
+        values.append(value)
+        position = end
+    return tuple(values), text[position:].strip(_JSON_SPACE)
+
+
+def _scan_values(text: str) -> Iterator[tuple[Json, int]]:
+    """Top-level JSON values of a text and the offset after each; stops at the first character that begins none."""
+    decoder = json.JSONDecoder(parse_constant=_refuse)
+    position, size = 0, len(text)
+    while True:
+        while position < size and text[position] in _JSON_SPACE:
+            position += 1
+        if position >= size:
+            return
+        try:
+            value, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            return
+        yield value, position
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(constant)
