@@ -2,16 +2,27 @@
 
 An exchange is judged against what passed before it and is recorded after it was judged, in the order in which exchanges
 end. Captures are written in that order too, so reading them back gives every rule the same ledger.
+
+Theory of operation. A `_Memory` per conversation holds its calls and results by id. Two indexes lie across all of them:
+by the letters and digits of an id (what is left of it when a client has mangled it), and by what was called with what
+(what is left when a client has replaced it). Conversations are forgotten whole, the least recently used one first, when
+there are too many ids or too much argument text; the only conversation there is loses its oldest ids instead.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from wirelint.model import Exchange, Request, Text
+import orjson
+
+from wirelint.ids import key
+from wirelint.model import Arguments, Exchange, Request, Text
+
+__all__ = ["Issued", "Ledger", "Returned", "conversation_of", "key"]
 
 _SESSION_HEADERS = (
     "x-claude-code-session-id",
@@ -43,35 +54,57 @@ class Returned:
     exchange: str
 
 
-class Ledger:
-    """What passed, by conversation; the least recently used conversations go first when a bound is reached."""
+@dataclass(slots=True)
+class _Memory:
+    """What passed in one conversation, in order. `content` keeps each call's place in the index by content."""
 
-    def __init__(self, *, max_ids: int = 10_000) -> None:
-        self._max_ids = max_ids
-        self._size = 0
-        self._calls: OrderedDict[str | None, dict[str, Issued]] = OrderedDict()
-        self._results: dict[str | None, dict[str, Returned]] = {}
-        self._by_key: dict[str, dict[str, Issued]] = {}
+    calls: dict[str, Issued] = field(default_factory=dict)
+    results: dict[str, Returned] = field(default_factory=dict)
+    content: dict[str, str] = field(default_factory=dict)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self.calls or id_ in self.results
+
+
+class Ledger:
+    """What passed, by conversation. `max_ids` counts different ids, `max_text` the characters of their arguments."""
+
+    def __init__(self, *, max_ids: int = 10_000, max_text: int = 16 << 20) -> None:
+        self._max_ids, self._max_text = max_ids, max_text
+        self._ids = self._text = 0
+        self._memories: OrderedDict[str | None, _Memory] = OrderedDict()
+        self._by_key: dict[str, dict[str, dict[str | None, Issued]]] = {}
+        self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
 
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         """The call that passed under exactly this id, in this conversation or, failing that, in any."""
-        found = self._calls.get(conversation, {}).get(id_)
-        return found or self._by_key.get(key(id_), {}).get(id_)
+        found = self._by_key.get(key(id_), {}).get(id_)
+        return _nearest(found, conversation) if found else None
 
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
         """The calls of a conversation, in the order in which they passed."""
-        return tuple(self._calls.get(conversation, {}).values())
+        memory = self._memories.get(conversation)
+        return tuple(memory.calls.values()) if memory is not None else ()
 
-    def similar(self, id_: str) -> tuple[Issued, ...]:
-        """Calls of any conversation whose ids are the same when only letters and digits count, case aside."""
-        return tuple(self._by_key.get(key(id_), {}).values())
+    def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
+        """Calls of any conversation whose ids are the same when only letters and digits count, case aside.
+
+        One per id: that of the given conversation, else the last one.
+        """
+        return tuple(_nearest(found, conversation) for found in self._by_key.get(key(id_), {}).values())
+
+    def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
+        """Calls of the same function with the same arguments: of this conversation, then of replies without a request."""
+        found = self._by_content.get(content_of(name, arguments), {})
+        return tuple(call for place in dict.fromkeys((conversation, None)) for call in found.get(place, {}).values())
 
     def all_calls(self) -> Iterator[Issued]:
-        for calls in self._calls.values():
-            yield from calls.values()
+        for memory in self._memories.values():
+            yield from memory.calls.values()
 
     def returned(self, call_id: str, conversation: str | None) -> Returned | None:
-        return self._results.get(conversation, {}).get(call_id)
+        memory = self._memories.get(conversation)
+        return memory.results.get(call_id) if memory is not None else None
 
     def record(self, exchange: Exchange) -> None:
         """Takes in what an exchange carried. Call it after the exchange was judged."""
@@ -80,51 +113,85 @@ class Ledger:
             self._add(conversation, issued)
         if exchange.request is not None:
             self._add_results(exchange, exchange.request)
-        if conversation in self._calls:
-            self._calls.move_to_end(conversation)
-        while self._size > self._max_ids and len(self._calls) > 1:
-            self._forget(next(iter(self._calls)))
+        if conversation in self._memories:
+            self._memories.move_to_end(conversation)
+        while self._ids > self._max_ids or self._text > self._max_text:
+            oldest, memory = next(iter(self._memories.items()))
+            if len(self._memories) > 1:
+                self._forget(oldest)
+            else:
+                self._drop(oldest, next(iter(memory.calls or memory.results)))
 
     def _add(self, conversation: str | None, issued: Issued) -> None:
-        calls = self._calls.setdefault(conversation, {})
-        if issued.id not in calls:
-            self._size += 1
-        calls[issued.id] = issued
-        self._by_key.setdefault(key(issued.id), {})[issued.id] = issued
-        if len(calls) > self._max_ids:
-            self._drop(conversation, next(iter(calls)))
+        memory = self._memories.setdefault(conversation, _Memory())
+        if issued.id in memory.calls:
+            self._unlist(conversation, memory, issued.id)
+        elif issued.id not in memory:
+            self._ids += 1
+        self._text += len(issued.arguments) + len(issued.id)
+        content = content_of(issued.name, issued.arguments)
+        memory.calls[issued.id] = issued
+        memory.content[issued.id] = content
+        places = self._by_key.setdefault(key(issued.id), {}).setdefault(issued.id, {})
+        places.pop(conversation, None)
+        places[conversation] = issued
+        self._by_content.setdefault(content, {}).setdefault(conversation, {})[issued.id] = issued
 
     def _add_results(self, exchange: Exchange, request: Request) -> None:
-        results = self._results.setdefault(exchange.conversation, {})
-        for message in request.turn:
-            for result in message.results:
-                if result.call_id and result.call_id not in results and len(results) < self._max_ids:
-                    digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-                    results[result.call_id] = Returned(result.call_id, digest, exchange.id)
-        if not results:
-            del self._results[exchange.conversation]
-        elif exchange.conversation not in self._calls:
-            self._calls[exchange.conversation] = {}
+        given = [result for message in request.turn for result in message.results if result.call_id]
+        if not given:
+            return
+        memory = self._memories.setdefault(exchange.conversation, _Memory())
+        for result in given:
+            id_ = result.call_id or ""
+            if id_ not in memory.results:
+                self._ids += id_ not in memory
+                digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+                memory.results[id_] = Returned(id_, digest, exchange.id)
 
     def _forget(self, conversation: str | None) -> None:
-        for id_ in tuple(self._calls[conversation]):
+        memory = self._memories[conversation]
+        for id_ in {**memory.calls, **memory.results}:
             self._drop(conversation, id_)
-        del self._calls[conversation]
-        self._results.pop(conversation, None)
+        del self._memories[conversation]
 
     def _drop(self, conversation: str | None, id_: str) -> None:
-        issued = self._calls[conversation].pop(id_)
-        self._size -= 1
-        same = self._by_key.get(key(id_), {})
-        if same.get(id_) is issued:
-            del same[id_]
-        if not same:
-            self._by_key.pop(key(id_), None)
+        memory = self._memories[conversation]
+        if id_ in memory.calls:
+            self._unlist(conversation, memory, id_)
+        memory.results.pop(id_, None)
+        self._ids -= 1
+
+    def _unlist(self, conversation: str | None, memory: _Memory, id_: str) -> None:
+        """Takes a call out of its memory and both indexes; nothing empty stays behind."""
+        issued = memory.calls.pop(id_)
+        self._text -= len(issued.arguments) + len(id_)
+        content = memory.content.pop(id_)
+        by_id = self._by_key[key(id_)]
+        del by_id[id_][conversation]
+        if not by_id[id_]:
+            del by_id[id_]
+        if not by_id:
+            del self._by_key[key(id_)]
+        places = self._by_content[content]
+        del places[conversation][id_]
+        if not places[conversation]:
+            del places[conversation]
+        if not places:
+            del self._by_content[content]
 
 
-def key(id_: str) -> str:
-    """What survives every known way of mangling an id but cutting: its letters and digits, in one case."""
-    return "".join(character for character in id_ if character.isalnum()).casefold()
+def _nearest(places: dict[str | None, Issued], conversation: str | None) -> Issued:
+    return places.get(conversation) or next(reversed(places.values()))
+
+
+def content_of(name: str, arguments: str) -> str:
+    """A digest of what is called with what: equal for arguments that are equal as JSON."""
+    plain = arguments.strip()
+    if (value := Arguments(arguments).value) is not None:
+        with contextlib.suppress(orjson.JSONEncodeError):  # lone surrogates, numbers beyond 64 bits: the text will do
+            plain = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return hashlib.sha256(f"{name}\0{plain}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:

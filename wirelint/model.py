@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from wirelint.arguments import Arguments as Arguments
-from wirelint.arguments import Json as Json
+from wirelint.jsonvalues import Arguments as Arguments
+from wirelint.jsonvalues import Json as Json
 
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "opaque"]

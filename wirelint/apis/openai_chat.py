@@ -19,7 +19,11 @@ __all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader"]
 
 NAME = "openai.chat"
 
-_OTHER_APIS = ("/api/chat", "/v2/chat", "/messages", "/responses", "/converse", "/converse-stream", "/completions")
+# Bodies of the same shape that belong to other APIs, or to calls that no model answers.
+_OTHER_APIS = (
+    *("/api/chat", "/v2/chat", "/messages", "/responses", "/converse", "/converse-stream", "/completions"),
+    *("/count_tokens", "/batches", "/tokenize", "/embeddings", "/moderations", "/rerank"),
+)
 _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
 
@@ -160,7 +164,8 @@ class _Reader:
             block = self._new(key)
             ordinal = self._calls.get(choice, 0)
             self._calls[choice] = ordinal + 1
-            form = "custom" if custom or call.get("type") == "custom" else "function"
+            # Snowflake puts a zero-valued `custom` beside every function.
+            form = "custom" if (custom and not function) or call.get("type") == "custom" else "function"
             pointer = f"{place}/tool_calls/{ordinal}"
             self._labels[block] = (id_ or "", name or "")
             yield Start(block, "tool_call", pointer, choice, frame, index, id_, name, None, form)

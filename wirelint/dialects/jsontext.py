@@ -102,7 +102,7 @@ _SCALAR = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\
 _SPACE = re.compile(r"\s*")
 _LITERALS: dict[str, Json] = {"true": True, "True": True, "false": False, "False": False}
 _LITERALS |= dict.fromkeys(("null", "None", "NaN", "Infinity", "-Infinity"))
-_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|[0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "'": "'", "\\": "\\", "/": "/"}
 
 
@@ -197,7 +197,7 @@ class _Repairer:
 
 def _unescape(match: re.Match[str]) -> str:
     if match[1]:
-        return chr(int(match[1], 16))
+        return bytes.fromhex(match[1].replace("\\u", "")).decode("utf-16-be", errors="replace")
     return _ESCAPES.get(match[2], match[0])  # `\d` of an unescaped regular expression stays as it is
 
 

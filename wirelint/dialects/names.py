@@ -12,7 +12,7 @@ _GENERIC_PREFIXES = frozenset({"functions", "function", "default_api", "tools", 
 # `function_name`, `$FUNCTION_NAME`, `{tool_name}`, `your_tool`, `example_function_name`, `NAME`: the names that
 # documentation gives to no tool in particular.
 _STAND_IN = re.compile(
-    r"[$<{\[]*(?:(?:your|my|some|the|an?|any|example|sample|dummy|actual)[_ -]?)*"
+    r"[$<{\[]*(?:(?:your|my|some|the|an?|any|example|sample|dummy|actual)[_ -])*"
     r"(?:functions?|func|fn|tools?|method)?[_ -]?(?:name|call|here)?[_ -]?[0-9]{0,2}[>}\]]*",
     re.IGNORECASE,
 )

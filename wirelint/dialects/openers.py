@@ -35,10 +35,16 @@ class LineStart:
     """The beginning of a line; has no length."""
 
 
-Piece: TypeAlias = str | Run | Either | LineStart
+@dataclass(frozen=True, slots=True)
+class WordStart:
+    """The beginning of a word that is no part of a path, an assignment or a dotted name; has no length."""
+
+
+Piece: TypeAlias = str | Run | Either | LineStart | WordStart
 Opener: TypeAlias = tuple[Piece, ...]
 
 LINE_START = LineStart()
+WORD_START = WordStart()
 BLANKS = Run(r" \t", 0, 8)
 SPACES = Run(r"\s", 0, 8)
 
@@ -74,7 +80,7 @@ def _piece_length(piece: Piece) -> int:
             return piece.most
         case Either():
             return max(length(option) for option in piece.options)
-        case LineStart():
+        case LineStart() | WordStart():
             return 0
         case _:
             assert_never(piece)
@@ -94,6 +100,8 @@ def _full_piece(piece: Piece) -> str:
             return "(?:" + "|".join(_full(option) for option in piece.options) + ")"
         case LineStart():
             return "(?m:^)"
+        case WordStart():
+            return r"(?<![\w.=/-])"
         case _:
             assert_never(piece)
 
@@ -118,7 +126,7 @@ def _cut_piece(piece: Piece) -> str:
             return rf"[{piece.chars}]{{0,{piece.most}}}\Z"
         case Either():
             return "(?:" + "|".join(_cut(option) for option in piece.options) + ")"
-        case LineStart():
+        case LineStart() | WordStart():
             return "(?!)"
         case _:
             assert_never(piece)

@@ -23,11 +23,11 @@ _LOOKALIKES = {ord("｜"): "|", ord("‖"): "|", ord("▁"): "_"}
 _ZERO_WIDTH = re.compile("[\u200b\u2060\ufeff]+")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6});")
 _ENTITY_PROBE = re.compile(r"&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);")
-_JSON_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
+_JSON_ESCAPE = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]')
 # `<` or `|` as \\u003c / \\u007c; a tag whose attribute quotes are escaped; a tag, then a newline written as two
 # characters, then more markup or a JSON body.
 _JSON_PROBE = re.compile(
-    r'\\u00(?:3[cC]|7[cC])|\\uff5[cC]|=\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>|>(?:\\n|\s){1,8}[{\[<"\\]|:\s?\\"[\w.:/-]{1,128}\\"'
+    r'\\u00(?:3[cC]|7[cC])|\\uff5[cC]|=\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>|>\s{0,4}\\n(?:\\n|\s){0,8}[{\[<"\\]|:\s?\\"[\w.:/-]{1,128}\\"'
 )
 _CUT_ESCAPE = re.compile(r"(?:&(?:#?[0-9a-zA-Z]{0,7})?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -97,8 +97,11 @@ def _shadow(text: str) -> str:
 
 
 def _unescape(match: re.Match[str]) -> str:
-    escape = match[0][1:]
-    return chr(int(escape[1:], 16)) if escape[0] == "u" else _SHORT_ESCAPES.get(escape, escape)
+    escape = match[0]
+    if escape[1] != "u":
+        return _SHORT_ESCAPES.get(escape[1], escape[1])
+    units = bytes.fromhex(escape.replace("\\u", ""))
+    return units.decode("utf-16-be", errors="replace")
 
 
 def _rewritten(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], *, decoded: bool) -> View:
