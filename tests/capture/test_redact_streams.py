@@ -1,0 +1,215 @@
+"""Secrets that a stream spreads over its events: none of them survives in pieces, and the framing stays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.wire import EventStream
+
+R = Redactor(b"k")
+KEY = "sk-proj-Zq81LmN0pXv72RtYc5Wb"
+M = R.mark(KEY)
+PEM = "-----BEGIN PRIVATE KEY-----\nMIIEowIBAAKCAQEA7bqk\n-----END PRIVATE KEY-----"
+
+Build = Callable[[str], dict[str, object]]
+"""One event with a piece of text in it."""
+
+
+def _chat(field: str) -> Build:
+    return lambda text: {"id": "chatcmpl-1", "model": "m", "choices": [{"index": 0, "delta": {field: text}}]}
+
+
+def _chat_call(text: str) -> dict[str, object]:
+    call = {"index": 1, "function": {"arguments": text}}
+    return {"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}
+
+
+def _anthropic(kind: str, field: str) -> Build:
+    return lambda text: {"type": "content_block_delta", "index": 2, "delta": {"type": kind, field: text}}
+
+
+def _responses(text: str) -> dict[str, object]:
+    return {
+        "type": "response.output_text.delta",
+        "item_id": "msg_1",
+        "output_index": 0,
+        "content_index": 0,
+        "delta": text,
+    }
+
+
+CHANNELS: dict[str, Build] = {
+    "content": _chat("content"),
+    "reasoning_content": _chat("reasoning_content"),
+    "arguments": _chat_call,
+    "text_delta": _anthropic("text_delta", "text"),
+    "thinking_delta": _anthropic("thinking_delta", "thinking"),
+    "partial_json": _anthropic("input_json_delta", "partial_json"),
+    "responses": _responses,
+    "completions": lambda text: {"choices": [{"index": 0, "text": text}]},
+}
+
+
+def _stream(build: Build, pieces: list[str], ascii_only: bool = True, line: str = "\n") -> bytes:
+    data = [f"data: {json.dumps(build(piece), ensure_ascii=ascii_only)}" for piece in pieces]
+    return (f"{line}{line}".join([f": ping{line}event: x", *data, "data: [DONE]"]) + line + line).encode()
+
+
+def _texts(body: bytes) -> list[str]:
+    """The longest string of each event, which is the text: marks make it the longest, or it is empty."""
+    parser = EventStream()
+    frames = parser.feed(body) + parser.close()
+    return [frame.data for frame in frames if frame.data is not None]
+
+
+def _joined(build: Build, body: bytes) -> str:
+    empty = json.loads(json.dumps(build("\x01")))
+    return "".join(_find(empty, json.loads(data)) for data in _texts(body) if data != "[DONE]")
+
+
+def _find(pattern: object, value: object) -> str:
+    if pattern == "\x01":
+        assert isinstance(value, str)
+        return value
+    if isinstance(pattern, dict):
+        assert isinstance(value, dict)
+        return "".join(_find(item, value[name]) for name, item in pattern.items())
+    if isinstance(pattern, list):
+        assert isinstance(value, list)
+        return "".join(_find(item, value[number]) for number, item in enumerate(pattern))
+    return ""
+
+
+def _cuts(text: str) -> Iterator[list[str]]:
+    for place in range(1, len(text)):
+        yield [text[:place], text[place:]]
+    yield list(text)
+
+
+SPLIT = {
+    "key": (f"say {KEY} done", f"say {M} done"),
+    "quoted": (f'"{KEY}"\\\n é', f'"{M}"\\\n é'),
+    "pem": (f"a {PEM} b", f"a {R.mark(PEM)} b"),
+    "bearer": ("use Bearer abc123def456 now", f"use Bearer {R.mark('abc123def456')} now"),
+    "arguments": (
+        '{"q": 1, "password": "hunter2", "z": "\\n"}',
+        f'{{"q": 1, "password": "{R.mark("hunter2")}", "z": "\\n"}}',
+    ),
+}
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(("text", "expected"), SPLIT.values(), ids=SPLIT)
+def test_every_cut(channel: str, text: str, expected: str) -> None:
+    build = CHANNELS[channel]
+    for pieces in _cuts(text):
+        for body in (_stream(build, pieces), _stream(build, pieces, ascii_only=False, line="\r\n")):
+            redacted = R.body(body, streamed=True)
+            assert redacted is not None
+            assert _joined(build, redacted) == expected, pieces
+            assert len(_texts(redacted)) == len(pieces) + 1
+            assert R.body(redacted) == redacted
+
+
+def test_calls_side_by_side() -> None:
+    """Pieces of two parallel calls, interleaved, each with a key of its own."""
+    other = "sk-ant-api03-aB3dE5fG7hJ9kLmN1pQr"
+    events = []
+    for first, second in zip(_halves(KEY), _halves(other), strict=True):
+        for index, text in enumerate((first, second)):
+            events.append(
+                {
+                    "choices": [
+                        {"index": 0, "delta": {"tool_calls": [{"index": index, "function": {"arguments": text}}]}}
+                    ]
+                }
+            )
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events).encode()
+    redacted = (R.body(body) or b"").decode()
+    assert redacted.count(M) == redacted.count(R.mark(other)) == 1
+    assert not any(half in redacted for half in (*_halves(KEY), *_halves(other)))
+
+
+def _halves(text: str) -> tuple[str, str]:
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+def test_a_clean_stream_is_the_same_object() -> None:
+    body = _stream(_chat("content"), list("the task-oriented disk-based answer: max_tokens 5"))
+    assert R.body(body) is body
+
+
+def test_only_the_secret_changes() -> None:
+    first = (
+        b'id: 1\r\nevent: m\r\ndata:{ "choices" :[{"delta":{"content":"\\u0073k-proj-Zq81LmN0"}}] }\r\n\r\n:\r\n\r\n'
+    )
+    second = b'data: {"choices":[{"delta":{"content":"pXv72RtYc5Wb\\ud83d\\ude00"}}]}\r\n\r\ndata: \xff\r\n\r\n'
+    body = first + second
+    expected = body.replace(b"\\u0073k-proj-Zq81LmN0", M.encode()).replace(b"pXv72RtYc5Wb", b"")
+    assert R.body(body) == expected
+
+
+OTHERS = {
+    "one event": b'data: {"error":{"message":"bad key %s"}}\n\n',
+    "lost blank lines": b'data: {"a":"x %s"}\ndata: {"b":"y"}\n\n',
+    "several data lines": b'data: {"a":\ndata: "%s"}\n\n',
+    "comment": b": %s\n\ndata: {}\n\n",
+    "plain data": b"data: %s\n\n",
+    "lines": b'{"message":{"content":"a %s"}}\n{"message":{"content":""},"done":true}\n',
+    "no blank line at the end": b'data: {"a":"%s"}',
+}
+
+
+@pytest.mark.parametrize("body", OTHERS.values(), ids=OTHERS)
+def test_other_framings(body: bytes) -> None:
+    assert R.body(body.replace(b"%s", KEY.encode())) == body.replace(b"%s", M.encode())
+
+
+SPREAD = {
+    "document over two events": (b'data: {"choices":[{"delta":{"content":"%s', b'data: %s"}}]}'),
+    "lines": (b'{"message":{"content":"%s"}}', b'{"message":{"content":"%s"}}'),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), SPREAD.values(), ids=SPREAD)
+def test_other_spreads(first: bytes, second: bytes) -> None:
+    gap = b"\n\n" if first.startswith(b"data") else b"\n"
+    one, two = (half.encode() for half in _halves(KEY))
+    body = first.replace(b"%s", one) + gap + second.replace(b"%s", two) + gap
+    assert R.body(body) == first.replace(b"%s", M.encode()) + gap + second.replace(b"%s", b"") + gap
+
+
+def test_chunks_go_on_adding_up() -> None:
+    body = _stream(_chat("content"), ["a sk-pr", "oj-Zq81LmN0pXv72", "RtYc5Wb b"])
+    for size in (1, 7, 50, len(body)):
+        sizes = [len(body[n : n + size]) for n in range(0, len(body), size)]
+        chunks = tuple((float(n), size) for n, size in enumerate(sizes))
+        record = R.record(Record("1", "POST", "u", response_body=body, chunks=chunks))
+        assert sum(size for _, size in record.chunks) == len(record.response_body or b"") != len(body)
+        assert all(size >= 0 for _, size in record.chunks)
+        assert len(record.chunks) == len(chunks)
+
+
+def test_a_block_that_begins_with_text() -> None:
+    """The start of a block carries the first characters, the deltas the others."""
+    one, two = _halves(KEY)
+    start = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": one}}
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": two}}
+    body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in (start, delta))
+    assert R.body(body.encode()) == body.replace(one, M).replace(two, "").encode()
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_known_secret_at_every_cut(channel: str) -> None:
+    """A password without any shape, known from the request, that the reply repeats."""
+    secret, build = 'tr0ub4dor "&" 3/\\', CHANNELS[channel]
+    for pieces in _cuts(f"it is {secret}."):
+        redactor = Redactor(b"k")
+        record = Record("1", "POST", "u", (("x-api-key", secret),), None, 200, (), _stream(build, pieces))
+        redacted = redactor.record(record).response_body or b""
+        assert _joined(build, redacted) == f"it is {redactor.mark(secret)}.", pieces

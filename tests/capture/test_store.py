@@ -1,0 +1,410 @@
+"""The store: nothing lost that can be kept, nothing raised, nothing of others touched."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from wirelint.capture.parts import Keep, parse_keep, prune
+from wirelint.capture.readers import Problem, read
+from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.capture.store import Store
+
+LINES = "exchanges.jsonl"
+PATIENCE = 20.0
+
+
+class _Clock:
+    """A clock that stands still unless told."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _store(folder: Path, **options: object) -> tuple[Store, list[str]]:
+    said: list[str] = []
+    options = {"report": said.append, "clock": _Clock(), "backoff": (0.001, 0.01), **options}
+    return Store(folder, Redactor(b"k"), **options), said  # type: ignore[arg-type]
+
+
+def _put(store: Store, text: str) -> bool:
+    return store.put("exchanges.jsonl", lambda: text.encode() + b"\n")
+
+
+def _lines(folder: Path) -> list[str]:
+    return [line for path in sorted(folder.glob(f"*/{LINES}")) for line in path.read_text().splitlines()]
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    """Waits for the writer's thread; fails when it never gets there."""
+    pause = threading.Event()
+    for _ in range(int(PATIENCE / 0.005)):
+        if condition():
+            return
+        pause.wait(0.005)
+    raise AssertionError("never happened")
+
+
+def test_a_run(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "captures"
+    store, said = _store(folder)
+    assert store.part is None, "no folder for a run without exchanges"
+    record = Record(
+        "1", "POST", "https://h/", (("authorization", "Bearer q1w2e3r4t5"),), b"{}", 200, (), b'"q1w2e3r4t5"'
+    )
+    assert store.put_record(record, {"findings": [{"message": "said q1w2e3r4t5"}]})
+    assert store.put("flows.mitm", lambda: b"flow")
+    assert store.close()
+    (part,) = folder.iterdir()
+    assert re.fullmatch(rf"20231114T221320Z-{os.getpid()}", part.name)
+    assert sorted(path.name for path in part.iterdir()) == [LINES, "flows.mitm"]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in part.iterdir()} == {0o600}
+    assert stat.S_IMODE(part.stat().st_mode) == stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert json.loads((part / LINES).read_text())["id"] == "1"
+    assert "q1w2e3r4t5" not in (part / LINES).read_text()
+    assert (store.counts.written, store.counts.dropped, said) == (2, 0, [])
+    assert not _put(store, "late")
+    assert store.counts.dropped == 1
+
+
+def test_two_runs_never_share_a_folder(tmp_path: Path) -> None:
+    for text in "abc":
+        store, _ = _store(tmp_path)
+        _put(store, text)
+        store.close()
+    assert len(list(tmp_path.iterdir())) == 3
+    assert _lines(tmp_path) == ["a", "b", "c"]
+
+
+def test_rotation_by_size_keeps_pairs_together(tmp_path: Path) -> None:
+    store, _ = _store(tmp_path, max_part_bytes=25)
+    for number in range(5):
+        _put(store, f"line {number}")
+        store.put("flows.mitm", lambda number=number: f"flow{number};".encode())  # type: ignore[misc]
+    store.close()
+    parts = sorted(tmp_path.iterdir())
+    assert [(part / LINES).read_text().split("\n")[:-1] for part in parts] == [
+        ["line 0", "line 1"],
+        ["line 2", "line 3"],
+        ["line 4"],
+    ]
+    assert [(part / "flows.mitm").read_text() for part in parts] == ["flow0;flow1;", "flow2;flow3;", "flow4;"]
+
+
+def test_rotation_by_age(tmp_path: Path) -> None:
+    clock = _Clock()
+    store, _ = _store(tmp_path, max_part_age=3600, clock=clock)
+    for number, later in enumerate((0, 3599, 1, 3600)):
+        clock.now += later
+        _put(store, str(number))
+        _until(lambda number=number: store.counts.written == number + 1)  # type: ignore[misc]
+    store.close()
+    assert [(part / LINES).read_text() for part in sorted(tmp_path.iterdir())] == ["0\n1\n", "2\n", "3\n"]
+
+
+def test_the_queue_is_bounded(tmp_path: Path) -> None:
+    store, said = _store(tmp_path, max_queue_bytes=100)
+    gate = threading.Event()
+
+    def slow() -> bytes:
+        gate.wait(PATIENCE)
+        return b"slow\n"
+
+    assert store.put("exchanges.jsonl", slow, size=60)
+    assert store.put("exchanges.jsonl", lambda: b"fits\n", size=40)
+    assert [store.put("exchanges.jsonl", lambda: b"no\n", size=1) for _ in range(3)] == [False] * 3
+    gate.set()
+    store.close(PATIENCE)
+    assert _lines(tmp_path) == ["slow", "fits"]
+    assert store.counts.dropped == 3
+    assert len([line for line in said if "as fast as" in line]) == 1
+    assert "3 captures were not written" in said[-1]
+
+
+def test_putting_never_waits_for_the_disk(tmp_path: Path) -> None:
+    """`put` comes back while the writer is stuck in the entry before."""
+    store, _ = _store(tmp_path)
+    gate = threading.Event()
+    store.put("exchanges.jsonl", lambda: b"1\n" if gate.wait(PATIENCE) else b"late\n")
+    for number in range(2, 100):
+        _put(store, str(number))
+    gate.set()
+    store.close(PATIENCE)
+    assert _lines(tmp_path) == [str(number) for number in range(1, 100)]
+
+
+def test_a_removed_folder_is_made_again(tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    store, _ = _store(folder)
+    _put(store, "before")
+    _until(lambda: store.counts.written == 1)
+    shutil.rmtree(folder)
+    _put(store, "after")
+    assert store.close(PATIENCE)
+    assert _lines(folder) == ["after"]
+
+
+@pytest.mark.parametrize("name", [LINES, "flows.mitm"])
+def test_a_removed_file_starts_a_new_part(tmp_path: Path, name: str) -> None:
+    store, _ = _store(tmp_path)
+    _put(store, "before")
+    store.put("flows.mitm", lambda: b"flow")
+    _until(lambda: store.counts.written == 2)
+    (store.part or tmp_path).joinpath(name).unlink()
+    _put(store, "after")
+    store.close(PATIENCE)
+    assert _lines(tmp_path)[-1] == "after"
+
+
+def test_a_folder_that_cannot_be_made_is_tried_again(tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    folder.write_text("a file in the way")
+    store, said = _store(folder)
+    for number in range(3):
+        assert _put(store, str(number))
+    _until(lambda: bool(said))
+    folder.unlink()
+    _until(lambda: store.counts.written == 3)
+    assert store.close(PATIENCE)
+    assert _lines(folder) == ["0", "1", "2"]
+    assert len(said) == 1, "a failure that lasts is reported once"
+    assert str(folder) in said[0]
+
+
+class _Disk:
+    """A disk that takes `room` bytes and then says that it is full."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.refused = 0
+        self._write = os.write
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        if threading.current_thread().name != "wirelint-captures":
+            return self._write(descriptor, data)
+        if self.room <= 0:
+            self.refused += 1
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written = self._write(descriptor, data[: self.room])
+        self.room -= written
+        return written
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The part of an entry that still fitted is cut off; when there is room again, nothing is missing or torn."""
+    disk = _Disk(room=10)
+    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    store, said = _store(tmp_path)
+    for number in range(4):
+        _put(store, f"line {number}")
+    _until(lambda: disk.refused >= 3)
+    assert _lines(tmp_path) == ["line 0"]
+    disk.room = 1000
+    _until(lambda: store.counts.written == 4)
+    store.close(PATIENCE)
+    assert _lines(tmp_path) == [f"line {number}" for number in range(4)]
+    assert len(said) == 1
+    assert os.strerror(errno.ENOSPC) in said[0]
+
+
+def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = _Disk(room=10)
+    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+
+    def refuse(_: int, __: int) -> None:
+        disk.room = 1000
+        raise OSError(errno.EIO, "input/output error")
+
+    monkeypatch.setattr("wirelint.capture.parts.os.ftruncate", refuse)
+    store, _ = _store(tmp_path)
+    _put(store, "line 0")
+    _put(store, "line 1")
+    _until(lambda: store.counts.written == 2)
+    store.close(PATIENCE)
+    assert [path.read_text() for path in sorted(tmp_path.glob(f"*/{LINES}"))] == ["line 0\nlin", "line 1\n"]
+
+
+def test_closing_on_a_full_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirelint.capture.parts.os.write", _Disk(room=0).write)
+    store, said = _store(tmp_path, backoff=(60.0, 60.0))
+    for number in range(5):
+        _put(store, str(number))
+    _until(lambda: bool(said))
+    store.close(PATIENCE)
+    assert (store.counts.written, store.counts.dropped) == (0, 5)
+    assert "5 captures were not written" in said[-1]
+
+
+def test_a_failing_serialisation_costs_one_entry(tmp_path: Path) -> None:
+    def fail() -> bytes:
+        raise RuntimeError("broken for Bearer q1w2e3r4t5y6")
+
+    def complain(_: str) -> None:
+        raise RuntimeError("the callback is broken too")
+
+    for report in (None, complain):
+        folder = tmp_path / str(report is None)
+        store, said = _store(folder, **({"report": report} if report else {}))
+        store.put("exchanges.jsonl", fail)
+        store.put("exchanges.jsonl", fail)
+        _put(store, "after")
+        store.close(PATIENCE)
+        assert _lines(folder) == ["after"]
+        assert store.counts.failed == 2
+        assert len(said) == (1 if report is None else 0)
+        assert not said or "q1w2e3r4t5y6" not in said[0]
+
+
+WRITER = """
+import sys, threading
+from pathlib import Path
+from wirelint.capture.redact import Redactor
+from wirelint.capture.store import Store
+from wirelint.capture.record import Record
+store = Store(Path(sys.argv[1]), Redactor(), report=lambda line: print("said", line, flush=True), backoff=(0.01, 0.01))
+for number in range(int(sys.argv[2])):
+    record = Record(str(number), "POST", "https://h/", (), b"x" * 200, 200, (), b"y" * 200)
+    while not store.put_record(record, {}):
+        threading.Event().wait(0.001)
+    if number == 50:
+        while store.counts.written < 40:
+            threading.Event().wait(0.001)
+        print("going", flush=True)
+print("closed", store.close(), store.counts, flush=True)
+"""
+
+
+def test_kill_9(tmp_path: Path) -> None:
+    """A real process, killed while it writes: its whole lines are read, and a new run has a folder of its own."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path), "100000000"], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "going\n"
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.communicate(timeout=PATIENCE)
+    items = list(read([tmp_path]))
+    records = [item for item in items if isinstance(item, Record)]
+    assert [record.id for record in records] == [str(number) for number in range(len(records))]
+    assert len(records) >= 40
+    assert len(items) - len(records) <= 1
+    store, _ = _store(tmp_path)
+    store.put_record(records[0], {})
+    store.close(PATIENCE)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_torn_line_costs_that_line(tmp_path: Path) -> None:
+    store, _ = _store(tmp_path)
+    for number in range(3):
+        store.put_record(Record(str(number), "POST", "https://h/", (), b"x", 200, (), b"y"), {})
+    store.close(PATIENCE)
+    (path,) = tmp_path.glob(f"*/{LINES}")
+    whole = path.read_bytes()
+    start = whole[:-1].rfind(b"\n") + 1
+    for end in range(start + 1, len(whole) - 1):
+        path.write_bytes(whole[:end])
+        *records, problem = read([path])
+        assert [record.id for record in records if isinstance(record, Record)] == ["0", "1"]
+        assert isinstance(problem, Problem)
+        assert (problem.place, problem.fatal) == ("line 3", False)
+        assert "cut off" in problem.message
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX")
+def test_a_real_limit_on_file_size(tmp_path: Path) -> None:
+    """The kernel refuses to let the file grow: the process lives, says so once, and whole lines stand on the disk."""
+    script = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))\n" + WRITER.replace(
+        "== 50", "== -1"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path), "60"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("said captures cannot be written") == 1
+    records = list(read([tmp_path]))
+    assert all(isinstance(record, Record) for record in records)
+    assert 5 <= len(records) < 60
+
+
+KEEP = [
+    ("2g", Keep(2 << 30, None)),
+    ("14d", Keep(None, 14 * 86400.0)),
+    ("500m, 12h", Keep(500 << 20, 12 * 3600.0)),
+    ("1.5GiB", Keep(int(1.5 * (1 << 30)), None)),
+    ("2w", Keep(None, 1209600.0)),
+    ("", Keep()),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), KEEP)
+def test_keep(text: str, expected: Keep) -> None:
+    assert parse_keep(text) == expected
+
+
+@pytest.mark.parametrize("text", ["2", "g", "ten days", "-1d", "2g;14d", "5x"])
+def test_keep_that_cannot_be_read(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="such as 2g"):
+        Store(tmp_path, Redactor(), keep=text)
+
+
+NOW = 1_700_000_000.0  # 2023-11-14T22:13:20Z
+OLD = ("20231101T000000Z-999999999", "20231110T000000Z-999999999", "20231114T000000Z-999999999-002")
+PRUNED = [
+    (Keep(), OLD),
+    (Keep(age=7 * 86400.0), OLD[1:]),
+    (Keep(age=86400.0), OLD[2:]),
+    (Keep(total=250), OLD[1:]),
+    (Keep(total=1), ()),
+    (Keep(total=250, age=86400.0), OLD[2:]),
+]
+
+
+@pytest.mark.parametrize(("keep", "left"), PRUNED)
+def test_prune(tmp_path: Path, keep: Keep, left: tuple[str, ...]) -> None:
+    strangers = ("notes", "20231101", f"20231101T000000Z-{os.getppid()}", "clean")
+    for name in (*OLD, *strangers):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / LINES).write_bytes(b"x" * 100)
+    prune(tmp_path, keep, NOW, except_for=tmp_path / "current")
+    assert {path.name for path in tmp_path.iterdir()} == {*left, *strangers}
+
+
+def test_prune_leaves_what_is_not_ours(tmp_path: Path) -> None:
+    part = tmp_path / OLD[0]
+    part.mkdir()
+    (part / LINES).write_text("x")
+    (part / "notes.txt").write_text("mine")
+    (tmp_path / OLD[1]).symlink_to(tmp_path)
+    prune(tmp_path, Keep(total=0, age=1.0), NOW, except_for=tmp_path / "current")
+    assert [path.name for path in part.iterdir()] == ["notes.txt"]
+    assert (tmp_path / OLD[1]).is_symlink()
+
+
+def test_a_run_prunes_only_when_asked(tmp_path: Path) -> None:
+    (tmp_path / OLD[0]).mkdir()
+    for keep, count in ((None, 2), ("1d", 2)):
+        store, _ = _store(tmp_path, keep=keep)
+        _put(store, "x")
+        store.close(PATIENCE)
+        assert len(list(tmp_path.iterdir())) == count
+    assert not (tmp_path / OLD[0]).exists()

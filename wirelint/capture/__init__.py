@@ -1,0 +1,1 @@
+"""What was seen, on disk: records and their format, redaction, the store, and the readers of capture files."""

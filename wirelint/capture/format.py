@@ -1,0 +1,243 @@
+"""The line that an exchange is in `exchanges.jsonl`, written and read. `record.schema.json` is its specification.
+
+What is written is strict, what is read is not: a record made by hand needs `request` or `response` and nothing else,
+its bodies may be JSON instead of text, its headers an object, a list of pairs or the list of objects that HAR has.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from importlib import resources
+from typing import get_args
+
+import orjson
+
+from wirelint.capture.record import Headers, Record
+from wirelint.model import End, Json, Timing
+
+FORMAT = 1
+"""The version of the format. It goes up when an older reader would misunderstand a newer line."""
+
+_ENDS: frozenset[str] = frozenset(get_args(End))
+_OWN = frozenset({"format", "id", "end", "error", "timing", "request", "response"})
+_ANNOTATIONS = ("api", "model", "conversation", "findings", "notes")
+
+
+class FormatError(ValueError):
+    """An object that is no record of an exchange, or one of a later format. The message is for the user."""
+
+
+def schema() -> dict[str, Json]:
+    """The JSON Schema (2020-12) of what `encode` writes."""
+    document: dict[str, Json] = orjson.loads(
+        resources.files("wirelint.capture").joinpath("record.schema.json").read_bytes()
+    )
+    return document
+
+
+def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> bytes:
+    """One line with its line feed. `annotations` (api, model, conversation, findings, notes, …) go over the record's own
+    and never over what was on the wire.
+    """
+    extra = {**record.annotations, **(annotations or {})}
+    timing = record.timing
+    line: dict[str, Json] = {
+        "format": FORMAT,
+        "id": record.id,
+        **{name: extra.pop(name, None) for name in _ANNOTATIONS[:3]},
+        "end": record.end,
+        "error": record.error,
+        "timing": {
+            "started": timing.started,
+            "first_byte_ms": timing.first_byte,
+            "first_token_ms": timing.first_token,
+            "duration_ms": timing.duration,
+        },
+        **{name: extra.pop(name, None) or [] for name in _ANNOTATIONS[3:]},
+        **{name: value for name, value in extra.items() if name not in _OWN},
+        "request": {
+            "method": record.method,
+            "url": record.url,
+            "headers": _join(record.request_headers),
+            **_body(record.request_body),
+        },
+        "response": {
+            "status": record.status,
+            "headers": _join(record.response_headers),
+            **_body(record.response_body),
+            "chunks": [[time, size] for time, size in record.chunks],
+        },
+    }
+    try:
+        return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        # Lone surrogates (bytes of a header that are no UTF-8) and integers over 64 bits.
+        return json.dumps(_printable(line), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def decode(value: Json, source: str, place: str) -> Record:
+    """The record of a line. Raises FormatError."""
+    if not isinstance(value, dict):
+        raise FormatError("not a JSON object")
+    version = value.get("format", FORMAT)
+    if not isinstance(version, int) or version > FORMAT:
+        raise FormatError(f"format {version} is newer than this wirelint, which reads up to {FORMAT}")
+    request, response = value.get("request"), value.get("response")
+    if not isinstance(request, dict) and not isinstance(response, dict):
+        raise FormatError("neither `request` nor `response`")
+    request = request if isinstance(request, dict) else {}
+    answered = isinstance(response, dict)
+    response = response if isinstance(response, dict) else {}
+    request_body = _read_body(request)
+    return Record(
+        id=_text(value.get("id")) or f"{source}:{place.rpartition(' ')[2]}",
+        method=_text(request.get("method")) or ("POST" if request_body else "GET"),
+        url=_text(request.get("url")),
+        request_headers=read_headers(request.get("headers")),
+        request_body=request_body,
+        status=_read_status(response.get("status", 200 if answered else None)),
+        response_headers=read_headers(response.get("headers")),
+        response_body=_read_body(response),
+        chunks=_read_chunks(response.get("chunks")),
+        timing=_read_timing(value.get("timing")),
+        end=_read_end(value.get("end")),
+        error=_text(value.get("error")) or None,
+        source=source,
+        place=place,
+        annotations={name: item for name, item in value.items() if name not in _OWN},
+    )
+
+
+def read_headers(value: Json) -> Headers:
+    """Headers as an object, as pairs, or as `{"name": …, "value": …}`; what is none of these is left out."""
+    if isinstance(value, dict):
+        return tuple(
+            (name, _text(item))
+            for name, items in value.items()
+            for item in (items if isinstance(items, list) else [items])
+        )
+    fields: list[tuple[str, str]] = []
+    for item in value if isinstance(value, list) else []:
+        match item:
+            case [str(name), content] | {"name": str(name), "value": content}:
+                fields.append((name, _text(content)))
+            case _:
+                pass
+    return tuple(fields)
+
+
+def _join(headers: Headers) -> dict[str, Json]:
+    """Repeated names joined by a comma (RFC 9110, 5.3), under the spelling that came first."""
+    spelling: dict[str, str] = {}
+    joined: dict[str, Json] = {}
+    for name, value in headers:
+        first = spelling.setdefault(name.lower(), name)
+        joined[first] = f"{joined[first]}, {value}" if first in joined else value
+    return joined
+
+
+def _body(body: bytes | None) -> dict[str, Json]:
+    if body is None:
+        return {"body": None}
+    try:
+        return {"body": body.decode()}
+    except UnicodeDecodeError:
+        return {"body_base64": base64.b64encode(body).decode()}
+
+
+def _read_body(message: Mapping[str, Json]) -> bytes | None:
+    encoded = message.get("body_base64")
+    if isinstance(encoded, str):
+        try:
+            return base64.b64decode(encoded, validate=True)
+        except binascii.Error as error:
+            raise FormatError(f"`body_base64` is no base64: {error}") from error
+    body = message.get("body")
+    match body:
+        case None:
+            return None
+        case str():
+            return body.encode("utf-8", "surrogatepass")
+        case _:
+            return dump(body)
+
+
+def dump(value: Json) -> bytes:
+    """A JSON value as the body that a client would send."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _read_status(value: Json) -> int | None:
+    # Some tools write 0 for an exchange without an answer.
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _read_end(value: Json) -> End:
+    return read_end(value) or "unknown"
+
+
+def read_end(value: Json) -> End | None:
+    """The end of an exchange, when `value` names one."""
+    match value:
+        case "complete" | "client-left" | "upstream-died" | "unread" | "unknown":
+            return value
+        case _:
+            return None
+
+
+def _read_timing(value: Json) -> Timing:
+    if not isinstance(value, dict):
+        return Timing()
+    names = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
+    return Timing(*(_number(value.get(name)) for name in names))
+
+
+def _read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
+    """All chunks, or none where one of them is not understood: half a timing is worse than none."""
+    if not isinstance(value, list):
+        return ()
+    chunks: list[tuple[float, int]] = []
+    for item in value:
+        match item:
+            case [int() | float() as time, int(size)] if size >= 0:
+                chunks.append((float(time), size))
+            case _:
+                return ()
+    return tuple(chunks)
+
+
+def _number(value: Json) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _text(value: Json) -> str:
+    match value:
+        case str():
+            return value
+        case bool() | None | dict() | list():
+            return ""
+        case _:
+            return str(value)
+
+
+def _printable(value: Json) -> Json:
+    """The value without lone surrogates: the bytes behind them read as Latin-1, which every header once was."""
+    match value:
+        case str():
+            return value if _is_unicode(value) else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        case dict():
+            return {str(_printable(name)): _printable(item) for name, item in value.items()}
+        case list():
+            return [_printable(item) for item in value]
+        case _:
+            return value
+
+
+def _is_unicode(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,187 @@
+"""One folder of captures: making it, appending to its files, and removing old ones when asked to."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+FILES: Final = ("exchanges.jsonl", "flows.mitm")
+"""All that a part ever holds. What else lies in the folder is not ours and is never removed."""
+
+_NAME = re.compile(r"(\d{8}T\d{6}Z)-(\d+)(?:-\d+)?")
+_STAMP = "%Y%m%dT%H%M%SZ"
+_FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+for _flag in ("O_CLOEXEC", "O_NOFOLLOW", "O_BINARY"):
+    _FLAGS |= getattr(os, _flag, 0)  # each is missing on some system
+_KEEP = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]i?b?|[hdw])", re.IGNORECASE)
+_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+_SECONDS = {"h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """How much of the past stays: `total` bytes of all parts together, parts not older than `age` seconds."""
+
+    total: int | None = None
+    age: float | None = None
+
+
+def parse_keep(text: str) -> Keep:
+    """`2g`, `500m`, `14d`, `12h`, or one of each with a comma between. Raises ValueError with a line for the user."""
+    total: int | None = None
+    age: float | None = None
+    for item in filter(None, (item.strip() for item in text.split(","))):
+        match = _KEEP.fullmatch(item)
+        if match is None:
+            raise ValueError(f"cannot read {item!r}: give a size such as 2g, an age such as 14d, or both as 2g,14d")
+        unit = match[2][0].lower()
+        if unit in _SECONDS:
+            age = float(match[1]) * _SECONDS[unit]
+        else:
+            total = int(float(match[1]) * _BYTES[unit])
+    return Keep(total, age)
+
+
+class _Open:
+    """A file that is appended to. `size` is what it holds of whole entries."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.descriptor = os.open(path, _FLAGS, 0o600)
+        state = os.fstat(self.descriptor)
+        self.size = state.st_size
+        self.identity = (state.st_dev, state.st_ino)
+
+    def is_intact(self) -> bool:
+        """Whether the path still leads to this file: an open file that was removed takes writes without a complaint."""
+        try:
+            state = os.stat(self.path)
+        except OSError:
+            return False
+        return (state.st_dev, state.st_ino) == self.identity
+
+
+class Part:
+    """A folder that is written to. The folder is 0700, its files 0600."""
+
+    def __init__(self, path: Path, started: float) -> None:
+        self.path = path
+        self.started = started
+        self._files: dict[str, _Open] = {}
+
+    @classmethod
+    def create(cls, folder: Path, now: float) -> Part:
+        """A new folder below `folder`, which is made when it is not there. Raises OSError."""
+        with contextlib.suppress(FileExistsError):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700)
+        name = f"{datetime.fromtimestamp(now, UTC).strftime(_STAMP)}-{os.getpid()}"
+        for number in itertools.count(1):
+            path = folder / (name if number == 1 else f"{name}-{number:03}")
+            try:
+                path.mkdir(mode=0o700)
+            except FileExistsError:
+                if not path.exists() and not path.is_symlink():
+                    raise  # `folder` itself is a file
+                continue
+            return cls(path, now)
+        raise AssertionError("unreachable")
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self._files.values())
+
+    def is_intact(self) -> bool:
+        return self.path.is_dir() and all(file.is_intact() for file in self._files.values())
+
+    def append(self, name: str, data: bytes) -> bool:
+        """Writes an entry, all of it or nothing. Raises OSError when nothing was written.
+
+        False when a torn entry was left behind: then nothing may be appended to this file any more.
+        """
+        file = self._files.get(name)
+        if file is None:
+            file = self._files[name] = _Open(self.path / name)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(file.descriptor, view) :]
+        except OSError:
+            try:
+                os.ftruncate(file.descriptor, file.size)
+            except OSError:
+                return False
+            raise
+        file.size += len(data)
+        return True
+
+    def close(self) -> None:
+        for file in self._files.values():
+            with contextlib.suppress(OSError):
+                os.close(file.descriptor)
+        self._files.clear()
+
+
+def prune(folder: Path, keep: Keep, now: float, *, except_for: Path) -> None:
+    """Removes the oldest parts below `folder` until `keep` holds. Only our files, only in folders with our naming,
+    and none of a process that still runs. What cannot be removed stays.
+    """
+    try:
+        parts = sorted(path for path in folder.iterdir() if _is_removable(path, except_for))
+    except OSError:
+        return
+    sizes = {path: _size(path) for path in parts}
+    total = sum(sizes.values())
+    for path in parts:
+        too_old = keep.age is not None and now - _started(path) > keep.age
+        too_much = keep.total is not None and total > keep.total
+        if not too_old and not too_much:
+            return
+        with contextlib.suppress(OSError):
+            for name in FILES:
+                (path / name).unlink(missing_ok=True)
+            total -= sizes[path]
+            path.rmdir()
+
+
+def _is_removable(path: Path, current: Path) -> bool:
+    match = _NAME.fullmatch(path.name)
+    if match is None or path == current or path.is_symlink() or not path.is_dir():
+        return False
+    return not _is_alive(int(match[2]))
+
+
+def _is_alive(pid: int) -> bool:
+    if pid == os.getpid():
+        return False
+    if os.name != "posix":
+        return True  # Signal 0 ends a process there; without a way to ask, nothing is removed.
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True
+
+
+def _started(path: Path) -> float:
+    stamp = path.name.partition("-")[0]
+    try:
+        return datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return float("inf")
+
+
+def _size(path: Path) -> int:
+    total = 0
+    for name in FILES:
+        with contextlib.suppress(OSError):
+            total += (path / name).lstat().st_size
+    return total

@@ -1,0 +1,123 @@
+"""Capture files of any kind as records: our `exchanges.jsonl`, mitmproxy's flow files, HAR. Told by content, not name.
+
+    from wirelint.capture.readers import read, Problem
+
+Each file is a source of its own; its records come in the order of the file. Lines and flows are read one at a time, in
+constant memory; a HAR is one JSON document and is read as a whole. A file that is cut off or corrupt gives all that can
+be read and then one `Problem`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from wirelint.capture.readers import documents
+from wirelint.capture.readers.source import Input, Problem
+from wirelint.capture.record import Record
+
+__all__ = ["Problem", "open_source", "read"]
+
+_Kind = Literal["json", "flows"]
+_FLOW = re.compile(rb"\d{1,12}:")
+_CAPTURE = re.compile(rb"[\"'](?:request|response|log)[\"']\s*:\s*[{n]")
+_HEAD = 1 << 16
+_KINDS = "exchanges.jsonl, mitmproxy flow files and HAR are read"
+
+
+def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
+    """The records of files, of folders (every capture below them, sorted) and of `-` (standard input)."""
+    for path in paths:
+        if str(path) != "-" and os.path.isdir(path):
+            yield from _read_folder(str(path))
+        else:
+            yield from open_source(path)
+
+
+def open_source(path: str | Path) -> Iterator[Record | Problem]:
+    """The records of one file, or of standard input for `-`."""
+    source = str(path)
+    if source == "-":
+        yield from _read_input(Input(sys.stdin.buffer), source)
+        return
+    try:
+        with open(path, "rb") as file:
+            yield from _read_input(Input(file), source)
+    except FileNotFoundError:
+        yield Problem(source, "", "no such file or folder", "check the path", fatal=True)
+    except OSError as error:
+        yield _unreadable(source, error)
+
+
+def _read_input(data: Input, source: str) -> Iterator[Record | Problem]:
+    kind = _sniff(data)
+    if kind is None:
+        message = "nothing in it" if not data.peek(_HEAD).strip() else "not a capture of a known format"
+        yield Problem(source, "", message, _KINDS, fatal=True)
+        return
+    yield from _read_kind(kind, data, source)
+
+
+def _read_kind(kind: _Kind, data: Input, source: str) -> Iterator[Record | Problem]:
+    match kind:
+        case "json":
+            yield from documents.read(data, source)
+        case "flows":
+            # Loading mitmproxy takes most of a second, and only these files need it.
+            from wirelint.capture.readers import flows
+
+            yield from flows.read(data, source)
+
+
+def _sniff(data: Input) -> _Kind | None:
+    head = data.peek(_HEAD)
+    if _FLOW.match(head):
+        return "flows"
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    return "json" if text.startswith((b"{", b"[")) else None
+
+
+def _read_folder(folder: str) -> Iterator[Record | Problem]:
+    found = False
+    for path in _files(folder):
+        try:
+            with open(path, "rb") as file:
+                data = Input(file)
+                kind = _sniff(data)
+                # A folder may hold anything; JSON that is no capture is passed by.
+                if kind is None or (kind == "json" and not _CAPTURE.search(data.peek(_HEAD))):
+                    continue
+                found = True
+                yield from _read_kind(kind, data, path)
+        except OSError as error:
+            yield _unreadable(path, error)
+    if not found:
+        yield Problem(folder, "", "no captures in this folder", _KINDS, fatal=True)
+
+
+def _files(folder: str) -> Iterator[str]:
+    """The files below a folder, sorted, hidden ones left out, and flow files left out that repeat an exchanges.jsonl."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        repeated = "exchanges.jsonl" in names and _has_content(os.path.join(parent, "exchanges.jsonl"))
+        for name in sorted(names):
+            path = os.path.join(parent, name)
+            if not name.startswith(".") and not (name == "flows.mitm" and repeated) and os.path.isfile(path):
+                yield path
+
+
+def _has_content(path: str) -> bool:
+    try:
+        return os.path.getsize(path) > 0
+    except OSError:
+        return False
+
+
+def _unreadable(source: str, error: OSError) -> Problem:
+    return Problem(
+        source, "", f"cannot be read: {error.strerror or error}", "check the file and its permissions", fatal=True
+    )

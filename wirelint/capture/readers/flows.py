@@ -1,0 +1,125 @@
+"""mitmproxy's flow files, one flow at a time. The only module besides the addon that knows mitmproxy.
+
+The format has no checksums and nothing to find the next flow by after a broken one: what stands behind is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import BinaryIO, cast
+
+from mitmproxy import http
+from mitmproxy.io import FlowReader
+
+from wirelint.capture.format import read_end
+from wirelint.capture.readers.source import Input, Problem
+from wirelint.capture.record import Headers, Record
+from wirelint.model import End, Json, Timing
+from wirelint.wire.codings import CodingError, decode
+
+_OURS = "wirelint."
+_LEFT = "Client disconnected."
+
+
+def read(data: Input, source: str) -> Iterator[Record | Problem]:
+    """The HTTP exchanges of a flow file; WebSockets and flows of other protocols are passed by."""
+    number = count = 0
+    # All that the reader asks of a file is `peek` and `read`.
+    flows = iter(FlowReader(cast("BinaryIO", data)).stream())
+    while True:
+        try:
+            flow = next(flows, None)
+            if flow is None:
+                return
+            number += 1
+            record = _record(flow, source, number) if isinstance(flow, http.HTTPFlow) else None
+        except OSError:
+            raise
+        except Exception as error:  # Fail open: corrupt state ends in exceptions of every kind, and is reported below.
+            reason = str(error).strip() or type(error).__name__
+            read_before = "everything before it was read" if count else "nothing could be read"
+            message = (
+                "the flow file is cut off or corrupt here"
+                if "Invalid data" in reason
+                else f"corrupt flow: {reason[:80]}"
+            )
+            yield Problem(source, f"flow {number + 1}", message, read_before, fatal=count == 0)
+            return
+        if record is not None:
+            count += 1
+            yield record
+
+
+def _record(flow: http.HTTPFlow, source: str, number: int) -> Record | None:
+    if flow.websocket is not None:
+        return None
+    notes: list[Json] = []
+    request_body = _body(flow.request, "request", notes)
+    response_body = _body(flow.response, "response", notes) if flow.response is not None else None
+    annotations: dict[str, Json] = {
+        name.removeprefix(_OURS): cast("Json", value)
+        for name, value in flow.metadata.items()
+        if isinstance(name, str) and name.startswith(_OURS)
+    }
+    if notes:
+        earlier = annotations.get("notes")
+        annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
+    return Record(
+        id=flow.id,
+        method=flow.request.method,
+        url=flow.request.pretty_url,
+        request_headers=_headers(flow.request),
+        request_body=request_body or None,
+        status=flow.response.status_code if flow.response is not None else None,
+        response_headers=_headers(flow.response) if flow.response is not None else (),
+        response_body=response_body,
+        timing=_timing(flow),
+        end=read_end(annotations.pop("end", None))
+        or _end(flow, unread=any("content-encoding" in str(n) for n in notes)),
+        error=flow.error.msg if flow.error is not None else None,
+        source=source,
+        place=f"flow {number}",
+        annotations=annotations,
+    )
+
+
+def _headers(message: http.Message) -> Headers:
+    return tuple(
+        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+        for name, value in message.headers.fields
+    )
+
+
+def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
+    """The body without its codings; None, with a note, where it was not recorded or cannot be decoded."""
+    raw = message.raw_content
+    if raw is None:
+        notes.append(f"the body of the {side} was not recorded")
+        return None
+    try:
+        return decode(message.headers.get("content-encoding"), raw)
+    except CodingError as error:
+        notes.append(f"the body of the {side} is not what its content-encoding says: {error}")
+        return None
+
+
+def _end(flow: http.HTTPFlow, *, unread: bool) -> End:
+    if unread:
+        return "unread"
+    if flow.error is not None:
+        return "client-left" if flow.error.msg == _LEFT else "upstream-died"
+    return "complete" if flow.response is not None else "unknown"
+
+
+def _timing(flow: http.HTTPFlow) -> Timing:
+    started = flow.request.timestamp_start
+    response, error = flow.response, flow.error
+    first = response.timestamp_start if response is not None else None
+    last = response.timestamp_end if response is not None and response.timestamp_end else None
+    if last is None and error is not None:
+        last = error.timestamp
+    return Timing(started, _milliseconds(started, first), None, _milliseconds(started, last))
+
+
+def _milliseconds(started: float, moment: float | None) -> float | None:
+    return round((moment - started) * 1000, 3) if moment else None

@@ -1,0 +1,165 @@
+"""HAR 1.2, as mitmproxy, Chrome and Firefox write it.
+
+What the format loses stays unknown: how an exchange ended (unless a response header `x-wirelint-end` says so), when each
+chunk came, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without a
+declared charset as Latin-1; the latter is undone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from wirelint.capture.format import read_end, read_headers
+from wirelint.capture.readers.source import Problem
+from wirelint.capture.record import Headers, Record
+from wirelint.model import End, Json, Timing
+
+_ENTRIES = re.compile(r'"entries"\s*:\s*\[')
+_GAP = re.compile(r"[\s,]*")
+_END_HEADER = "x-wirelint-end"
+_BEFORE_THE_REPLY = ("blocked", "dns", "connect", "send", "wait")
+_CURE = "record the traffic again, or export it anew"
+
+
+def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
+    """The records of a whole HAR."""
+    log = _mapping(document.get("log"))
+    entries = log.get("entries")
+    if not isinstance(entries, list):
+        yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
+        return
+    from_mitmproxy = _mapping(log.get("creator")).get("name") == "mitmproxy"
+    for number, entry in enumerate(entries, 1):
+        record = _entry(_mapping(entry), source, number, from_mitmproxy)
+        if record is not None:
+            yield record
+
+
+def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
+    """The records of a HAR that is broken somewhere: the entries before that place."""
+    text = data.decode("utf-8", "replace")
+    from_mitmproxy = re.search(r'"name"\s*:\s*"mitmproxy"', text[: text.find('"entries"')]) is not None
+    start = _ENTRIES.search(text)
+    number = 0
+    position = start.end() if start is not None else len(text)
+    decoder = json.JSONDecoder()
+    while True:
+        gap = _GAP.match(text, position)
+        position = gap.end() if gap is not None else position
+        try:
+            entry, position = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError):
+            break
+        number += 1
+        record = _entry(_mapping(entry), source, number, from_mitmproxy)
+        if record is not None:
+            yield record
+    yield Problem(source, f"entry {number + 1}", "the HAR is cut off or broken here", _CURE, fatal=number == 0)
+
+
+def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record | None:
+    """The record of an entry; None for WebSockets."""
+    request, response = _mapping(entry.get("request")), _mapping(entry.get("response"))
+    status = response.get("status")
+    if entry.get("_resourceType") == "websocket" or status == 101 or not request:
+        return None
+    headers = _headers(response)
+    end = _end(headers)
+    error = _string(response.get("_error")) or None
+    content = _mapping(response.get("content"))
+    body = _content(content, headers, from_mitmproxy)
+    if body == b"" and from_mitmproxy and end is None:
+        body = None
+    request_headers = _headers(request)
+    return Record(
+        id=f"{source}:{number}",
+        method=_string(request.get("method")) or "GET",
+        url=_string(request.get("url")),
+        request_headers=request_headers,
+        request_body=_content(_mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
+        status=status if isinstance(status, int) and status > 0 else None,
+        response_headers=tuple(field for field in headers if field[0].lower() != _END_HEADER),
+        response_body=body if status else None,
+        timing=_timing(entry),
+        end=end or ("unknown" if error is None else _end_of_error(error)),
+        error=error,
+        source=source,
+        place=f"entry {number}",
+    )
+
+
+def _headers(message: Mapping[str, Json]) -> Headers:
+    """Without HTTP/2's pseudo headers, which browsers list among the others."""
+    return tuple(field for field in read_headers(message.get("headers")) if not field[0].startswith(":"))
+
+
+def _end(headers: Headers) -> End | None:
+    return next((read_end(value) for name, value in headers if name.lower() == _END_HEADER), None)
+
+
+def _end_of_error(error: str) -> End:
+    return "client-left" if "Client disconnected" in error or "ERR_ABORTED" in error else "upstream-died"
+
+
+def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool) -> bytes | None:
+    text = content.get("text")
+    if not isinstance(text, str):
+        return None
+    if content.get("encoding") == "base64":
+        try:
+            return base64.b64decode(text)
+        except (binascii.Error, ValueError):
+            return None
+    kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
+    if from_mitmproxy and "charset" not in kind and "json" not in kind and not text.isascii():
+        return _undo_latin1(text)
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _undo_latin1(text: str) -> bytes:
+    """UTF-8 that was read as Latin-1, back as it was, also when it was cut off inside a character."""
+    try:
+        data = text.encode("latin-1")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        if error.end < len(data):
+            return text.encode()
+    return data
+
+
+def _timing(entry: Mapping[str, Json]) -> Timing:
+    timings = _mapping(entry.get("timings"))
+    steps = [_number(timings.get(name)) for name in _BEFORE_THE_REPLY]
+    first = (
+        sum(step for step in steps if step is not None and step > 0)
+        if _number(timings.get("wait")) is not None
+        else None
+    )
+    return Timing(_time(entry.get("startedDateTime")), first, None, _number(entry.get("time")))
+
+
+def _time(value: Json) -> float | None:
+    try:
+        return datetime.fromisoformat(_string(value)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _number(value: Json) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _string(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: Json) -> Mapping[str, Json]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,70 @@
+"""What the readers share: the bytes of a source, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a source could not be read. `place` is where (may be empty), `cure` what the user can do.
+
+    `fatal`: nothing at all could be read from the source.
+    """
+
+    source: str
+    place: str
+    message: str
+    cure: str
+    fatal: bool
+
+    def __str__(self) -> str:
+        where = f"{self.source}: {self.place}" if self.place else self.source
+        return f"{where}: {self.message} ({self.cure})" if self.cure else f"{where}: {self.message}"
+
+
+class Input:
+    """A binary stream that can be looked into before it is read. Needs no seeking: pipes will do."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._head = b""
+
+    def peek(self, size: int) -> bytes:
+        """The next `size` bytes, which stay to be read; fewer at the end."""
+        while len(self._head) < size:
+            piece = self._stream.read(size - len(self._head))
+            if not piece:
+                break
+            self._head += piece
+        return self._head[:size]
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0:
+            head, self._head = self._head, b""
+            return head + self._stream.read()
+        head, self._head = self._head[:size], self._head[size:]
+        pieces = [head]
+        missing = size - len(head)
+        # In pieces: a corrupt length must not make anyone allocate what it claims.
+        while missing > 0 and (piece := self._stream.read(min(missing, _PIECE))):
+            pieces.append(piece)
+            missing -= len(piece)
+        return b"".join(pieces)
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines with their ends."""
+        while line := self._line():
+            yield line
+
+    def _line(self) -> bytes:
+        end = self._head.find(b"\n") + 1
+        if end:
+            line, self._head = self._head[:end], self._head[end:]
+            return line
+        head, self._head = self._head, b""
+        return head + self._stream.readline()

@@ -1,0 +1,262 @@
+"""Takes credentials out of what is written to disk or logged, and keeps equal ones recognisable as equal.
+
+A secret is replaced as a whole by `[redacted:1f3a9c2e]`. The digits are an HMAC-SHA256 of the secret under a key that
+lives as long as the process: the same key in a header, a query and a body gets the same mark, and nobody can find it
+by trying. Everything around a secret stays as it was, to the byte. Redacting twice changes nothing.
+
+Secrets that a request carries in its headers or its URL are remembered (a bounded number of them) and are taken out
+wherever else they turn up, such as the error message that repeats the key it refuses.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import hmac
+import re
+import secrets as randomness
+import threading
+from collections.abc import Callable
+from typing import NamedTuple
+from urllib.parse import quote, unquote_plus
+
+from wirelint.capture.fragments import Edit, lines_edits, looks_like_lines, stream_edits
+from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, merge
+from wirelint.capture.record import Headers, Record
+from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
+from wirelint.model import Json
+from wirelint.wire import looks_like_events
+
+_REMEMBERED = 64
+_SHORTEST_KNOWN = 8
+_SHORTEST_COOKIE = 16
+# What people give a local server that wants no key; words of ordinary text, not worth taking out of it.
+_DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required", "dummy-key", "anthropic", "openrouter",
+                      "undefined", "placeholder", "anything", "localhost", "not-required", "vllm-local"})  # fmt: skip
+_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
+_SHORTEST_TEXT = 6
+
+
+class _ByteEdit(NamedTuple):
+    """Bytes `start` to `end` of a body were replaced by `size` bytes."""
+
+    start: int
+    end: int
+    size: int
+
+
+class Redactor:
+    """Replaces secrets by marks. Safe to use from several threads. `enabled=False` passes everything on as it is."""
+
+    def __init__(self, key: bytes | None = None, enabled: bool = True) -> None:
+        self.enabled = enabled
+        self._key = key if key is not None else randomness.token_bytes(32)
+        self._known: tuple[str, ...] = ()
+        self._lock = threading.Lock()
+
+    def mark(self, secret: str) -> str:
+        """What stands for `secret` in this run."""
+        digest = hmac.new(self._key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return f"[redacted:{digest.hexdigest()[:8]}]"
+
+    def learn(self, headers: Headers, url: str = "") -> None:
+        """Remembers the secrets that a request carries, to take them out wherever they turn up from now on."""
+        if not self.enabled:
+            return
+        found = [secret for name, value in headers for secret in _carried(name, value)]
+        found += _carried_by_url(url)
+        with self._lock:
+            for secret in filter(_worth_knowing, found):
+                spellings = {secret: None, quote(secret, safe="", errors="surrogatepass"): None}
+                new = tuple(spelling for spelling in spellings if spelling not in self._known)
+                self._known = (*self._known, *new)[-_REMEMBERED:]
+
+    def headers(self, headers: Headers) -> Headers:
+        if not self.enabled:
+            return headers
+        self.learn(headers)
+        return tuple((name, self._header(name, value)) for name, value in headers)
+
+    def url(self, url: str) -> str:
+        """A URL without its user, its secret parameters, and what looks like a key in its path."""
+        if not self.enabled:
+            return url
+        if (match := _USERINFO.match(url)) and not is_marked(match[2]):
+            secret = unquote_plus(match[2].partition(":")[2] or match[2])
+            # Brackets in this place would make an IPv6 address of it.
+            mark = quote(self.mark(secret), safe="")
+            url = f"{match[1]}{mark}@{url[match.end() :]}"
+        head, question, tail = url.partition("?")
+        query, sharp, fragment = tail.partition("#")
+        if question:
+            query = "&".join(self._parameter(parameter) for parameter in query.split("&"))
+        return self._plain(f"{head}{question}{query}{sharp}{fragment}")
+
+    def body(self, body: bytes | None, streamed: bool | None = None) -> bytes | None:
+        """A body without secrets; the very same object when there was none. `streamed` None: told by its first bytes."""
+        if not body or not self.enabled:
+            return body
+        return _apply(body, self._edits(body, streamed), self.mark)[0]
+
+    def text(self, text: str) -> str:
+        """A log line, an error message, a note."""
+        return self._plain(text) if self.enabled else text
+
+    def json(self, value: Json) -> Json:
+        """A decoded value with all its strings redacted, such as the findings that quote their evidence."""
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {name: self.json(item) for name, item in value.items()}
+            case list():
+                return [self.json(item) for item in value]
+            case _:
+                return value
+
+    def record(self, record: Record) -> Record:
+        """All of an exchange. The chunks go on adding up to the body."""
+        if not self.enabled:
+            return record
+        self.learn(record.request_headers, record.url)
+        body, chunks = record.response_body, record.chunks
+        if body:
+            body, edits = _apply(body, self._edits(body, None), self.mark)
+            if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
+                chunks = _shift(chunks, edits)
+        annotations = {name: self.json(value) for name, value in record.annotations.items()}
+        return dataclasses.replace(
+            record,
+            url=self.url(record.url),
+            request_headers=self.headers(record.request_headers),
+            request_body=self.body(record.request_body, streamed=False),
+            response_headers=tuple((name, self._header(name, value)) for name, value in record.response_headers),
+            response_body=body,
+            chunks=chunks,
+            error=self.text(record.error) if record.error is not None else None,
+            annotations=annotations,
+        )
+
+    def _header(self, name: str, value: str) -> str:
+        if not is_secret_header(name, value):
+            return self._plain(value)
+        scheme, secret = split_scheme(value) if "cookie" not in name.lower() else ("", value)
+        return value if is_marked(secret) else scheme + self.mark(secret)
+
+    def _parameter(self, parameter: str) -> str:
+        name, equals, value = parameter.partition("=")
+        if not value or not is_secret_parameter(unquote_plus(name)) or is_marked(value):
+            return parameter
+        return f"{name}{equals}{self.mark(unquote_plus(value))}"
+
+    def _plain(self, text: str) -> str:
+        if len(text) < _SHORTEST_TEXT:
+            return text
+        spans = find_in_text(text, Scope.of(text, self._known))
+        if not spans:
+            return text
+        pieces: list[str] = []
+        position = 0
+        for span in spans:
+            pieces += text[position : span.start], self.mark(span.secret)
+            position = span.end
+        return "".join([*pieces, text[position:]])
+
+    def _edits(self, body: bytes, streamed: bool | None) -> list[Edit]:
+        text = body.decode("utf-8", "surrogateescape")
+        known = self._known
+        start = text.lstrip("\ufeff \t\r\n")[:1]
+        if start in ("{", "["):
+            if streamed is not False and looks_like_lines(text):
+                return lines_edits(text, known)
+            return _document_edits(text, known)
+        if streamed or (streamed is None and looks_like_events(body[:64])):
+            return stream_edits(text, known)
+        scope = Scope.of(text, known)
+        return [Edit(*span) for span in find_in_text(text, scope)] if scope else []
+
+
+def _document_edits(text: str, known: tuple[str, ...]) -> list[Edit]:
+    scope = Scope.of(text, known)
+    if not scope:
+        return []
+    spans = find_in_json(text, scope)
+    if not is_json(text):
+        # Not a document after all, or one that was cut off: what stands between its literals counts as well.
+        spans = merge([*spans, *find_in_text(text, scope)])
+    return [Edit(*span) for span in spans]
+
+
+def _apply(body: bytes, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[_ByteEdit]]:
+    """The body with its edits made, and where they were. The same object when there is nothing to do."""
+    if not edits:
+        return body, []
+    text = body.decode("utf-8", "surrogateescape")
+    pieces: list[bytes] = []
+    made: list[_ByteEdit] = []
+    position = place = 0
+    for edit in edits:
+        between = text[position : edit.start].encode("utf-8", "surrogateescape")
+        removed = len(text[edit.start : edit.end].encode("utf-8", "surrogateescape"))
+        replacement = mark(edit.secret).encode() if edit.secret is not None else b""
+        pieces += between, replacement
+        place += len(between)
+        made.append(_ByteEdit(place, place + removed, len(replacement)))
+        place += removed
+        position = edit.end
+    pieces.append(text[position:].encode("utf-8", "surrogateescape"))
+    return b"".join(pieces), made
+
+
+def _shift(chunks: tuple[tuple[float, int], ...], edits: list[_ByteEdit]) -> tuple[tuple[float, int], ...]:
+    """Sizes of the chunks after the edits. A mark belongs to the chunk in which its secret began."""
+    shifted: list[tuple[float, int]] = []
+    end = before = grown = 0
+    number = 0
+    for time, size in chunks:
+        end += size
+        while number < len(edits) and edits[number].end <= end:
+            grown += edits[number].size - (edits[number].end - edits[number].start)
+            number += 1
+        after = end + grown
+        if number < len(edits) and edits[number].start < end:
+            after = edits[number].start + grown + edits[number].size
+        shifted.append((time, after - before))
+        before = after
+    return tuple(shifted)
+
+
+def _carried(name: str, value: str) -> list[str]:
+    """The secrets in one header of a request, each by itself."""
+    if not is_secret_header(name, value):
+        return []
+    if "cookie" in name.lower():
+        values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
+        return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
+    scheme, secret = split_scheme(value)
+    secret = secret.strip()
+    if scheme.strip().lower() != "basic":
+        return [secret]
+    try:
+        plain = base64.b64decode(secret, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return [secret]
+    return [secret, plain.partition(":")[2]]
+
+
+def _carried_by_url(url: str) -> list[str]:
+    found: list[str] = []
+    if match := _USERINFO.match(url):
+        found.append(match[2].partition(":")[2] or match[2])
+    for parameter in url.partition("?")[2].partition("#")[0].split("&"):
+        name, _, value = parameter.partition("=")
+        if is_secret_parameter(unquote_plus(name)):
+            found.append(value)
+    plain = [unquote_plus(secret) for secret in found]
+    return found + [secret for secret in plain if secret not in found]
+
+
+def _worth_knowing(secret: str) -> bool:
+    return len(secret) >= _SHORTEST_KNOWN and secret.lower() not in _DUMMIES and not is_marked(secret)

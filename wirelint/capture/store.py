@@ -1,0 +1,239 @@
+"""Writes captures to disk without ever being in the way of the traffic.
+
+Theory of operation. `put` hands a function over and returns; a thread of its own calls it for the bytes and appends them
+to a file of the current *part*, a folder named by its time and process (`20260131T094500Z-4242`). One part a run, until
+it is too large or too old and the next one begins. Each exchange is one write to an unbuffered file, so that a killed
+process leaves at most one torn line, and a new process never appends to an old part.
+
+What goes wrong stays here. When a write fails (the disk is full, the folder is gone or read-only), what was written of
+the exchange is cut off again, the failure is reported once, and the same exchange is tried again after a pause that
+doubles. Meanwhile exchanges wait in a queue which holds a limited number of bytes; those that find it full are dropped
+and counted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from wirelint.capture.format import encode
+from wirelint.capture.parts import Keep, Part, parse_keep, prune
+from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.model import Json
+
+File = Literal["exchanges.jsonl", "flows.mitm"]
+
+_MIB = 1 << 20
+_DEFAULT_SIZE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What became of the entries that were put: on disk, dropped (no room, no disk), or failed to be made."""
+
+    written: int = 0
+    dropped: int = 0
+    failed: int = 0
+
+
+class _Entry(NamedTuple):
+    file: File
+    make: Callable[[], bytes]
+    size: int
+
+
+class Store:
+    """The captures of one run below `folder`.
+
+    `report` gets one line for a person, from the writer's thread. `keep` prunes old parts when a new one begins, such
+    as `"2g"`, `"14d"` or both; None keeps everything. `backoff` are the first and the longest pause after a failure, in
+    seconds. Nothing in here raises into the caller, except ValueError for a `keep` that cannot be read.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        redactor: Redactor,
+        *,
+        max_part_bytes: int = 64 * _MIB,
+        max_part_age: float = 24 * 3600,
+        keep: str | Keep | None = None,
+        max_queue_bytes: int = 64 * _MIB,
+        report: Callable[[str], None] = lambda _: None,
+        clock: Callable[[], float] = time.time,
+        backoff: tuple[float, float] = (0.5, 30.0),
+    ) -> None:
+        self.folder = folder
+        self.redactor = redactor
+        self._keep = parse_keep(keep) if isinstance(keep, str) else keep
+        self._limits = (max_part_bytes, max_part_age)
+        self._max_queue = max_queue_bytes
+        self._report = report
+        self._clock = clock
+        self._backoff = backoff
+        self._part: Part | None = None
+        self._leader: File | None = None
+        self._queue: deque[_Entry] = deque()
+        self._queued = 0
+        self._condition = threading.Condition()
+        self._closing = False
+        self._said: set[str] = set()
+        self._written = self._dropped = self._failed = 0
+        self._thread: threading.Thread | None = None
+
+    @property
+    def part(self) -> Path | None:
+        """The folder that is written to now; None before the first exchange."""
+        return self._part.path if self._part is not None else None
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(self._written, self._dropped, self._failed)
+
+    def put(self, file: File, make: Callable[[], bytes], *, size: int = _DEFAULT_SIZE) -> bool:
+        """Has `make` called by the writer and its bytes appended to `file`. False when there was no room.
+
+        `size` is about how many bytes of memory wait with `make`. A part ends only before an entry of the file that was
+        put first, so entries that belong together stay together.
+        """
+        with self._condition:
+            if self._closing:
+                self._dropped += 1
+                return False
+            if self._queued + size > self._max_queue and self._queue:
+                self._dropped += 1
+                full = True
+            else:
+                full = False
+                self._queue.append(_Entry(file, make, size))
+                self._queued += size
+                self._leader = self._leader or file
+                self._start()
+                self._condition.notify()
+        if full:
+            self._tell("queue", f"captures cannot be written as fast as traffic comes; dropping some ({self.folder})")
+        return not full
+
+    def put_record(self, record: Record, annotations: Mapping[str, Json]) -> bool:
+        """Redacts an exchange and appends it to `exchanges.jsonl`, both on the writer's thread."""
+        redactor = self.redactor
+
+        def make() -> bytes:
+            redacted = redactor.record(record)
+            return encode(redacted, {name: redactor.json(value) for name, value in annotations.items()})
+
+        return self.put(
+            "exchanges.jsonl", make, size=len(record.request_body or b"") + len(record.response_body or b"") + 1024
+        )
+
+    def close(self, timeout: float = 5.0) -> bool:
+        """Writes what is waiting, within `timeout` seconds. False when something was left; it is counted as dropped."""
+        with self._condition:
+            self._closing = True
+            self._condition.notify_all()
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        with self._condition:
+            left = len(self._queue)
+            self._dropped += left
+            self._queue.clear()
+            self._queued = 0
+        if thread is None or not thread.is_alive():
+            self._close_part()
+        if self._dropped:
+            self._tell("lost", f"{self._dropped} captures were not written ({self.folder})")
+        return left == 0
+
+    def _start(self) -> None:
+        if self._thread is None:
+            # A daemon: a disk that hangs must not keep the process alive.
+            self._thread = threading.Thread(target=self._run, name="wirelint-captures", daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        while (entry := self._next()) is not None:
+            data = self._make(entry)
+            if data is not None:
+                self._write_until_done(entry, data)
+            with self._condition:
+                if self._queue and self._queue[0] is entry:
+                    self._queue.popleft()
+                    self._queued -= entry.size
+
+    def _next(self) -> _Entry | None:
+        """The oldest entry, which stays in the queue while it is worked on: it still takes its memory."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._queue or self._closing)
+            return self._queue[0] if self._queue else None
+
+    def _make(self, entry: _Entry) -> bytes | None:
+        try:
+            return entry.make()
+        except Exception as error:  # Fail open: whatever serialisation trips over, the next exchange is written.
+            self._failed += 1
+            self._tell(
+                "make", f"an exchange could not be captured: {type(error).__name__}: {self.redactor.text(str(error))}"
+            )
+            return None
+
+    def _write_until_done(self, entry: _Entry, data: bytes) -> None:
+        pause, longest = self._backoff
+        while True:
+            try:
+                self._write(entry.file, data)
+            except OSError as error:
+                self._tell(
+                    f"errno {error.errno}",
+                    f"captures cannot be written to {self.folder}: {error.strerror or error}; trying again",
+                )
+            else:
+                self._written += 1
+                return
+            with self._condition:
+                if self._closing:
+                    self._dropped += 1
+                    return
+                self._condition.wait_for(lambda: self._closing, pause)
+            pause = min(pause * 2, longest)
+
+    def _write(self, file: File, data: bytes) -> None:
+        """Appends to the current part, or to a new one where that is due or the old one is gone. Raises OSError."""
+        now = self._clock()
+        if self._part is not None and (
+            not self._part.is_intact() or (file == self._leader and self._is_over(now, len(data)))
+        ):
+            self._close_part()
+        if self._part is None:
+            self._part = Part.create(self.folder, now)
+            if self._keep is not None:
+                prune(self.folder, self._keep, now, except_for=self._part.path)
+        if not self._part.append(file, data):
+            # A torn entry could not be cut off: nothing may follow it.
+            self._close_part()
+            raise OSError(None, "an unfinished entry could not be removed")
+
+    def _is_over(self, now: float, size: int) -> bool:
+        part, (most, oldest) = self._part, self._limits
+        return part is not None and part.size > 0 and (part.size + size > most or now - part.started >= oldest)
+
+    def _close_part(self) -> None:
+        if self._part is not None:
+            self._part.close()
+            self._part = None
+
+    def _tell(self, topic: str, message: str) -> None:
+        """Reports once a topic: a disk that stays full must not fill the log as well."""
+        if topic in self._said:
+            return
+        self._said.add(topic)
+        # Fail open: the callback is not ours, and a writer that dies of it would lose everything after.
+        with contextlib.suppress(Exception):
+            self._report(message)
