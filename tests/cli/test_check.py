@@ -104,7 +104,7 @@ def test_each_file_is_judged_by_itself(wirelint: Wirelint, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("content", "says", "found"),
     [
-        (b"", ("empty",), 0),
+        (b"", ("bad.jsonl", "nothing in it"), 0),
         (b"not a capture\n", ("bad.jsonl",), 0),
         (b'{"request": {"url": "x"', ("bad.jsonl",), 0),
         (json.dumps(CUT).encode() + b'\n{"request": {"ur', ("bad.jsonl", "line 2"), 1),
