@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wirelint.capture.record import Record
@@ -328,7 +328,8 @@ def _anthropic_reply(talk: Talk) -> dict[str, Any]:
 
 
 def _anthropic_stream(talk: Talk) -> str:
-    whole = _anthropic_reply(talk)
+    # The deltas carry the argument text as it is, JSON or not.
+    whole = _anthropic_reply(replace(talk, calls=[replace(call, arguments={}) for call in talk.calls]))
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}},
         {"type": "ping"},

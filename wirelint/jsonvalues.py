@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import orjson
 
@@ -14,39 +14,50 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 _JSON_SPACE = " \t\r\n"
 
 
+class _Decoded(NamedTuple):
+    values: tuple[Json, ...]
+    ends: tuple[int, ...]
+    rest: str
+
+
 class Arguments:
     """The argument text of a tool call, decoded once, on demand.
 
     `values` are the top-level JSON values found in order (one, for healthy arguments); `rest` is what follows the last
     value that could be read, stripped of JSON's white space, and is non-empty when the text is not a sequence of JSON
-    values. JSON is RFC 8259's: `NaN` is none, and numbers and escaped surrogates may be any.
+    values. `ends` are the offsets after each value. JSON is RFC 8259's: `NaN` is none, and numbers and escaped surrogates
+    may be any.
     """
 
     __slots__ = ("_decoded", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._decoded: tuple[tuple[Json, ...], str] | None = None
+        self._decoded: _Decoded | None = None
 
     @classmethod
     def of(cls, value: Json) -> Arguments:
         """Arguments that came as a JSON value, not as text (Anthropic's `input`)."""
         made = cls(orjson.dumps(value).decode())
-        made._decoded = ((value,), "")
+        made._decoded = _Decoded((value,), (len(made.text),), "")
         return made
 
     @property
     def values(self) -> tuple[Json, ...]:
-        return self._decode()[0]
+        return self._decode().values
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        return self._decode().ends
 
     @property
     def rest(self) -> str:
-        return self._decode()[1]
+        return self._decode().rest
 
     @property
     def value(self) -> Json:
         """The only value, or None when there is none or more than one."""
-        values, rest = self._decode()
+        values, _, rest = self._decode()
         return values[0] if len(values) == 1 and not rest else None
 
     @property
@@ -55,7 +66,7 @@ class Arguments:
         value = self.value
         return value if isinstance(value, dict) else None
 
-    def _decode(self) -> tuple[tuple[Json, ...], str]:
+    def _decode(self) -> _Decoded:
         if self._decoded is None:
             self._decoded = _decode_values(self.text)
         return self._decoded
@@ -70,20 +81,17 @@ class Arguments:
         return f"Arguments({self.text!r})"
 
 
-def _decode_values(text: str) -> tuple[tuple[Json, ...], str]:
+def _decode_values(text: str) -> _Decoded:
     try:
-        return (orjson.loads(text),), ""
+        return _Decoded((orjson.loads(text),), (len(text.rstrip(_JSON_SPACE)),), "")
     except orjson.JSONDecodeError:
         return _decode_sequence(text)
 
 
-def _decode_sequence(text: str) -> tuple[tuple[Json, ...], str]:
-    values: list[Json] = []
-    position = 0
-    for value, end in _scan_values(text):
-        values.append(value)
-        position = end
-    return tuple(values), text[position:].strip(_JSON_SPACE)
+def _decode_sequence(text: str) -> _Decoded:
+    found = tuple(_scan_values(text))
+    ends = tuple(end for _, end in found)
+    return _Decoded(tuple(value for value, _ in found), ends, text[ends[-1] if ends else 0 :].strip(_JSON_SPACE))
 
 
 def _scan_values(text: str) -> Iterator[tuple[Json, int]]:

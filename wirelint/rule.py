@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
+from wirelint.excerpts import excerpt as excerpt
 from wirelint.model import Exchange, Json
 
 if TYPE_CHECKING:
@@ -115,12 +116,3 @@ def one_line(text: str) -> str:
     if folded.isprintable():
         return folded
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in folded)
-
-
-def excerpt(text: str, limit: int = 60) -> str:
-    """Evidence for a one-line message: white space folded, the middle left out when it is long."""
-    folded = " ".join(text.split())
-    if len(folded) <= limit:
-        return folded
-    head = (limit - 1) * 2 // 3
-    return f"{folded[:head]}…{folded[len(folded) - (limit - 1 - head) :]}"

@@ -80,6 +80,8 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
+        if frame.event == "ping" and not frame.faults and not (frame.data or "").lstrip().startswith("{"):
+            return [Other(frame)]  # SDKs go by the name and never look inside
         reading = self._documents.read(frame)
         events = reading.offences
         for document in reading.documents:
@@ -101,8 +103,9 @@ class _Reader:
             missing = frame.event is None
             detail = f"no event name, type {kind}" if missing else f"event {frame.event}, type {kind}"
             yield Offence("event-missing" if missing else "event-mismatch", detail, frame)
-        if self._done and kind in _EVENTS and kind != "ping":
+        if self._done and kind in _EVENTS - {"ping", "error"}:
             yield Offence("after-end", kind, frame)
+            return  # clients have left
         match kind:
             case "message_start":
                 yield from self._message_start(mapping(document.get("message")), frame)

@@ -71,6 +71,7 @@ class _Reader:
         for document in reading.documents:
             if self._done and (document.get("choices") or error_of(document)):
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
+                document = {**document, "choices": None}  # clients have left
             events += self._document(document, frame)
         if reading.done:
             self._done = True

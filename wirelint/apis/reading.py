@@ -129,6 +129,11 @@ def _decode(data: str) -> dict[str, Json] | None:
 
 
 def error_of(document: Mapping[str, Json]) -> Json:
-    """The error object of a document; None when there is none (a string counts: some gateways send one)."""
+    """The error object of a document; None when there is none (a string counts: some gateways send one).
+
+    Mistral and older vLLM have no `error` member: the document itself is the error, `{"object": "error", "message": …}`.
+    """
+    if document.get("object") == "error":
+        return dict(document)
     error = document.get("error")
     return error if error not in ({}, "", False) else None

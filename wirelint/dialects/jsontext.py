@@ -8,6 +8,7 @@ characters, missing or surplus brackets) and nothing that would need a guess abo
 from __future__ import annotations
 
 import json
+import math
 import re
 from dataclasses import dataclass
 
@@ -66,7 +67,7 @@ def loads(text: str) -> Json:
         ValueError: the text is not such a document.
     """
     try:
-        value: Json = json.loads(text, parse_constant=_refuse, parse_int=_small_int)
+        value: Json = json.loads(text, parse_constant=_refuse, parse_int=_small_int, parse_float=_finite)
         orjson.dumps(value)
     except (RecursionError, TypeError) as error:
         raise ValueError(str(error)) from error
@@ -208,6 +209,13 @@ def _refuse(constant: str) -> Json:
 def _small_int(digits: str) -> int:
     number = int(digits)
     if not -_LARGEST <= number < 2 * _LARGEST:
+        raise ValueError(digits)
+    return number
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
         raise ValueError(digits)
     return number
 

@@ -27,9 +27,11 @@ _JSON_ESCAPE = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA
 # `<` or `|` as \\u003c / \\u007c; a tag whose attribute quotes are escaped; a tag, then a newline written as two
 # characters, then more markup or a JSON body.
 _JSON_PROBE = re.compile(
-    r'\\u00(?:3[cC]|7[cC])|\\uff5[cC]|=\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>|>\s{0,4}\\n(?:\\n|\s){0,8}[{\[<"\\]|:\s?\\"[\w.:/-]{1,128}\\"'
+    r'\\u00(?:3[cC]|7[cC])|\\uff5[cC]|=\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
+    r'|>\s{0,4}\\n(?:\\n|\s){0,8}[{\[<"\\]|:\s?\\"[\w.:/-]{1,128}\\"'
 )
 _CUT_ESCAPE = re.compile(r"(?:&(?:#?[0-9a-zA-Z]{0,7})?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
+_LONGEST_CUT = 9
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -55,11 +57,8 @@ class View:
         """The value between two offsets: as it was written, or decoded where the markup itself was escaped."""
         if self.decoded or not self.starts:
             return self.text[start:end]
-        return self.source[self.origin(start) : self.origin(end)]
-
-    def escaped(self, start: int, end: int) -> bool:
-        """Whether the source writes this stretch in any other way than the view does."""
-        return self.source[self.origin(start) : self.origin(end)] != self.text[start:end]
+        # From right after the character before, so that zero-width characters at the value's edges stay in it.
+        return self.source[self.origin(start - 1) + 1 if start else 0 : self.origin(end)]
 
 
 def views(text: str) -> Iterator[View]:
@@ -77,16 +76,19 @@ def plain_view(text: str) -> View:
     return View(text, text, _shadow(text))
 
 
-def tail_views(text: str) -> Iterator[tuple[View, int]]:
-    """Readings of the end of a text that is not over, each with the length of the escape that is cut off at its end."""
-    yield plain_view(text), 0
-    cut = _CUT_ESCAPE.search(text)
-    kept = text[: cut.start()] if cut else text
-    rest = len(text) - len(kept)
-    if rest or "&" in text:
-        yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True), rest
-    if rest or "\\" in text:
-        yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True), rest
+def tail_views(text: str) -> Iterator[View]:
+    """The decoded readings of the end of a text that is not over, without the escape that is cut off there."""
+    kept = text[: len(text) - cut_escape(text)]
+    if "&" in kept and _ENTITY_PROBE.search(kept):
+        yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
+    if "\\u" in kept:
+        yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True)
+
+
+def cut_escape(text: str) -> int:
+    """The length of an escape that the end of a text cuts off: of `&l`, of `\\u00`."""
+    cut = _CUT_ESCAPE.search(text, max(0, len(text) - _LONGEST_CUT))
+    return len(text) - cut.start() if cut else 0
 
 
 def _shadow(text: str) -> str:

@@ -24,40 +24,58 @@ class _Identity:
         return data
 
 
-class _Zlib:
-    """gzip (several members too) and deflate, with or without the zlib header that RFC 9110 asks for."""
+class _Gzip:
+    """One member after the other (RFC 1952, 2.2). What follows the last one and is none is passed over, as clients do."""
+
+    _MAGIC = b"\x1f\x8b"
 
     def __init__(self) -> None:
-        self._inflate = zlib.decompressobj(47)
-        self._begun = False
+        self._inflate = zlib.decompressobj(31)
+        self._between = b""
+        self._over = False
 
     def feed(self, data: bytes) -> bytes:
-        if not data:
-            return b""
         out = bytearray()
-        while data:
+        while data and not self._over:
             if self._inflate.eof:
-                if not data.strip(b"\0"):
+                data = self._between + data
+                if len(data) < len(self._MAGIC):
+                    self._between = data
                     break
-                self._inflate = zlib.decompressobj(47)
-            out += self._step(data)
+                self._between = b""
+                if not data.startswith(self._MAGIC):
+                    self._over = True
+                    break
+                self._inflate = zlib.decompressobj(31)
+            out += _inflated(self._inflate, data)
             data = self._inflate.unused_data
         return bytes(out)
 
-    def _step(self, data: bytes) -> bytes:
-        try:
-            plain = self._inflate.decompress(data)
-        except zlib.error as error:
-            if self._begun:
-                raise CodingError(str(error)) from error
-            self._inflate = zlib.decompressobj(-15)
-            try:
-                plain = self._inflate.decompress(data)
-            except zlib.error:
-                raise CodingError(str(error)) from error
-        # The two bytes of a zlib header may come apart; until both are here a raw stream cannot be told from one.
-        self._begun = self._begun or len(data) > 1 or bool(plain)
-        return plain
+
+class _Deflate:
+    """deflate with the zlib header that RFC 9110 asks for, or without it, as some servers send it."""
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._inflate: zlib._Decompress | None = None
+
+    def feed(self, data: bytes) -> bytes:
+        if self._inflate is None:
+            data = self._head + data
+            if len(data) < 2:
+                self._head = data
+                return b""
+            # RFC 1950, 2.2: method 8, and a check on both bytes. A raw stream would begin with a stored block and odd padding.
+            wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
+            self._inflate = zlib.decompressobj(15 if wrapped else -15)
+        return _inflated(self._inflate, data) if data and not self._inflate.eof else b""
+
+
+def _inflated(inflate: zlib._Decompress, data: bytes) -> bytes:
+    try:
+        return inflate.decompress(data)
+    except zlib.error as error:
+        raise CodingError(str(error)) from error
 
 
 class _Brotli:
@@ -94,10 +112,10 @@ class _Chain:
         return data
 
 
-_CODINGS: dict[str, type[_Zlib] | type[_Brotli] | type[_Zstd] | type[_Identity]] = {
-    "gzip": _Zlib,
-    "x-gzip": _Zlib,
-    "deflate": _Zlib,
+_CODINGS: dict[str, type[_Gzip] | type[_Deflate] | type[_Brotli] | type[_Zstd] | type[_Identity]] = {
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
     "br": _Brotli,
     "zstd": _Zstd,
     "identity": _Identity,

@@ -20,6 +20,7 @@ from wirelint.events import Frame
 from wirelint.model import FaultKind
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
+_BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
 _LINE = re.compile(r"\r\n|\n|\r")
 _FIELDS = frozenset({"data", "event", "id", "retry"})
 _BOM = b"\xef\xbb\xbf"
@@ -64,7 +65,7 @@ class EventStream:
         if not rest:
             return []
         frame = self._frame(rest)
-        if frame.data is None or rest.endswith((b"\n\n", b"\r\r", b"\r\n\r\n")):
+        if frame.data is None or _BLANK_AT_END.search(rest, max(len(rest) - 4, 0)):
             return [frame]
         cut: tuple[FaultKind, str] = ("cut-event", _shorten(frame.data))
         return [Frame(frame.number, frame.raw, frame.event, frame.data, (*frame.faults, cut))]

@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.argument_faults import Glued, glued
+from wirelint.conversation import Ledger
+from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
+from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.schemas import accepts
+
+
+class ConcatenatedJson(Rule):
+    """The arguments of one call hold two JSON values or more.
+
+    ## What it does
+    Reports a tool call whose assembled arguments are several JSON values in a row, and an Anthropic stream whose
+    `content_block_start` carries a whole input that `input_json_delta` events then repeat or continue.
+
+    ## Why is this bad?
+    A client that joins what it was sent gets `{"command":"ls"}{"command":"ls"}`, and its JSON parser stops at the second
+    brace. The call fails, or, with a lenient parser, all but the first value is lost without a word.
+
+    ## Example
+    `{"index":0,"function":{"name":"get_weather","arguments":"{}{\\"city\\":\\"Oslo\\"}"}}`
+
+    ## False positives
+    Braces inside a string are data. A start with `"input": {}` and deltas after it is the vendor's normal shape; a start
+    that carries everything and has no deltas is fine, too. Custom tools take free text and are left alone.
+
+    ## Fix safety
+    Safe when all values that say anything are equal (`{}` says nothing): one of them stays. Unsafe when values that
+    differ each fit the declared schema: they are parallel calls that lost their index, and are split into as many.
+
+    ## References
+    - RFC 8259: a JSON text is one value
+    - Anthropic, Streaming messages: input JSON delta
+    - OpenAI, Chat streaming: `delta.tool_calls[].index`
+    """
+
+    code = "AR401"
+    name = "concatenated-json"
+    severity = "error"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
+            },
+        },
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "tool_calls",
+                        "message": {
+                            "tool_calls": [
+                                {"id": "call_1", "function": {"name": "get_weather", "arguments": '{}{"city":"Oslo"}'}}
+                            ]
+                        },
+                    }
+                ]
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "tool_calls",
+                        "message": {
+                            "tool_calls": [
+                                {
+                                    "id": "call_1",
+                                    "function": {"name": "get_weather", "arguments": '{"city":"{}{Oslo}"}'},
+                                }
+                            ]
+                        },
+                    }
+                ]
+            }
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.reply is None or not exchange.ok:
+            return
+        for choice in exchange.reply.choices:
+            for call in choice.calls:
+                found = glued(call)
+                if found is None:
+                    continue
+                tool = exchange.request.tool(call.name) if exchange.request is not None else None
+                where = call.event_at(0 if found.start else found.offset)
+                yield self.finding(
+                    "response",
+                    f"{call.name or 'a call without a name'}: {_evidence(call, found)}",
+                    call.pointer,
+                    event=call.event if where is None else where,
+                    fix=_fix(found, tool),
+                )
+
+
+def _evidence(call: ToolCall, found: Glued) -> str:
+    if found.start:
+        start = excerpt(call.start_input.text if call.start_input is not None else "", 60)
+        deltas = excerpt(call.deltas, 60)
+        match found.shape:
+            case "equal":
+                return f"the start carries the whole input {start}, and the deltas repeat it"
+            case "differ":
+                return f"the start carries the input {start}, and the deltas another one: {deltas}"
+            case _:
+                return f"the start carries the whole input {start}, and the deltas go on with {deltas}"
+    shown = excerpt(call.arguments.text, 90)
+    match found.shape:
+        case "equal" if len(found.values) > 1 and _canonical_equal(found):
+            return f"the same arguments {len(found.values)} times over: {shown}"
+        case "continues":
+            return f"the arguments go on after a complete object: {shown}"
+        case "cut":
+            return f"the arguments are complete and begin anew: {shown}"
+        case _:
+            return f"the arguments hold {len(found.values)} JSON values: {shown}"
+
+
+def _canonical_equal(found: Glued) -> bool:
+    return all(value == found.values[0] for value in found.values)
+
+
+def _fix(found: Glued, tool: Tool | None) -> Fix | None:
+    match found.shape:
+        case "equal":
+            return Fix("safe", f"keep one value: {excerpt(Arguments.of(found.kept).text)}")
+        case "differ" if found.start:
+            return _fix_start(found, tool)
+        case "differ" if all(isinstance(value, dict) and accepts(tool, value) for value in found.values):
+            return Fix("unsafe", f"split into {len(found.values)} calls")
+    return None
+
+
+def _fix_start(found: Glued, tool: Tool | None) -> Fix | None:
+    """Deltas win over the start. It loses nothing when they hold all that the start says."""
+    start, *deltas = found.values
+    if len(deltas) != 1 or not isinstance(start, dict) or not isinstance(deltas[0], dict):
+        return None
+    if start.items() <= deltas[0].items():
+        return Fix("safe", "keep the deltas, which say all that the start does")
+    return Fix("unsafe", "keep the deltas, drop the input of the start") if accepts(tool, deltas[0]) else None

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.argument_faults import REDACTED, Flaw, came_whole, flaw
+from wirelint.conversation import Ledger
+from wirelint.model import Arguments, Exchange, Json, Tool
+from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.schemas import accepts
+
+
+class InvalidJsonArguments(Rule):
+    """The arguments of a call are not a JSON object.
+
+    ## What it does
+    Reports a tool call whose arguments no JSON parser takes (cut off, single quotes, a trailing comma, a raw line feed in a
+    string), whose arguments are JSON but no object (encoded twice, an array, null), or that has none at all for a tool that
+    requires some.
+
+    ## Why is this bad?
+    Clients parse the arguments before they run a tool. Some raise and end the turn, some hand the error to the model and
+    pay for another try, some run the tool with nothing.
+
+    ## Example
+    `{"name":"lookup","arguments":"{'city': 'Oslo', 'exact': True}"}`
+
+    ## False positives
+    An empty text is what several servers send for a tool without parameters. A cut that the finish reason admits
+    (`length`, `max_tokens`, a content filter), a stream that broke off, an error in the reply: the arguments are then
+    incomplete and nobody said otherwise. Several values in a row are `concatenated-json`.
+
+    ## Fix safety
+    Unsafe: the damage is undone and the result must fit the declared schema. Arguments that were cut off stay as they are;
+    what is missing cannot be made up.
+
+    ## References
+    - RFC 8259, The JavaScript Object Notation (JSON) Data Interchange Format
+    - OpenAI, Function calling: the model does not always generate valid JSON
+    """
+
+    code = "AR402"
+    name = "invalid-json-arguments"
+    severity = "error"
+    layer = "model"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Where is Oslo?"}],
+                "tools": [{"type": "function", "function": {"name": "lookup"}}],
+            },
+        },
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "tool_calls",
+                        "message": {
+                            "tool_calls": [
+                                {"id": "call_1", "function": {"name": "lookup", "arguments": "{'city': 'Oslo'}"}}
+                            ]
+                        },
+                    }
+                ]
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "length",
+                        "message": {
+                            "tool_calls": [
+                                {"id": "call_1", "function": {"name": "lookup", "arguments": '{"city": "Os'}}
+                            ]
+                        },
+                    }
+                ]
+            }
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.reply is None:
+            return
+        for choice in exchange.reply.choices:
+            if not choice.calls or not came_whole(exchange, choice):
+                continue
+            for call in choice.calls:
+                tool = exchange.request.tool(call.name) if exchange.request is not None else None
+                found = flaw(call, tool)
+                if found is None or REDACTED in call.arguments.text:
+                    continue
+                size = len(call.arguments.text)
+                yield self.finding(
+                    "response",
+                    f"{call.name or 'a call without a name'}: the arguments are {found.words}"
+                    + (f", and the reply ends with {choice.finish_reason!r}" if found.cut else ""),
+                    call.pointer,
+                    event=call.event_at(size - 1) if found.cut and size else call.event,
+                    layer=found.layer,
+                    severity="info" if found.harmless else None,
+                    fix=_fix(found, tool),
+                )
+
+
+def _fix(found: Flaw, tool: Tool | None) -> Fix | None:
+    if found.repaired is None or (tool is not None and accepts(tool, found.repaired) is False):
+        return None
+    return Fix("unsafe", f"write them as {excerpt(Arguments.of(found.repaired).text)}")

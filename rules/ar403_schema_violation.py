@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.argument_faults import REDACTED, came_whole
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, Request, Tool, ToolCall
+from wirelint.rule import Finding, Fix, Rule
+from wirelint.schemas import Validator, Violation, validator
+
+_SHOWN = 3
+
+
+class SchemaViolation(Rule):
+    """The arguments of a call break the schema that the request declares.
+
+    ## What it does
+    Validates the arguments of every call against the declared JSON Schema of its tool and reports what they break: a
+    missing parameter, a wrong type, a value outside an enumeration, a parameter that does not exist where the schema says
+    `additionalProperties: false`.
+
+    ## Why is this bad?
+    Clients validate too, and refuse the call; those that do not hand the tool a value it cannot use. A provider that was
+    asked for `strict` output and breaks the schema anyway has a broken decoder.
+
+    ## Example
+    `{"name":"read","arguments":"{\\"path\\":\\"a.py\\",\\"limit\\":\\"20\\"}"}` where `limit` is declared as an integer.
+
+    ## False positives
+    Silent for tools without a schema, for schemas that do not compile or refer to somewhere else, and for replies that were
+    cut. `format` is an annotation and not judged; OpenAPI's `nullable` counts. Arguments that are no JSON object are
+    `invalid-json-arguments`.
+
+    ## Fix safety
+    Unsafe: types are coerced (`"20"` to 20, `"null"` to null), only where that alone makes the arguments valid. Nothing is
+    added, taken out or chosen.
+
+    ## References
+    - JSON Schema, Validation vocabulary
+    - Moonshot AI, K2 Vendor Verifier: schema accuracy
+    """
+
+    code = "AR403"
+    name = "schema-violation"
+    severity = "warning"
+    layer = "model"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/messages",
+            "headers": {"anthropic-version": "2023-06-01"},
+            "body": {
+                "model": "m",
+                "max_tokens": 256,
+                "messages": [{"role": "user", "content": "Read the head of a.py"}],
+                "tools": [
+                    {
+                        "name": "read",
+                        "input_schema": {
+                            "type": "object",
+                            "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
+                            "required": ["path"],
+                        },
+                    }
+                ],
+            },
+        },
+        "response": {
+            "body": {
+                "type": "message",
+                "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a.py", "limit": "20"}}],
+                "stop_reason": "tool_use",
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "body": {
+                "type": "message",
+                "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a.py", "limit": 20}}],
+                "stop_reason": "tool_use",
+            }
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None:
+            return
+        for choice in reply.choices:
+            if not choice.calls or not came_whole(exchange, choice):
+                continue
+            for call in choice.calls:
+                tool = request.tool(call.name)
+                if tool is not None and not tool.hosted and call.form != "custom":
+                    yield from self._check(call, tool, request)
+
+    def _check(self, call: ToolCall, tool: Tool, request: Request) -> Iterator[Finding]:
+        arguments = call.arguments.mapping
+        schema = validator(tool) if arguments is not None else None
+        if arguments is None or schema is None:
+            return
+        violations = schema.violations(arguments)
+        # What was redacted is another text now; whether it fitted is unknown.
+        if not violations or REDACTED in call.arguments.text:
+            return
+        strict = _is_strict(tool, request)
+        yield self.finding(
+            "response",
+            f"{tool.name}: {_evidence(violations)}{', though strict output was asked for' if strict else ''}",
+            call.pointer,
+            event=call.event,
+            layer="gateway" if strict else None,
+            fix=_fix(schema, arguments),
+        )
+
+
+def _evidence(violations: tuple[Violation, ...]) -> str:
+    shown = [f"{found.where}: {found.words}" if found.where else found.words for found in violations[:_SHOWN]]
+    more = len(violations) - len(shown)
+    return "; ".join(shown) + (f"; and {more} more" if more else "")
+
+
+def _fix(schema: Validator, arguments: dict[str, Json]) -> Fix | None:
+    coerced = schema.coerced(arguments)
+    if not isinstance(coerced, dict):
+        return None
+    changed = [name for name, value in coerced.items() if arguments[name] is not value]
+    return Fix("unsafe", f"coerce the type of {', '.join(changed[:4])}")
+
+
+def _is_strict(tool: Tool, request: Request) -> bool:
+    """Whether the provider was asked to hold the model to this schema (OpenAI's and Anthropic's `strict`)."""
+    tools = request.body.get("tools")
+    number = tool.pointer.removeprefix("/tools/")
+    if not isinstance(tools, list) or not number.isdigit():
+        return False
+    declared = tools[int(number)]
+    if not isinstance(declared, dict):
+        return False
+    function = declared.get("function")
+    return declared.get("strict") is True or (isinstance(function, dict) and function.get("strict") is True)

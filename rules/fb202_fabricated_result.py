@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint import evidence, prose
+from wirelint.contradictions import contradictions, facts
+from wirelint.conversation import Ledger
+from wirelint.invented import invented_result
+from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
+from wirelint.rule import Finding, Fix, Rule, excerpt
+
+_REDACTED = "[redacted:"
+_CUT = Fix("unsafe", "cut the invented result and what follows it")
+
+
+class FabricatedResult(Rule):
+    """A tool result is made up, or the text contradicts the real one.
+
+    ## What it does
+    Reports a reply in which the model wrote a tool's result itself, in the notation in which results are handed to models
+    (`<tool_response>`, `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name), and a reply whose text
+    contradicts the results of its turn: nothing found against hits or against an error, a success against an error, a count, a
+    test outcome or an argument that differs.
+
+    ## Why is this bad?
+    What follows from an invented result is invented too, and looks exactly like what follows from a real one. An error that is
+    retold as "nothing found" hides the fault from everybody.
+
+    ## Example
+    The result of `search` is `{"total": 14, "hits": […]}`. The reply is `The search returned no results.`
+
+    ## False positives
+    Silent on markup in code or block quotes and on markup that the user has asked about, on counts that agree with any number of
+    the results, on narrowed counts ("2 relevant articles", "none of them mentions it"), when one result of several supports the
+    text, and when the text admits the error.
+
+    ## Fix safety
+    Cutting an invented result is unsafe: the text after it goes too. Contradictions are reported only.
+
+    ## References
+    - The chat templates of the model families, for the notation of results
+    - Yao et al., ReAct: Synergizing Reasoning and Acting in Language Models (2022)
+    """
+
+    code = "FB202"
+    name = "fabricated-result"
+    severity = "error"
+    layer = "model"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Weather in Bern?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Current weather."}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"<tool_response>\\n{\\"celsius\\": 11}\\n</tool_response>\\nIt is 11 °C in Bern."},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "How are results handed to the model?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Current weather."}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Between `<tool_response>` and `</tool_response>`."},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok:
+            return
+        for choice in reply.choices:
+            written = list(self._written(request, choice))
+            yield from written or self._contradicted(request, choice)
+
+    def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
+        """A result that the model wrote itself: in its text first, else in its reasoning."""
+        if not request.tools and not any(message.calls or message.results for message in request.messages):
+            return
+        for kind in (Text, Reasoning):
+            for part in choice.parts:
+                if not isinstance(part, kind) or _REDACTED in part.text:
+                    continue
+                found = invented_result(part.text)
+                if found is None or _was_asked_about(found.marker, evidence.last_words(request)):
+                    continue
+                spoken = kind is Reasoning and found.marker.startswith("Observation")
+                yield self.finding(
+                    "response",
+                    f"the model wrote a tool result itself: {excerpt(part.text[found.start : found.end], 90)!r}",
+                    part.pointer,
+                    event=part.event_at(found.start),
+                    span=(found.start, found.end),
+                    fix=_CUT if kind is Text else None,
+                    severity="error" if kind is Text else "info" if spoken else "warning",
+                    confidence="high" if kind is Text else "low" if spoken else "medium",
+                )
+                return
+
+    def _contradicted(self, request: Request, choice: Choice) -> Iterator[Finding]:
+        """A statement that the results of this turn contradict."""
+        if choice.calls or choice.hosted or request.hosted:
+            return
+        ran = evidence.ran(evidence.turn(request))
+        known = facts(request, ran)
+        if not known or any(_REDACTED in fact.result.text for fact in known):
+            return
+        for part in choice.parts:
+            if not isinstance(part, Text) or _REDACTED in part.text:
+                continue
+            for found in contradictions(prose.read(part.text), known, ran):
+                yield self.finding(
+                    "response",
+                    f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {found.against}",
+                    part.pointer,
+                    event=part.event_at(found.start),
+                    span=(found.start, found.end),
+                    severity=found.severity,
+                    confidence=found.confidence,
+                )
+                return
+
+
+def _was_asked_about(marker: str, words: str) -> bool:
+    """Whether the user speaks of the marker, other than by laying down the protocol that it belongs to."""
+    name = marker.strip("<>[]|: \n").split(" ")[0]
+    if name.startswith("Observation"):
+        return "Observation" in words and "Action Input" not in words
+    return name in words

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint import evidence, prose
+from wirelint.claims import Announcement, announcement
+from wirelint.conversation import Ledger
+from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
+from wirelint.reach import acts_outside
+from wirelint.rule import Finding, Rule, excerpt
+from wirelint.toolkinds import Ability, abilities, matching
+
+_ENDS = frozenset({"stop", "end_turn"})
+_REDACTED = "[redacted:"
+_MARKUP = re.compile(r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE)
+_HELD_BACK = re.compile(
+    r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan\b|don['’]t (?:do|run|change|execute|call|touch|edit)|do nothing|"
+    r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you (?:start|do|begin)|explain (?:how|what|your)|describe (?:how|what|your)|"
+    r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías)",
+    re.IGNORECASE,
+)
+_SANITISED = re.compile(r"functions[a-z_]*\d+\Z|tool\d+[a-z_]*\Z")
+
+
+class IntentWithoutCall(Rule):
+    """A call is announced, and the reply ends without it.
+
+    ## What it does
+    Reports a reply whose text ends on the announcement of an immediate action ("Let me search …", "Now I will write …") that a
+    declared tool does, while its finish reason says that the turn is over and no call is in it. A reply without any text is
+    judged by how its reasoning ends.
+
+    ## Why is this bad?
+    The agent's loop ends here: there is no call to run, and the user is left with a promise. Typical causes are a model that was
+    thrown off by a damaged history, a parser that dropped the call, and a turn that was cut between text and call.
+
+    ## Example
+    Tools: `read_file`. The reply is `I'll start by reading the config.`, with finish reason `stop` and no call.
+
+    ## False positives
+    Silent when a question, an offer or a condition is part of the ending, when the text goes on with its answer after the
+    announcement, when the user wanted a plan, when `tool_choice` is `none`, when the provider runs tools of its own, and when no
+    declared tool could do it. Leaked call markup is a finding of its own. Long replies that end so are reported with less
+    confidence.
+
+    ## Fix safety
+    Reported only: arguments that were never written cannot be made up.
+
+    ## References
+    - OpenAI, Function calling; Anthropic, Handling stop reasons
+    """
+
+    code = "FB203"
+    name = "intent-without-call"
+    severity = "warning"
+    layer = "model"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Which port does it listen on?"}],
+                "tools": [{"type": "function", "function": {"name": "read_file", "description": "Read a file."}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll start by reading the config file."},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Which port does it listen on?"}],
+                "tools": [{"type": "function", "function": {"name": "read_file", "description": "Read a file."}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll read the config file if you tell me where it is."},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok or exchange.end == "client-left" or not reply.finished:
+            return
+        if not request.client_tools or request.hosted or request.tool_choice.mode == "none" or reply.error is not None:
+            return
+        able: tuple[Ability, ...] = ()
+        for choice in reply.choices:
+            if choice.calls or choice.hosted or choice.finish_reason not in _ENDS:
+                continue
+            able = able or abilities(request.tools)
+            yield from self._judge(request, choice, able)
+
+    def _judge(self, request: Request, choice: Choice, able: tuple[Ability, ...]) -> Iterator[Finding]:
+        part = _ending(choice)
+        if part is None or _REDACTED in part.text or _MARKUP.search(part.text):
+            return
+        read = prose.read(part.text)
+        found = announcement(read)
+        if found is None or _HELD_BACK.search(evidence.last_words(request)):
+            return
+        fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
+        if fitting is None or not acts_outside(found, read, fitting):
+            return
+        mangled = _mangled_id(request)
+        sure = found.end - found.start > 0.3 * read.words or len(part.text) < 400
+        why = f"; an id in the history looks mangled ({mangled}), which makes models stop here" if mangled else ""
+        yield self.finding(
+            "response",
+            f"ends on announcing {excerpt(part.text[found.start : found.end], 90)!r}, with {choice.finish_reason} and no call "
+            f"({fitting.tool.name} is declared){why}",
+            part.pointer,
+            event=part.event_at(found.start),
+            span=(found.start, found.end),
+            confidence="high" if sure or mangled else "medium",
+            layer="client" if mangled else "model",
+        )
+
+
+def _ending(choice: Choice) -> Text | Reasoning | None:
+    """The part on which a reply ends for its reader: its last text, or the reasoning when there is no text at all."""
+    shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
+    if shown:
+        return shown[-1]
+    thought = [part for part in choice.parts if isinstance(part, Reasoning) and part.text.strip() and not part.opaque]
+    return thought[-1] if thought else None
+
+
+def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
+    """The tool that "I'll call web-browsing to look this up" can only mean: the one that does what the sentence is about."""
+    if found.verb not in ("call", "use", "invoke", "calling", "using", "invoking", "try"):
+        return None
+    words = set(re.findall(r"[a-z]+", found.object.lower()))
+    return next((one for one in able if words & (one.words | one.topics | one.kinds)), None)
+
+
+def _mangled_id(request: Request) -> str | None:
+    """An id of the history in a form that only a client's clean-up leaves behind."""
+    for message in request.messages:
+        for call in message.calls:
+            if call.id and _SANITISED.match(call.id) and (call.name or "").replace("_", "") in call.id.replace("_", ""):
+                return call.id
+    return None

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
+from wirelint.ids import restore
+from wirelint.model import Exchange, Json, Text, ToolCall
+from wirelint.pairing import pair
+from wirelint.quoting import is_quoted
+from wirelint.rule import Finding, Fix, Layer, Rule, Side, excerpt
+
+_BODY = "<|tool_call_argument_begin|>"
+_HEADER = re.compile(r"(?<![^\s>])(?P<id>[^\s<>|]{1,128})\s{0,4}<\|tool_call_argument_begin\|>")
+
+
+class NonconformingId(Rule):
+    """A tool call's id has a form that the target does not accept.
+
+    ## What it does
+    Compares the ids of the history with what the target demands: `functions.NAME:N` for Kimi K2 (only ids that are meant as
+    such and are not: `search:2`, `functions.search`, `2`), nine letters and digits for Mistral's own API, `[a-zA-Z0-9_-]+`
+    for Claude, at most 64 characters for OpenAI. An error reply that names a constraint on ids counts before all of these.
+    A reply of Kimi K2 whose calls have the short form is reported too: that is where it begins.
+
+    ## Why is this bad?
+    The vendors' own services reject the whole request. Kimi K2 does not, but imitates the broken form, and parsers which
+    split the id at its dot throw valid calls away.
+
+    ## Example
+    `{"role": "tool", "tool_call_id": "functions.search:0", …}` sent to Claude:
+    `String should match pattern '^[a-zA-Z0-9_-]+$'`.
+
+    ## False positives
+    Silent on `call_…`, UUIDs and other foreign ids in a Kimi history, on `NAME:N` for Kimi K3, on Mistral models at hosts
+    that check nothing, and on 41 to 64 characters for OpenAI unless the reply complains: newer routes take them. An id that
+    the client mangled is `mangled-id`.
+
+    ## Fix safety
+    Safe: the call and its result get the same new id, made from the old one. It stays the same in every turn.
+
+    ## References
+    - Moonshot AI, Kimi K2 tool call guidance
+    - Mistral AI, Function calling (error 3280); Anthropic, Messages API: `tool_use.id`; OpenAI, Chat API: `tool_calls[].id`
+    """
+
+    code = "ID302"
+    name = "nonconforming-id"
+    severity = "warning"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "kimi-k2-instruct",
+                "messages": [
+                    {"role": "user", "content": "Find the ferry."},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "search:0", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "search:0", "content": "It leaves at nine."},
+                ],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"At nine."},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "kimi-k3",
+                "messages": [
+                    {"role": "user", "content": "Find the ferry."},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "search:0", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "search:0", "content": "It leaves at nine."},
+                ],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"At nine."},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request = exchange.request
+        complained = complaint(exchange)
+        demand = complained or demand_of(exchange)
+        if request is None or demand is None:
+            return
+        pairs = pair(request).pairs
+        taken = {each.call.id for each in pairs if each.call.id}
+        told: set[str] = set()
+        for ordinal, each in enumerate(pairs):
+            call = each.call
+            if call.id is None or call.id in told or "[redacted:" in call.id:
+                continue
+            told.add(call.id)
+            issued = ledger.issued(call.id, exchange.conversation) is not None
+            if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:
+                continue  # the client's own doing: mangled-id
+            found = self._judge("request", call, demand, ordinal, taken, "gateway" if issued else "client", complained)
+            if found is not None:
+                yield found
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        demand = demand_of(exchange)
+        if not isinstance(demand, KimiK2) or exchange.reply is None or not exchange.ok:
+            return
+        before = pair(exchange.request).pairs if exchange.request is not None else ()
+        taken = {each.call.id for each in before if each.call.id}
+        for choice in exchange.reply.choices:
+            for number, call in enumerate(choice.calls):
+                found = self._judge("response", call, demand, len(before) + number, taken, "model", None)
+                if found is not None:
+                    yield found
+            for part in choice.parts:
+                if isinstance(part, Text) and _BODY in part.text:
+                    yield from self._judge_markup(part, demand)
+
+    def _judge_markup(self, part: Text, demand: Demand) -> Iterator[Finding]:
+        """Native markup in text (the expected thing at a raw endpoint): the header before a body is the id."""
+        for header in _HEADER.finditer(part.text):
+            fault = demand.fault(header["id"], None)
+            if fault is not None and not is_quoted(part.text, *header.span()):
+                id_ = excerpt(header["id"])
+                yield self.finding(
+                    "response",
+                    f"id `{id_}` in native markup does not fit {demand.target}, which wants `{demand.form}`: {fault}",
+                    part.pointer,
+                    event=part.event_at(header.start()),
+                    span=header.span("id"),
+                    layer="model",
+                )
+
+    def _judge(
+        self,
+        side: Side,
+        call: ToolCall,
+        demand: Demand,
+        ordinal: int,
+        taken: set[str],
+        layer: Layer,
+        complained: Demand | None,
+    ) -> Finding | None:
+        id_ = call.id
+        if id_ is None:
+            return None
+        fault = demand.fault(id_, call.name)
+        if fault is None and isinstance(demand, KimiK2) and is_broken_native(id_, call.name):
+            fault = "its separators are missing"
+        if fault is None:
+            return None
+        new = _mint(demand, call, ordinal, taken)
+        taken.add(new or "")
+        where = "the call and its result" if side == "request" else "the call"
+        verdict = "is refused by the API" if complained is not None else f"does not fit {demand.target}"
+        return self.finding(
+            side,
+            f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call {verdict}, which wants `{demand.form}`: {fault}",
+            call.pointer,
+            event=call.event if side == "response" else None,
+            severity="error" if complained is not None else None,
+            layer=layer,
+            fix=Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None,
+        )
+
+
+def _mint(demand: Demand, call: ToolCall, ordinal: int, taken: set[str]) -> str | None:
+    """A new id: the old one before it was mangled, when the target takes that, else one of the target's form."""
+    origin = restore(call.id or "", call.name)
+    if origin is not None and origin.id and origin.id not in taken and demand.fault(origin.id, call.name) is None:
+        return origin.id
+    return demand.mint(call.id or "", call.name, ordinal, taken)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json
+from wirelint.pairing import Answer, Pair, pair
+from wirelint.rule import Finding, Fix, Rule, excerpt
+
+
+class OrphanResult(Rule):
+    """A tool result answers no call before it.
+
+    ## What it does
+    Pairs the results of the history with its calls and reports every result that is left over: its id belongs to no call
+    before it, nor to one whose id was altered.
+
+    ## Why is this bad?
+    The vendors' APIs reject the whole request, and every one after it, since the history never gets better. Servers that
+    let it pass show the model an answer to a question that it never asked.
+
+    ## Example
+    The client trims old messages and cuts between a call and its result: the history now begins with
+    `{"role": "tool", "tool_call_id": "call_7", "content": "42"}`.
+
+    ## False positives
+    Silent on results that pair after an id is restored (`mangled-id`), on a second result for an answered call
+    (`duplicate-id`), on results of tools that the provider runs, and on results without any id.
+
+    ## Fix safety
+    Unsafe: the result is dropped; the model no longer sees what it said.
+
+    ## References
+    - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
+    - Anthropic, Tool use: each `tool_result` needs its `tool_use` in the message before
+    """
+
+    code = "ID303"
+    name = "orphan-result"
+    severity = "error"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [
+                    {"role": "tool", "tool_call_id": "call_7", "content": "42"},
+                    {"role": "user", "content": "And twice that?"},
+                ],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"84"},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [
+                    {"role": "user", "content": "Ask the oracle."},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "call_7", "type": "function", "function": {"name": "oracle", "arguments": "{}"}}
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "call_7", "content": "42"},
+                ],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"42"},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.request is None:
+            return
+        paired = pair(exchange.request)
+        for answer in paired.orphans:
+            if answer.result.call_id is not None and "[redacted:" not in answer.result.call_id:
+                yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}")
+        for each in paired.pairs:
+            if each.answer is not None and each.answer.position < each.position:
+                yield self._tell(exchange, each.answer, f"stands before its call of `{excerpt(each.call.name or '')}`")
+
+    def _tell(self, exchange: Exchange, answer: Answer, what: str) -> Finding:
+        id_ = excerpt(answer.result.call_id or "") or "(empty)"
+        accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
+        return self.finding(
+            "request",
+            f"tool result with id `{id_}` {what}: {excerpt(answer.result.text) or '(empty)'}",
+            answer.result.pointer,
+            severity="warning" if accepted else None,
+            fix=Fix("unsafe", f"drop the result `{id_}`"),
+        )
+
+
+def _among(answer: Answer, pairs: Sequence[Pair]) -> str:
+    """Which calls there are instead: none at all, or those of the last turn."""
+    end = bisect.bisect_left(pairs, answer.position, key=lambda each: each.position)
+    if end == 0:
+        return "; there is none before it"
+    turn = [each for each in pairs[max(end - 4, 0) : end] if each.position == pairs[end - 1].position]
+    shown = ", ".join(f"`{excerpt(each.call.id or '', 40)}`" for each in turn[-3:])
+    return f"; the last before it {'are' if len(turn) > 1 else 'is'} {shown}"

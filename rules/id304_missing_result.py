@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, Request
+from wirelint.pairing import Pair, pair
+from wirelint.rule import Finding, Rule, excerpt
+
+
+class MissingResult(Rule):
+    """A tool call in the history has no result, and the conversation goes on.
+
+    ## What it does
+    Pairs the calls of the history with its results and reports every call that nothing answers although messages follow
+    it. For Anthropic Messages the result has to stand in the very next user message; one that comes later counts as
+    missing.
+
+    ## Why is this bad?
+    The vendors' APIs reject the whole request, and every one after it. Where it passes, the model sees that it asked and
+    was never answered: it asks again, or makes the answer up.
+
+    ## Example
+    The user interrupts while a tool runs. The client sends the assistant's message with its `tool_calls`, then the user's
+    next words, and no message with `"role": "tool"` between them.
+
+    ## False positives
+    Silent on calls in the last message of the request, on tools that the provider runs, on results whose id was altered
+    (`mangled-id`), on calls without an id, and on a call that is in the history twice and answered once.
+
+    ## Fix safety
+    Reported only: a result cannot be made up.
+
+    ## References
+    - OpenAI, Chat API: "an assistant message with 'tool_calls' must be followed by tool messages"
+    - Anthropic, Tool use: `tool_use` ids without `tool_result` blocks immediately after
+    """
+
+    code = "ID304"
+    name = "missing-result"
+    severity = "error"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [
+                    {"role": "user", "content": "Ask the oracle."},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "call_7", "type": "function", "function": {"name": "oracle", "arguments": "{}"}}
+                        ],
+                    },
+                    {"role": "user", "content": "Never mind, tell me a joke."},
+                ],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"Knock, knock."},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [
+                    {"role": "user", "content": "Ask the oracle."},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "call_7", "type": "function", "function": {"name": "oracle", "arguments": "{}"}}
+                        ],
+                    },
+                    {"role": "tool", "tool_call_id": "call_7", "content": "The oracle is asleep."},
+                    {"role": "user", "content": "Then tell me a joke."},
+                ],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"Knock, knock."},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request = exchange.request
+        if request is None:
+            return
+        pairs = pair(request).pairs
+        answered = {each.call.id for each in pairs if each.answer is not None}
+        last = len(request.messages) - 1
+        for each in pairs:
+            if not each.call.id or each.position == last or "[redacted:" in each.call.id:
+                continue
+            if each.answer is None and each.call.id not in answered:
+                yield self._tell(exchange, each, f"has no result, and {_next(request, each.position)} follows")
+            elif each.answer is not None and exchange.api == "anthropic.messages" and _late(request, each):
+                place = each.answer.result.pointer
+                yield self._tell(exchange, each, f"has no result in the next message; it comes later, at {place}")
+
+    def _tell(self, exchange: Exchange, each: Pair, what: str) -> Finding:
+        accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
+        return self.finding(
+            "request",
+            f"call `{excerpt(each.call.id or '')}` of `{excerpt(each.call.name or '')}` {what}",
+            each.call.pointer,
+            severity="warning" if accepted else None,
+        )
+
+
+def _next(request: Request, position: int) -> str:
+    """What the conversation goes on with."""
+    message = request.messages[position + 1]
+    if message.results:
+        return "the result of another call"
+    words = {"user": "the user's next message", "assistant": "the assistant's next message"}
+    return words.get(message.role, f"a {message.role} message")
+
+
+def _late(request: Request, each: Pair) -> bool:
+    """Whether an assistant's message lies between a call and its result, once neighbours of one role are merged."""
+    if each.answer is None or each.answer.position < each.position:
+        return False
+    between = request.messages[each.position + 1 : each.answer.position]
+    roles = [message.role for message in between if message.role != "system"]
+    return "assistant" in roles[roles.index("user") :] if "user" in roles else False

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, Piece, ToolCall
+from wirelint.rule import Finding, Fix, Rule, excerpt
+
+# Systems that answer with several models in turn and pass on the chunks of each under its own id.
+_COMPOSED = ("compound",)
+
+
+class IdUnstable(Rule):
+    """The id of one tool call, or of the reply itself, changes within a stream.
+
+    ## What it does
+    Follows the id of every call through the events of a stream. A later event that continues the call (same index, no other
+    name, arguments not yet complete) and carries another id is reported, and so is a stream whose chunks carry more than
+    one reply id.
+
+    ## Why is this bad?
+    Which id a client keeps, the first or the last, is up to its merging code. The result then goes back under an id that
+    the server has forgotten, and clients that collect chunks by id see several broken replies instead of one.
+
+    ## Example
+    `{"index":0,"id":"3f0c…","function":{"name":"look_up","arguments":""}}`, then
+    `{"index":0,"id":"b71e…","function":{"arguments":"{\\"wo"}}`: a fresh UUID with every chunk.
+
+    ## False positives
+    Silent on ids that are repeated, empty or left out in later events. When the later event begins a call of its own (a new
+    name, or the arguments before it are complete) two calls share an index: `tool-index-collision`. For systems that
+    answer with several models in turn, a changing reply id is only worth knowing.
+
+    ## Fix safety
+    Safe: the first id is kept; it is the one that most clients keep.
+
+    ## References
+    - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once
+    """
+
+    code = "ID306"
+    name = "id-unstable"
+    severity = "warning"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Look up wombat."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a1","function":'
+            '{"name":"look_up","arguments":""}}]}}]}\n\n'
+            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"b2","function":'
+            '{"arguments":"{\\"word\\":\\"wombat\\"}"}}]},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Look up wombat."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a1","function":'
+            '{"name":"look_up","arguments":""}}]}}]}\n\n'
+            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"","function":'
+            '{"arguments":"{\\"word\\":\\"wombat\\"}"}}]},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        reply = exchange.reply
+        if reply is None or not exchange.ok or not reply.streamed:
+            return
+        end = min((fault.event for fault in reply.faults if fault.kind == "after-end"), default=reply.events)
+        ids = [(id_, event) for id_, event in reply.ids if event < end]  # what comes after the end is sse-framing
+        if len(ids) > 1:
+            yield self._tell_reply(ids, exchange.model)
+        for choice in reply.choices:
+            for call in choice.calls:
+                strays = _strays(call)
+                if strays:
+                    yield self._tell_call(call, strays)
+
+    def _tell_call(self, call: ToolCall, strays: list[Piece]) -> Finding:
+        first, second = excerpt(call.id or ""), excerpt(strays[0].id or "")
+        ids = len({piece.id for piece in strays} | {call.id})
+        return self.finding(
+            "response",
+            f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
+            f" while its arguments are still coming{f', {ids} ids in all' if ids > 2 else ''}",
+            call.pointer,
+            event=strays[0].event,
+            fix=Fix("safe", f"keep the first id, `{first}`"),
+        )
+
+    def _tell_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
+        (first, _), (second, event) = ids[:2]
+        composed = any(mark in model for mark in _COMPOSED)
+        return self.finding(
+            "response",
+            f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream",
+            "/id",
+            event=event,
+            severity="info" if composed else None,
+            confidence="medium",
+            fix=Fix("safe", f"keep the first id, `{excerpt(first)}`"),
+        )
+
+
+def _strays(call: ToolCall) -> list[Piece]:
+    """Events that continue a call under another id than it began with. A new name or complete arguments begin another."""
+    strays: list[Piece] = []
+    complete = _complete(call.deltas)
+    for piece in call.pieces[1:]:
+        if (piece.name and piece.name != call.name) or piece.offset >= complete:
+            return []
+        if piece.id and piece.id != call.id:
+            strays.append(piece)
+    return strays
+
+
+def _complete(arguments: str) -> int:
+    """The length at which the arguments are one whole JSON value; more than they have when they never are."""
+    blanks = len(arguments) - len(arguments.lstrip())
+    try:
+        return json.JSONDecoder().raw_decode(arguments, blanks)[1]
+    except (ValueError, RecursionError):
+        return len(arguments) + 1

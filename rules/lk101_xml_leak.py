@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.markup import Leak, blame, leaks, promises_call
+from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
+from wirelint.rule import Finding, Fix, Rule, Severity, excerpt
+
+
+class XmlLeak(Rule):
+    """A tool call stands in the text in a model's native markup.
+
+    ## What it does
+    Reads the text, the reasoning and the refusal of every candidate for tool calls in the notation that models were
+    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off.
+
+    ## Why is this bad?
+    A server was to turn this markup into structured calls. Where that fails, the client takes it for prose: the call is
+    never made, the user sees markup, and once it stands in the history the model writes it again.
+
+    ## Example
+    The text of a reply is `<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>`, it ends with
+    `"finish_reason": "stop"`, and `get_weather` is declared.
+
+    ## False positives
+    Silent when the markup is quoted (code, block quotes), when it stands in arguments or tool results, when a prompt or a
+    user asked for it and no such tool is declared, for plain tags where no tools are in play, and for a draft in the
+    thinking that is followed by the same call. A reply that is one code fence around a call of a declared tool is reported
+    with low confidence. Thinking that holds a call while the answer goes another way is a warning with low confidence.
+
+    ## Fix safety
+    Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a declared
+    tool, `tool_choice` allows calls, and the reply has no structured ones; those make the markup a duplicate, which may
+    only be dropped.
+
+    ## References
+    - the chat templates that vendors publish with their models
+    - Moonshot AI, Tool calling guidance for Kimi K2
+    - vLLM and SGLang, tool-call parsers
+    """
+
+    code = "LK101"
+    name = "xml-leak"
+    severity = "error"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
+            },
+        },
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {
+                            "content": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+                        },
+                    }
+                ]
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {
+                            "content": "A call is written so:\n```\n<tool_call>\n"
+                            '{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n```\nNow you.'
+                        },
+                    }
+                ]
+            }
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.request is None:
+            return
+        for leak in leaks(exchange):
+            start, _ = leak.span
+            yield self.finding(
+                "response",
+                _message(leak, exchange.request),
+                leak.part.pointer,
+                event=None if isinstance(leak.part, Refusal) else leak.part.event_at(start),
+                span=leak.span,
+                fix=_fix(leak),
+                severity=_severity(leak),
+                confidence="low" if leak.draft else leak.certainty,
+                layer=blame(leak, exchange.model),
+            )
+
+
+def _severity(leak: Leak) -> Severity:
+    if leak.draft and leak.choice.calls:
+        return "info"
+    certain = leak.declared and not (leak.draft or leak.duplicate or leak.fenced) and leak.certainty != "low"
+    return "error" if certain else "warning"
+
+
+def _fix(leak: Leak) -> Fix | None:
+    if leak.promotable:
+        call = "a call" if len(leak.calls) == 1 else f"{len(leak.calls)} calls"
+        return Fix("unsafe", f"promote to {call} of {excerpt(', '.join(leak.names))}")
+    if leak.duplicate and not isinstance(leak.part, Reasoning):
+        return Fix("unsafe", "drop the markup")
+    return None
+
+
+def _message(leak: Leak, request: Request) -> str:
+    where = {"Text": "text", "Reasoning": "reasoning", "Refusal": "refusal"}[type(leak.part).__name__]
+    called = excerpt(", ".join(leak.names))
+    if not leak.calls:
+        start, end = leak.span
+        said = (
+            f"remains of tool-call markup ({leak.dialect}) stand in the {where}: {excerpt(leak.part.text[start:end])!r}"
+        )
+    else:
+        stand = "stands" if len(leak.calls) == 1 else "stand"
+        said = f"{_count(leak)} of {called} {stand} in the {where} as {leak.dialect} markup"
+    return "; ".join((said, *_circumstances(leak, request)))
+
+
+def _count(leak: Leak) -> str:
+    return "a call" if len(leak.calls) == 1 else f"{len(leak.calls)} calls"
+
+
+def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
+    if leak.fenced:
+        yield "a code fence around it is all there is"
+    if leak.calls and not leak.complete:
+        length = leak.choice.finish_reason in ("length", "max_tokens")
+        yield "cut off by the length limit" if length else "it is cut off or cannot be read"
+    if leak.calls and not leak.declared:
+        yield "no such tool is declared"
+    if request.tool_choice.mode == "none":
+        yield "tool_choice forbids calls"
+    if leak.duplicate:
+        yield "a duplicate: the same is also called structurally"
+    elif leak.choice.calls:
+        yield "structured calls stand beside it"
+    elif leak.draft:
+        yield "the answer goes on without it"
+    elif promises_call(leak.choice):
+        yield f"the finish reason promises a call ({leak.choice.finish_reason})"

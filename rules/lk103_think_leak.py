@@ -1,0 +1,214 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint import dialects, thinking
+from wirelint.argument_strings import is_data, strings, writes_file
+from wirelint.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
+from wirelint.conversation import Ledger
+from wirelint.families import thinks
+from wirelint.markup import RAW_APIS
+from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
+from wirelint.rule import Confidence, Finding, Fix, Rule, excerpt
+from wirelint.thinking import Thinking
+
+_SWITCHES = ("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget")
+_OFF = (None, False, 0, "none", "off", "disabled")
+
+
+class ThinkLeak(Rule):
+    """Reasoning stands in the visible text.
+
+    ## What it does
+    Looks for the tags that models think in (`<think>`, `[THINK]`, `◁think▷`, harmony's and Gemma's channels, …) where
+    reasoning stands: at the beginning of a text, after a tool block, as a closing tag whose opening one stood in the
+    prompt, or as what is left when the tags were taken out (`analysis…assistantfinal…`). Arguments of tool calls count too.
+
+    ## Why is this bad?
+    The server's reasoning parser is off or broken. Users read what was not written for them, structured output does not
+    parse, and in the next turn the reasoning is sent back as if it had been the answer.
+
+    ## Example
+    `"content": "The user greets me, I greet back.\\n</think>\\n\\nHello!"`
+
+    ## False positives
+    Silent for the API's own reasoning field, for tags that are quoted or spoken of, that the prompt asks for, and where the
+    request wants the raw text (`reasoning_format: raw`). `<thinking>`, `<scratchpad>` and the like are prose when the model
+    has no reasoning channel.
+
+    ## Fix safety
+    Unsafe: the reasoning moves to the API's own field, which changes the text that the client shows and keeps.
+
+    ## References
+    - vLLM and SGLang, reasoning parsers
+    - Groq, Reasoning: `reasoning_format`
+    """
+
+    code = "LK103"
+    name = "think-leak"
+    severity = "warning"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "messages": [{"role": "user", "content": "Hi"}]},
+        },
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"content": "<think>\nThey greet me.\n</think>\n\nHello!"},
+                    }
+                ]
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {
+                            "reasoning_content": "They greet me.",
+                            "content": "Hello! I think in a `<think>` tag.",
+                        },
+                    }
+                ]
+            }
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok:
+            return
+        if exchange.api in RAW_APIS or _wants_raw(request):
+            return
+        for choice in reply.choices:
+            for part in choice.parts:
+                match part:
+                    case Text():
+                        yield from self._text(exchange, request, choice, part)
+                    case ToolCall():
+                        yield from self._arguments(request, part)
+                    case _:
+                        pass
+
+    def _text(self, exchange: Exchange, request: Request, choice: Choice, part: Text) -> Iterator[Finding]:
+        found = thinking.find(part.text, _tool_blocks(part.text, request))
+        if found is None or not (found.native or _has_channel(exchange, request, choice)) or _is_asked(request, found):
+            return
+        start, stop = found.body
+        yield self.finding(
+            "response",
+            _message(part.text, found),
+            part.pointer,
+            event=part.event_at(found.start),
+            span=(found.start, found.end),
+            fix=_fix(request, found, part.text[start:stop].strip()),
+            confidence=_confidence(part.text, found),
+            layer="gateway" if found.native else "model",
+        )
+
+    def _arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
+        if not thinking.may_hold_thinking(call.arguments.text):
+            return
+        arguments = call.arguments.value
+        values = [("", call.arguments.text)] if call.arguments.rest else strings(arguments)
+        for path, value in values:
+            found = None if is_data(path) or writes_file(arguments) else thinking.find_in_argument(value)
+            if found is None or asks_for(request, *thinking.literals(found)):
+                continue
+            where = f"the value of {path}" if path else "the arguments"
+            yield self.finding(
+                "response",
+                f"reasoning ({found.tag}) stands in {where} of {call.name}: {excerpt(value)!r}",
+                call.pointer,
+                event=call.event,
+                confidence="medium",
+            )
+            return
+
+
+def _wants_raw(request: Request) -> bool:
+    """Whether the request asks for unparsed text: Groq's and llama.cpp's `reasoning_format`, SGLang's switch."""
+    return request.body.get("reasoning_format") in ("raw", "none") or request.body.get("separate_reasoning") is False
+
+
+def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
+    """Whether the model could have put its reasoning elsewhere."""
+    if thinks(exchange.model) or any(isinstance(part, Reasoning) for part in choice.parts):
+        return True
+    template = request.body.get("chat_template_kwargs")
+    bodies = [request.body, template if isinstance(template, dict) else {}]
+    return any(_is_on(body.get(switch)) for body in bodies for switch in _SWITCHES)
+
+
+def _is_on(value: Json) -> bool:
+    return (
+        value.get("type") != "disabled" and value.get("enabled") is not False
+        if isinstance(value, dict)
+        else value not in _OFF
+    )
+
+
+def _is_asked(request: Request, found: Thinking) -> bool:
+    if asks_for(request, *thinking.literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
+        return True
+    # Who asks about tags gets an answer with tags in it; only a reply that begins with a whole pair is one that leaks.
+    return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
+
+
+def _tool_blocks(text: str, request: Request) -> tuple[int, ...]:
+    """The offsets at which native tool markup ends: a model that goes on thinks again first."""
+    if not thinking.may_hold_thinking(text) or not dialects.may_hold_markup(text):
+        return ()
+    return tuple(block.end for block in dialects.find(text, request.tools))
+
+
+def _confidence(text: str, found: Thinking) -> Confidence:
+    if not found.native:
+        return "medium"
+    match found.evidence:
+        case "opened":
+            return "high" if found.whole or text[found.body[0] : found.body[0] + 1] == "\n" else "medium"
+        case "closed":
+            return "high"
+        case "inner":
+            return "medium"
+        case "residue":
+            return "high" if found.whole else "medium"
+
+
+def _message(text: str, found: Thinking) -> str:
+    thought = text[found.body[0] : found.body[1]].strip()
+    shown = f": {excerpt(thought)!r}" if thought else ""
+    match found.evidence:
+        case "opened":
+            lack = "" if found.whole else ", never closed,"
+            return (
+                f"reasoning in {found.tag}{lack} stands in the text{shown}"
+                if thought
+                else f"an empty {found.tag} stands in the text"
+            )
+        case "closed":
+            return f"the text holds the end of a {found.tag} block whose beginning is missing{shown}"
+        case "inner":
+            return f"reasoning in {found.tag} stands in the middle of the text{shown}"
+        case "residue":
+            return f"the text begins with reasoning, by what is left of its frame ({found.tag}){shown}"
+
+
+def _fix(request: Request, found: Thinking, thought: str) -> Fix | None:
+    if not found.whole:
+        return None
+    if not thought:
+        return Fix("unsafe", f"drop the empty {found.tag} block")
+    field = "a thinking block" if request.api.startswith("anthropic") else "reasoning_content"
+    return Fix("unsafe", f"move {len(thought)} characters of reasoning to {field}")

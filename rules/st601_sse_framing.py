@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Fault, FaultKind, Json, Reply
+from wirelint.rule import Finding, Fix, Rule, Severity, excerpt
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    """What a kind of fault does to clients, and the repair."""
+
+    severity: Severity
+    words: str
+    fix: str | None = None
+
+
+_VERDICTS: dict[FaultKind, _Verdict] = {
+    "missing-blank-line": _Verdict(
+        "error", "events without a blank line between them", "put a blank line after each event"
+    ),
+    "leading-space": _Verdict(
+        "error", "white space before a field name; strict clients lose the event", "take it away"
+    ),
+    "broken-json": _Verdict("error", "data that is no JSON document"),
+    "split-json": _Verdict("error", "a JSON document broken across events", "join it into one event"),
+    "event-missing": _Verdict(
+        "error", "no event name; SDKs that go by it drop the event", "name the events by their type"
+    ),
+    "event-mismatch": _Verdict(
+        "error", "an event name that contradicts the type inside", "name the events by their type"
+    ),
+    "undeclared-part": _Verdict("error", "events for a part that is not open"),
+    "restarted-part": _Verdict("error", "a part that starts twice"),
+    "unfinished-part": _Verdict("warning", "a part that is never stopped", "stop it before the message stops"),
+    "after-end": _Verdict("error", "events after the end of the stream; clients have left", "drop them"),
+    "missing-end": _Verdict("info", "the stream ends without its terminator", "add the terminator"),
+    "cut-event": _Verdict("warning", "the last event has no blank line; strict clients drop it", "add the blank line"),
+    "bad-utf8": _Verdict("warning", "bytes that are no UTF-8"),
+    "unknown-field": _Verdict("error", "a line with data and no field name; every client drops it"),
+}
+
+
+class SseFraming(Rule):
+    """The event stream breaks its own grammar.
+
+    ## What it does
+    Reports what the grammar of server-sent events, or the API's own order of events, does not allow: events that run into
+    each other, white space before `data:`, JSON that is broken or spread over several events, an event name that is missing
+    or contradicts its content, deltas for a block that was never started, events after the end, no terminator.
+
+    ## Why is this bad?
+    Parsers differ in how much they forgive. One client shows the whole answer, another loses a word or a tool call without
+    an error, a third raises in the middle of the stream.
+
+    ## Example
+    `   data: {"choices":[{"delta":{"content":" not"}}]}`: by the standard this line has an unknown field and is ignored.
+
+    ## False positives
+    Comments, pings, `retry`, `id`, CRLF or CR line ends, a byte order mark, several data lines of one document and unknown
+    fields are within the grammar. A stream that breaks off is `truncated-stream`. A terminator that is missing after a
+    complete reply costs most clients nothing and is only mentioned.
+
+    ## Fix safety
+    Safe: the same events, framed as they should be. What was lost or damaged before it came here is only reported.
+
+    ## References
+    - HTML standard, 9.2 Server-sent events
+    - OpenAI, Chat streaming; Anthropic, Streaming messages
+    """
+
+    code = "ST601"
+    name = "sse-framing"
+    severity = "error"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Say no."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"content":"Certainly"}}]}\n\n'
+            '   data: {"choices":[{"index":0,"delta":{"content":" not."}}]}\n\n'
+            'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
+            "data: [DONE]\n\n",
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": ": keep-alive\r\n\r\nid: 1\r\nretry: 3000\r\n"
+            'data:{"choices":[{"index":0,"delta":{"content":"No."},"finish_reason":"stop"}]}\r\n\r\n'
+            "data: [DONE]\r\n\r\n",
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        reply = exchange.reply
+        if reply is None or not exchange.ok or not reply.streamed:
+            return
+        groups: dict[FaultKind, list[Fault]] = {}
+        for fault in _real_faults(exchange, reply):
+            groups.setdefault(fault.kind, []).append(fault)
+        for kind, faults in groups.items():
+            verdict = _VERDICTS[kind]
+            count = f", {len(faults)} times" if len(faults) > 1 else ""
+            evidence = excerpt(faults[0].detail)
+            yield self.finding(
+                "response",
+                f"{verdict.words}{count}{f': {evidence}' if evidence else ''}",
+                event=faults[0].event,
+                severity=_severity(verdict, kind, faults, exchange),
+                fix=Fix("safe", verdict.fix) if verdict.fix else None,
+            )
+
+
+def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
+    """Faults that are the stream's own, and are not the business of another rule."""
+    torn = {fault.event for fault in reply.faults if fault.kind == "cut-event"}
+    restarted = {piece.event for choice in reply.choices for call in choice.calls for piece in call.pieces[1:]}
+    for fault in reply.faults:
+        match fault.kind:
+            case "cut-event" | "missing-end" if exchange.end in ("client-left", "upstream-died"):
+                continue
+            case "cut-event" if _loses_nothing(fault, reply):
+                continue
+            case "missing-end" if torn:
+                continue
+            case "broken-json" | "unknown-field" | "bad-utf8" if fault.event in torn and not reply.finished:
+                continue  # the stream broke off inside its last event
+            case "restarted-part" if fault.event in restarted:
+                continue  # two calls under one index
+            case "unknown-field" if not _holds_data(fault.detail):
+                continue  # the standard has clients ignore it
+            case "event-missing" if fault.detail.endswith(" ping"):
+                continue
+            case _:
+                yield fault
+
+
+def _loses_nothing(fault: Fault, reply: Reply) -> bool:
+    """Whether a client that drops the unfinished last event still has the whole reply."""
+    if not reply.finished or fault.detail.strip() == "[DONE]":
+        return True
+    ends = [choice.finish_event for choice in reply.choices if choice.finish_event is not None]
+    return bool(ends) and max(ends) < fault.event
+
+
+def _holds_data(line: str) -> bool:
+    """Whether a line that is no field was meant to be one: `DATA: …`, or JSON without any field name."""
+    return line.lstrip().startswith("{") or line.lstrip(" \t\ufeff\"'").lower().startswith(("data", "event:"))
+
+
+def _severity(verdict: _Verdict, kind: FaultKind, faults: list[Fault], exchange: Exchange) -> Severity:
+    if kind == "missing-end" and exchange.api.startswith("anthropic"):
+        return "warning"  # the vendor's SDKs give the message out at its stop
+    if kind == "leading-space" and [fault.event for fault in faults] == [0]:
+        return "info"  # keep-alive blanks before the stream; the first event seldom says anything
+    if kind == "restarted-part" and faults[0].detail == "message_start":
+        return "warning"
+    return verdict.severity

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+from wirelint.argument_faults import starts_anew
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, Piece, ToolCall
+from wirelint.rule import Finding, Fix, Rule, excerpt
+
+# Mistral's own API sends every call whole, in one event, and its chunks have no index by design; its SDK expects none.
+_WITHOUT_INDEX = (".mistral.ai",)
+
+
+class ToolIndexCollision(Rule):
+    """Two calls of a stream share an index, or a call has none.
+
+    ## What it does
+    Follows the calls of a stream by their index and reports an event that begins another call under an index which is
+    taken, and calls of an OpenAI stream that have no index.
+
+    ## Why is this bad?
+    The index is all that says which call a delta belongs to. Clients merge calls that share one: the arguments run
+    together, all ids but one are lost, and one broken call is run, or none. Clients that key on a missing index raise.
+
+    ## Example
+    `{"index":0,"id":"call_a",…,"arguments":"{\\"n\\":1}"}`, then `{"index":0,"id":"call_b",…,"arguments":"{\\"n\\":2}"}`
+
+    ## False positives
+    Calls in one event each, numbered; several calls in one event; ids and names that are repeated with every delta; the
+    same index in different choices. Another id in the middle of one call's arguments is `id-unstable`.
+
+    ## Fix safety
+    Safe: the calls are numbered in the order in which they begin.
+
+    ## References
+    - OpenAI, Chat streaming: `delta.tool_calls[].index`
+    - Anthropic, Streaming messages: `index` of a content block
+    """
+
+    code = "ST606"
+    name = "tool-index-collision"
+    severity = "error"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Roll two dice."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a",'
+            '"function":{"name":"roll","arguments":"{\\"sides\\":6}"}}]}}]}\n\n'
+            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_b",'
+            '"function":{"name":"roll","arguments":"{\\"sides\\":8}"}}]},"finish_reason":"tool_calls"}]}\n\n'
+            "data: [DONE]\n\n",
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a",'
+            '"function":{"name":"roll","arguments":"{\\"sides\\":6}"}}]}}]}\n\n'
+            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"call_b",'
+            '"function":{"name":"roll","arguments":"{\\"sides\\":8}"}}]},"finish_reason":"tool_calls"}]}\n\n'
+            "data: [DONE]\n\n",
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        reply = exchange.reply
+        if reply is None or not exchange.ok or not reply.streamed:
+            return
+        for choice in reply.choices:
+            for call in choice.calls:
+                if not call.pieces:
+                    continue
+                others = tuple(piece for piece in call.pieces[1:] if _is_another(exchange, call, piece))
+                if others:
+                    yield self._shared(call, others)
+                elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
+                    yield self._missing(call)
+
+    def _shared(self, call: ToolCall, others: tuple[Piece, ...]) -> Finding:
+        index = others[0].index
+        where = "no index" if index is None else f"index {index}"
+        names = " and ".join(excerpt(piece.id or piece.name or "?", 40) for piece in others[:3])
+        return self.finding(
+            "response",
+            f"{names} of {others[0].name or call.name or 'a tool'} under {where}, which {call.id or call.name} holds",
+            call.pointer,
+            event=others[0].event,
+            fix=Fix("safe", f"number the {len(others) + 1} calls"),
+        )
+
+    def _missing(self, call: ToolCall) -> Finding:
+        return self.finding(
+            "response",
+            f"the call {excerpt(call.id or '', 40)} of {call.name or 'a tool'} has no index",
+            call.pointer,
+            event=call.pieces[0].event,
+            fix=Fix("safe", "number the call"),
+        )
+
+
+def _is_another(exchange: Exchange, call: ToolCall, piece: Piece) -> bool:
+    if exchange.api.startswith("anthropic"):  # a content block is only ever labelled by its start
+        return piece.id != call.pieces[0].id
+    return starts_anew(call, piece)
+
+
+def _needs_none(exchange: Exchange) -> bool:
+    return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)

@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, Request, ToolCall
+from wirelint.rule import Finding, Fix, Layer, Rule, excerpt
+from wirelint.toolnames import Match, match
+
+
+class UndeclaredTool(Rule):
+    """A call names a tool that the request does not declare.
+
+    ## What it does
+    Compares the name of every call with the tools that this very request offers. A name that differs by case, by a
+    namespace that models are trained with (`functions.`, `default_api.`, `mcp__server__`), by markup that stuck to it, or
+    that stands there twice, is matched to the tool it means.
+
+    ## Why is this bad?
+    The client has no such tool. It answers with an error, ends the turn, or raises; a model that sees tools from its
+    history or its training goes on calling them.
+
+    ## Example
+    The request declares `bash`; the reply calls `functions.bash`.
+
+    ## False positives
+    Silent for tools that the provider runs, and where tools can come from elsewhere than the request (tool search, remote
+    MCP servers, namespaces). Vendor-defined client tools (`bash_20250124`) count under the name they were given.
+
+    ## Fix safety
+    Safe: the right name, where it is certain. Unsafe: a name that only probably means a tool, and taking a call out that no
+    client can run.
+
+    ## References
+    - OpenAI, Anthropic: tools are those of the request
+    - Moonshot AI, K2 Vendor Verifier: calls of tools that are only in the history
+    """
+
+    code = "TC501"
+    name = "undeclared-tool"
+    severity = "error"
+    layer = "model"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "List the files."}],
+                "tools": [{"type": "function", "function": {"name": "bash"}}],
+            },
+        },
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "tool_calls",
+                        "message": {
+                            "tool_calls": [{"id": "call_1", "function": {"name": "functions.bash", "arguments": "{}"}}]
+                        },
+                    }
+                ]
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "tool_calls",
+                        "message": {"tool_calls": [{"id": "call_1", "function": {"name": "bash", "arguments": "{}"}}]},
+                    }
+                ]
+            }
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok or not _knows_all_tools(request):
+            return
+        for choice in reply.choices:
+            for call in choice.calls:
+                if call.name and request.tool(call.name) is None and not _is_hosted(call.name, request):
+                    yield self._finding(call, call.name, request)
+
+    def _finding(self, call: ToolCall, name: str, request: Request) -> Finding:
+        names = [tool.name for tool in request.client_tools]
+        meant = match(name, names)
+        shown = excerpt(name)
+        if meant is not None:
+            message = f"{shown} is not declared; {meant.name} is, and the name has {meant.why}"
+        elif not names:
+            message = f"{shown} is called, and the request declares no tools"
+        else:
+            past = ", though the history calls it" if _was_called(name, request) else ""
+            message = f"{shown} is not among the {len(names)} declared tools ({excerpt(', '.join(names))}){past}"
+        return self.finding(
+            "response", message, call.pointer, event=call.event, layer=_layer(name, meant), fix=_fix(shown, meant)
+        )
+
+
+def _knows_all_tools(request: Request) -> bool:
+    """Whether the tools that were read are all there are; a declaration in a shape that was not understood hides some."""
+    declared = request.body.get("tools") or request.body.get("functions")
+    return request.tools_known and (bool(request.tools) or not declared)
+
+
+def _is_hosted(name: str, request: Request) -> bool:
+    """Whether a name belongs to a tool of the provider: `web_search`, `bash_code_execution`, `browser.open`, `python`."""
+    if request.hosted and not request.client_tools:
+        return True  # whatever this is, the client did not ask for it
+    hosted = [tool.name for tool in request.tools if tool.hosted]
+    family, dot, _ = name.partition(".")
+    return any(
+        name == other
+        or name.endswith(f"_{other}")
+        or (dot and other.startswith(family))
+        or (family == "python" and "code" in other)
+        for other in hosted
+    )
+
+
+def _was_called(name: str, request: Request) -> bool:
+    return any(call.name == name for message in request.messages for call in message.calls)
+
+
+def _layer(name: str, meant: Match | None) -> Layer:
+    """Markup and native namespaces are for the server's parser to take off; everything else the model wrote."""
+    return (
+        "gateway" if meant is not None and meant.why in ("markup in it", "a prefix", "itself twice in it") else "model"
+    )
+
+
+def _fix(shown: str, meant: Match | None) -> Fix:
+    if meant is None:
+        return Fix("unsafe", f"take the call of {shown} out")
+    return Fix("safe" if meant.certain else "unsafe", f"call it {meant.name}")

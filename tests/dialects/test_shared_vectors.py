@@ -1,0 +1,125 @@
+"""Agreement with the vectors that lie beside the repository, when they do.
+
+Each class of expectation is taken at its strictest: `call` is read without salvage, to the same calls and the same rest
+of the text; `salvage` likewise, however damaged; `detect_only` is found and holds no complete call of a declared tool;
+`none`, `reasoning` and `control_token` leave nothing outside quotations. Differences are listed, with a reason each, in
+`shared_differences.jsonl` (keys `dialect`, `case`, `reason`); a listed one that has gone is a failure too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from wirelint.dialects import Block, find, may_hold_markup
+from wirelint.model import Json, Tool
+from wirelint.quoting import is_quoted
+
+HERE = Path(__file__).parent
+SHARED = HERE.parents[1] / ".." / "shared" / "vectors.jsonl"
+OURS = {
+    "kimi_k2": "kimi_k2",
+    "kimi_invoke_arg": "kimi_invoke_arg",
+    "anthropic_xml": "anthropic_xml",
+    "anthropic_antml": "anthropic_antml",
+    "hermes_json": "hermes_json",
+    "qwen3_coder_xml": "qwen3_coder_xml",
+    "mimo_xml": "mimo_xml",
+    "deepseek_v3": "deepseek_v3",
+    "deepseek_v3_1": "deepseek_v3_1",
+    "ernie45": "hermes_json",  # the same bytes
+}
+DIFFERENCES = {
+    (row["dialect"], row["case"]): row["reason"]
+    for row in map(json.loads, (HERE / "shared_differences.jsonl").read_text(encoding="utf-8").splitlines())
+}
+
+
+class Vector(NamedTuple):
+    dialect: str
+    case: str
+    expect: str
+    text: str
+    tools: tuple[Tool, ...]
+    calls: list[Json]
+    rest: str
+
+
+def load() -> Iterator[Vector]:
+    if not SHARED.exists():
+        return
+    for line in SHARED.read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        tools = tuple(
+            Tool(tool["name"], f"/tools/{n}", schema=tool.get("parameters"))
+            for n, tool in enumerate(row.get("tools", ()))
+        )
+        yield Vector(
+            row["dialect"], row["case"], row["expect"], row["text"], tools, row["calls"], row["remaining_text"]
+        )
+
+
+ALL = list(load())
+pytestmark = pytest.mark.skipif(not ALL, reason="no ../shared/vectors.jsonl beside this checkout")
+
+
+def agrees(vector: Vector) -> bool:
+    blocks = find(vector.text, vector.tools)
+    if not blocks:
+        return vector.expect in ("none", "reasoning", "control_token")
+    if not may_hold_markup(vector.text):
+        return False
+    declared = {tool.name for tool in vector.tools}
+    match vector.expect:
+        case "call" | "salvage":
+            return (
+                read(blocks) == vector.calls
+                and rest(vector.text, blocks) == " ".join(vector.rest.split())
+                and {block.dialect for block in blocks} == {OURS[vector.dialect]}
+                and (vector.expect == "salvage" or not any(block.malformed for block in blocks))
+            )
+        case "detect_only":
+            return not any(call.complete and call.name in declared for block in blocks for call in block.calls)
+        case _:
+            return all(is_quoted(vector.text, block.start, block.end) for block in blocks)
+
+
+def read(blocks: tuple[Block, ...]) -> list[Json]:
+    return [
+        {"name": call.name, "arguments": call.arguments, "id": call.id}
+        for block in blocks
+        for call in block.calls
+        if call.complete
+    ]
+
+
+def rest(text: str, blocks: tuple[Block, ...]) -> str:
+    """What is left of the text; white space around markup is framing and not compared."""
+    for block in reversed(blocks):
+        text = text[: block.start] + " " + text[block.end :]
+    return " ".join(text.split())
+
+
+def named(vectors: list[Vector]) -> list[object]:
+    return [pytest.param(vector, id=f"{vector.dialect}-{vector.case}") for vector in vectors]
+
+
+@pytest.mark.parametrize("vector", named([vector for vector in ALL if vector.dialect in OURS]))
+def test_agreement(vector: Vector) -> None:
+    listed = DIFFERENCES.get((vector.dialect, vector.case))
+    assert agrees(vector) == (listed is None), listed
+
+
+@pytest.mark.parametrize("vector", named([vector for vector in ALL if vector.dialect not in OURS]))
+def test_other_dialects_are_not_misread(vector: Vector) -> None:
+    """Their markup may be claimed where the bytes are shared, but never with calls that they do not make."""
+    blocks = find(vector.text, vector.tools)
+    quoted = all(is_quoted(vector.text, block.start, block.end) for block in blocks)
+    if vector.expect in ("none", "reasoning", "control_token"):
+        assert quoted
+        return
+    assert all(call in vector.calls for call in read(blocks))

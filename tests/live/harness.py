@@ -1,0 +1,419 @@
+"""Real processes on loopback: a scripted upstream, a mitmproxy tool with the addon, a client that sees every byte.
+
+Nothing here waits without a bound, and nothing is measured in time: tests wait for what was said or sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import h11
+
+PATIENCE = 20.0
+"""Seconds after which a wait has failed."""
+SCRIPT = "x-test-script"
+SHIM = Path(__file__).resolve().parents[2] / "addons" / "inspector.py"
+
+Headers = Mapping[str, str]
+T = TypeVar("T")
+
+
+# --- upstream ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Peer:
+    """A script's side of a connection: the request that came, and the socket to answer on."""
+
+    socket: socket.socket
+    target: str
+    headers: dict[str, str]
+    body: bytes
+    keep: bool = True
+
+    def head(self, status: int = 200, **headers: str) -> None:
+        fields = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        self.send(f"HTTP/1.1 {status} Made\r\n{fields}\r\n".encode())
+
+    def send(self, data: bytes) -> None:
+        self.socket.sendall(data)
+
+    def chunk(self, data: bytes) -> None:
+        """One HTTP chunk, in a write of its own."""
+        self.send(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def finish(self) -> None:
+        self.send(b"0\r\n\r\n")
+
+    def close(self) -> None:
+        self.keep = False
+
+    def reset(self) -> None:
+        """Ends the connection with RST."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.keep = False
+
+    def wait_for_close(self) -> bool:
+        """Whether the other side closed, within the bound."""
+        self.socket.settimeout(PATIENCE)
+        with contextlib.suppress(ConnectionError):
+            try:
+                return self.socket.recv(1) == b""
+            except TimeoutError:
+                return False
+        return True
+
+
+Script = Callable[[Peer], None]
+
+
+class Upstream:
+    """Answers a request by the script that its header `x-test-script` names, else by `default`."""
+
+    def __init__(self, default: Script | None = None) -> None:
+        self.scripts: dict[str, Script] = {}
+        self.default = default
+        self.failures: list[BaseException] = []
+        self._server = socket.create_server(("127.0.0.1", 0))
+        self._open: set[socket.socket] = set()
+        self._closing = False
+        self.port: int = self._server.getsockname()[1]
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def close(self) -> None:
+        self._closing = True
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        for opened in tuple(self._open):
+            with contextlib.suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(PATIENCE)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                opened, _ = self._server.accept()
+            except OSError:
+                return
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._open.add(opened)
+            thread = threading.Thread(target=self._serve, args=(opened,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, opened: socket.socket) -> None:
+        try:
+            while (peer := _read_request(opened)) is not None:
+                script = self.scripts.get(peer.headers.get(SCRIPT, ""), self.default)
+                assert script is not None, peer.headers
+                script(peer)
+                if not peer.keep:
+                    return
+        except OSError:
+            return  # the proxy left, as it may
+        except BaseException as error:
+            self.failures.append(error)
+        finally:
+            opened.close()
+            self._open.discard(opened)
+
+
+def _read_request(opened: socket.socket) -> Peer | None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = opened.recv(65536)
+        if not piece:
+            return None
+        data += piece
+    head, body = data.split(b"\r\n\r\n", 1)
+    first, *lines = head.decode("latin-1").split("\r\n")
+    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    while len(body) < int(headers.get("content-length", "0")):
+        body += opened.recv(65536)
+    return Peer(opened, first.split(" ")[1], headers, body)
+
+
+def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Script:
+    """A script that sends a body in these chunks."""
+    made = list(pieces)
+
+    def script(peer: Peer) -> None:
+        peer.head(status, **headers, transfer_encoding="chunked")
+        for piece in made:
+            peer.chunk(piece)
+        peer.finish()
+
+    return script
+
+
+# --- proxy ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Proxy:
+    """A running mitmdump or mitmweb."""
+
+    process: subprocess.Popen[bytes]
+    output: Path
+    folder: Path
+    port: int = 0
+    lines: list[str] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> str:
+        return self.output.read_text("utf-8", "replace") if self.output.exists() else ""
+
+    def wait_for(self, pattern: str, count: int = 1) -> list[str]:
+        """The lines of output that match, as soon as there are `count` of them."""
+        return wait_until(lambda: _at_least(count, _matching(self.log, pattern)), f"{count} lines of {pattern!r}", self)
+
+    def probes(self, id_: str | None = None) -> list[dict[str, Any]]:
+        """What the probe addon saw of flows after us, hook by hook."""
+        path = self.folder / "probe.jsonl"
+        text = path.read_text() if path.exists() else ""
+        seen = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        return [item for item in seen if id_ is None or item["test"] == id_]
+
+    def wait_for_probe(self, id_: str) -> dict[str, Any]:
+        """The last hook of the flow whose request had the header `x-test-id: id_`."""
+        return wait_until(lambda: self.probes(id_), f"a hook of {id_}", self)[-1]
+
+    def stop(self) -> str:
+        """Ends the process as Ctrl-C does; its whole output."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+                raise
+        return self.log
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    @property
+    def captures(self) -> Path:
+        return self.folder / "captures"
+
+    def capture(self, name: str = "exchanges.jsonl") -> Path:
+        """The only file of this name below the captures."""
+        found = list(self.captures.glob(f"*/{name}"))
+        assert len(found) == 1, found
+        return found[0]
+
+    def records(self) -> list[dict[str, Any]]:
+        """Exchanges captured so far, the torn last line aside."""
+        files = sorted(self.captures.glob("*/exchanges.jsonl"))
+        text = "".join(path.read_text() for path in files)
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def wait_for_record(self, id_: str) -> dict[str, Any]:
+        def found() -> list[dict[str, Any]]:
+            return [record for record in self.records() if record["request"]["headers"].get("x-test-id") == id_]
+
+        return wait_until(found, f"the capture of {id_}", self)[0]
+
+
+_PROBE = """
+import json
+class Probe:
+    def note(self, flow, hook):
+        response = flow.response
+        body = response.raw_content if response else None
+        with open({path!r}, "a") as out:
+            out.write(json.dumps({{
+                "test": flow.request.headers.get("x-test-id"), "id": flow.id, "hook": hook, "comment": flow.comment,
+                "marked": flow.marked, "metadata": flow.metadata, "error": flow.error.msg if flow.error else None,
+                "stream": repr(response.stream) if response else None, "body": body.hex() if body is not None else None,
+            }}) + "\\n")
+    def response(self, flow): self.note(flow, "response")
+    def error(self, flow): self.note(flow, "error")
+addons = [Probe()]
+"""
+
+
+def command(tool: str, folder: Path, *options: str, scripts: Iterable[Path] = ()) -> list[str]:
+    every = [SHIM, *scripts]
+    return [
+        sys.executable,
+        *("-u", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"),
+        *(part for script in every for part in ("-s", str(script))),
+        *("--listen-host", "127.0.0.1", "-p", "0", "--set", f"confdir={folder / 'conf'}"),
+        *(part for option in options for part in ("--set", option)),
+    ]
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path, upstream: str, *options: str, tool: str = "mitmdump", scripts: Iterable[Path] = (), probe: bool = True
+) -> Iterator[Proxy]:
+    """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    extra = list(scripts)
+    if probe:
+        extra.append(folder / "probe.py")
+        extra[-1].write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
+    arguments = [*command(tool, folder, *options, scripts=extra), "--mode", f"reverse:{upstream}"]
+    output = folder / "output.txt"
+    with output.open("wb") as out:
+        process = subprocess.Popen(
+            arguments, cwd=folder, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL
+        )
+    proxy = Proxy(process, output, folder)
+    try:
+        line = proxy.wait_for(r"proxy.* listening at ")[0]
+        proxy.port = int(re.search(r"listening at [^ ]*?:(\d+)", line)[1])  # type: ignore[index]
+        yield proxy
+    finally:
+        proxy.stop()
+
+
+def refused(folder: Path, *options: str, tool: str = "mitmdump") -> tuple[int, list[str]]:
+    """Exit status and output of a start that is expected to end by itself."""
+    arguments = command(tool, folder, *options)
+    done = subprocess.run(
+        arguments,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        timeout=PATIENCE,
+    )
+    return done.returncode, done.stdout.decode("utf-8", "replace").splitlines()
+
+
+def wait_until(look: Callable[[], T], what: str, proxy: Proxy | None = None) -> T:
+    """The first true value of `look`."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        if found := look():
+            return found
+        if proxy is not None and proxy.process.poll() is not None:
+            break
+        time.sleep(0.02)
+    raise AssertionError(f"waited in vain for {what}\n{proxy.log if proxy is not None else ''}")
+
+
+def _matching(text: str, pattern: str) -> list[str]:
+    return [line for line in text.splitlines() if re.search(pattern, line)]
+
+
+def _at_least(count: int, found: list[str]) -> list[str]:
+    return found if len(found) >= count else []
+
+
+# --- client -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Reply:
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    complete: bool
+
+
+class Client:
+    """One connection to a proxy, read piece by piece."""
+
+    def __init__(self, port: int) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+        self._h11 = h11.Connection(h11.CLIENT)
+
+    def ask(self, path: str, body: bytes, headers: Headers | None = None, method: str = "POST") -> None:
+        given = {"host": "llm.test", "content-type": "application/json", **(headers or {})}
+        fields = [*given.items(), ("content-length", str(len(body)))]
+        self._send(h11.Request(method=method, target=path, headers=fields))
+        if body:
+            self._send(h11.Data(data=body))
+        self._send(h11.EndOfMessage())
+
+    def head(self) -> tuple[int, dict[str, str]]:
+        event = self._next()
+        assert isinstance(event, h11.Response), event
+        return event.status_code, {name.decode(): value.decode("latin-1") for name, value in event.headers}
+
+    def read(self) -> bytes | None:
+        """The next piece of the body; None at its end. Raises h11.RemoteProtocolError when it is cut off."""
+        event = self._next()
+        return bytes(event.data) if isinstance(event, h11.Data) else None
+
+    def read_at_least(self, size: int) -> bytes:
+        """Exactly what has come when there are `size` bytes of it."""
+        data = b""
+        while len(data) < size:
+            piece = self.read()
+            assert piece is not None, data
+            data += piece
+        return data
+
+    def rest(self) -> tuple[bytes, bool]:
+        """The rest of the body, and whether it ended as HTTP asks."""
+        body = b""
+        try:
+            while (piece := self.read()) is not None:
+                body += piece
+        except h11.RemoteProtocolError:
+            return body, False
+        return body, True
+
+    def again(self) -> None:
+        self._h11.start_next_cycle()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _send(self, event: h11.Event) -> None:
+        data = self._h11.send(event)
+        if data:
+            self._socket.sendall(data)
+
+    def _next(self) -> Any:
+        while (event := self._h11.next_event()) is h11.NEED_DATA:
+            try:
+                self._h11.receive_data(self._socket.recv(65536))
+            except ConnectionResetError:
+                self._h11.receive_data(b"")
+        return event
+
+
+def post(port: int, path: str, body: bytes | Any, headers: Headers | None = None, method: str = "POST") -> Reply:
+    """One request on a connection of its own. `body` is bytes or a JSON value."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    with Client(port) as client:
+        client.ask(path, data, headers, method)
+        status, fields = client.head()
+        content, complete = client.rest()
+        return Reply(status, fields, content, complete)

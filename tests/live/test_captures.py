@@ -1,0 +1,246 @@
+"""What a real run writes: the same verdict from every file that holds it, no secrets, and little lost to a kill."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import itertools
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import h11
+import pytest
+from mitmproxy import http
+from mitmproxy.io import FlowReader
+
+from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, schema, sse
+from tests.live.harness import SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import read
+from wirelint.rule import Finding
+
+pytestmark = pytest.mark.live
+
+KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
+PASSWORD = "correct-horse-battery-42"
+LEAKY = Talk(
+    history=(User(f"Deploy with the key {KEY}, please."),),
+    text=f"I pass {KEY} on.",
+    calls=(Call("deploy", {"api_key": KEY, "replicas": "three"}), Call("nobody_declared_this", {"password": PASSWORD})),
+    tools={"deploy": schema(api_key="string", replicas="integer")},
+)
+CUT = sse(chunk({"role": "assistant", "content": "Ünder way ☂"}), done=False).encode()
+
+
+def specials() -> Iterator[tuple[str, dict[str, Any]]]:
+    for api in ("openai.chat", "anthropic.messages"):
+        for stream in (True, False):
+            yield f"secrets {api} {stream}", LEAKY.record(api, stream)
+    refused = Talk(status=429).record("openai.chat", False)
+    refused["response"]["body"] = json.dumps({"error": {"message": f"key {KEY} is over its limit"}})
+    yield "refused", refused
+
+
+def exchanges() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Everything the rules have examples of, and what captures could trip over."""
+    for rule in REGISTRY.rules:
+        yield f"{rule.name} fires", dict(rule.fires)
+        yield f"{rule.name} is silent", dict(rule.silent)
+    yield from specials()
+
+
+def drive(proxy: Proxy, upstream: Upstream, name: str, record: dict[str, Any], body: bytes | None = None) -> None:
+    """Sends the request of a record through the proxy; the upstream answers with the record's reply."""
+    made = as_record(record)
+    reply = body if body is not None else made.response_body or b""
+    headers = {name.replace("-", "_"): value for name, value in made.response_headers}
+    upstream.scripts[name] = replying(
+        [reply[:50], reply[50:]] if reply[50:] else [reply], made.status or 200, **headers
+    )
+    path = made.url.split("://", 1)[1]
+    extra = {"authorization": f"Bearer {KEY}", "x-test-id": name, SCRIPT: name}
+    sent = made.request_body or b""
+    answer = post(proxy.port, f"/{path.split('/', 1)[1]}", sent, {**dict(made.request_headers), **extra})
+    assert answer.body == reply
+
+
+def cut_off(peer: Peer) -> None:
+    peer.head(content_type="text/event-stream", transfer_encoding="chunked")
+    peer.chunk(CUT)
+    peer.close()
+
+
+def waits(peer: Peer) -> None:
+    peer.head(content_type="text/event-stream", transfer_encoding="chunked")
+    peer.chunk(CUT)
+    peer.wait_for_close()
+    peer.close()
+
+
+def drive_all(proxy: Proxy, upstream: Upstream) -> int:
+    count = 0
+    for count, (name, record) in enumerate(exchanges(), 1):
+        drive(proxy, upstream, name, record)
+    plain = Talk(text="squeezed <b>text</b>").record("openai.chat", True)
+    squeezed = gzip.compress(plain["response"]["body"].encode())
+    plain["response"]["headers"]["content-encoding"] = "gzip"
+    drive(proxy, upstream, "gzip", plain, squeezed)
+    del plain["response"]["headers"]["content-encoding"]
+    drive(proxy, upstream, "no UTF-8", plain, CUT + b'data: {"choices": [\xff\n\ndata: [DONE]\n\n')
+    plain["response"]["headers"]["content-encoding"] = "gzip"
+    drive(proxy, upstream, "not gzip", plain, b"plain after all, and long enough to be cut in two pieces")
+    upstream.scripts |= {"cut off": cut_off, "client leaves": waits}
+    for name in ("cut off", "client leaves"):
+        headers = {"x-test-id": name, SCRIPT: name}
+        with Client(proxy.port) as client, contextlib.suppress(h11.RemoteProtocolError):
+            client.ask("/v1/chat/completions", as_record(plain).request_body or b"", headers)
+            client.head()
+            client.read_at_least(len(CUT))
+            if name == "cut off":
+                client.rest()
+        proxy.wait_for_record(name)
+    return count + 5
+
+
+def bare(finding: Finding | dict[str, Any]) -> tuple[Any, ...]:
+    given = finding if isinstance(finding, dict) else {name: getattr(finding, name) for name in Finding.__slots__}
+    return tuple(given[name] for name in ("code", "severity", "layer", "side", "pointer", "event", "message"))
+
+
+def judged(path: Path) -> list[list[tuple[Any, ...]]]:
+    found = []
+    for item in check(read([str(path)]), REGISTRY.rules):
+        assert isinstance(item, Checked), item
+        found.append([bare(finding) for finding in item.findings])
+    return found
+
+
+def har(flows: Path, folder: Path) -> Path:
+    out = folder / "made.har"
+    arguments = ["-q", "-n", "-r", str(flows), "--set", f"hardump={out}", "--set", f"confdir={folder / 'conf'}"]
+    program = "from mitmproxy.tools.main import mitmdump; mitmdump()"
+    subprocess.run([sys.executable, "-c", program, *arguments], check=True, timeout=60, stdin=subprocess.DEVNULL)
+    return out
+
+
+def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_path: Path) -> None:
+    with running(tmp_path, upstream.url, "wirelint_captures=caught") as proxy:
+        count = _drive(proxy, upstream)
+        proxy.stop()
+        folder = next((tmp_path / "caught").iterdir())
+    lines = [json.loads(line) for line in (folder / "exchanges.jsonl").read_text().splitlines()]
+    live = [[bare(finding) for finding in line["findings"]] for line in lines]
+    assert len(live) == count
+    assert sum(map(bool, live)) >= 3, "nothing was found, so nothing was compared"
+    assert judged(folder / "exchanges.jsonl") == live
+    assert judged(folder / "flows.mitm") == live
+    # HAR is text: of bytes that are none, something is lost there.
+    textual = [line["request"]["headers"]["x-test-id"] != "no UTF-8" for line in lines]
+    exported = judged(har(folder / "flows.mitm", tmp_path))
+    assert list(itertools.compress(exported, textual)) == list(itertools.compress(live, textual))
+
+    written = b"".join(path.read_bytes() for path in folder.iterdir()) + proxy.log.encode()
+    assert KEY.encode() not in written
+    assert PASSWORD.encode() not in written
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {0o600}
+
+    flows = list(read_flows(folder / "flows.mitm"))
+    assert [flow.id for flow in flows] == [line["id"] for line in lines]
+    for flow, line in zip(flows, lines, strict=True):
+        assert flow.metadata["wirelint.findings"] == list(dict.fromkeys(flow.metadata["wirelint.findings"]))
+        assert set(flow.metadata["wirelint.findings"]) == {finding["name"] for finding in line["findings"]}
+        assert flow.comment
+        assert flow.response is None or flow.error is None, "mitmproxy would put it into a HAR twice"
+        if line["response"].get("body"):
+            assert flow.response is not None
+            assert flow.response.get_text() is not None
+            assert flow.response.raw_content == line["response"]["body"].encode()
+
+
+def _drive(proxy: Proxy, upstream: Upstream) -> int:
+    # `wait_for_record` looks below `captures`.
+    (proxy.folder / "captures").symlink_to(proxy.folder / "caught")
+    return drive_all(proxy, upstream)
+
+
+def read_flows(path: Path) -> Iterable[http.HTTPFlow]:
+    with path.open("rb") as file:
+        for flow in FlowReader(file).stream():
+            assert isinstance(flow, http.HTTPFlow)
+            yield flow
+
+
+def test_a_kill_costs_the_torn_line_at_most(upstream: Upstream, tmp_path: Path) -> None:
+    record = Talk().record("openai.chat", False)
+    with running(tmp_path, upstream.url) as proxy:
+        for number in range(12):
+            drive(proxy, upstream, f"kill {number}", record)
+        wait_until(lambda: len(proxy.records()) == 12, "12 captures", proxy)
+        drive(proxy, upstream, "the last", record)
+        proxy.kill()
+        path = proxy.capture()
+    text = path.read_bytes()
+    path.write_bytes(text[: len(text) - 30] if text.count(b"\n") > 12 else text + b'{"format": 1, "id": "to')
+    assert sum(isinstance(item, Checked) for item in check(read([str(path)]), REGISTRY.rules)) >= 12
+
+
+def test_nothing_is_written_when_captures_are_off(upstream: Upstream, tmp_path: Path) -> None:
+    with running(tmp_path, upstream.url, "wirelint_captures=") as proxy:
+        drive(proxy, upstream, "off", Talk().record("openai.chat", False))
+        proxy.wait_for(r"openai\.chat acme-1 200")
+        proxy.stop()
+    assert {path.name for path in tmp_path.iterdir()} == {"conf", "output.txt", "probe.py", "probe.jsonl"}
+
+
+def test_redaction_off_keeps_the_bytes(upstream: Upstream, tmp_path: Path) -> None:
+    record = LEAKY.record("openai.chat", True)
+    with running(tmp_path, upstream.url, "wirelint_redact=off") as proxy:
+        drive(proxy, upstream, "open", record)
+        captured = proxy.wait_for_record("open")
+    assert captured["response"]["body"] == record["response"]["body"]
+    assert captured["request"]["headers"]["authorization"] == f"Bearer {KEY}"
+
+
+def test_bodies_over_the_limit_pass_unread(upstream: Upstream, tmp_path: Path) -> None:
+    large = sse(*(chunk({"content": "x" * 400}) for _ in range(20))).encode()
+    upstream.scripts["large"] = replying([large], content_type="text/event-stream")
+    upstream.scripts["bomb"] = replying(
+        [gzip.compress(large)], content_type="text/event-stream", content_encoding="gzip"
+    )
+    upstream.scripts["small"] = replying([b"{}"], content_type="application/json")
+    ask = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    told = {"model": "m", "messages": [{"role": "user", "content": "hi" * 3000}]}
+    cases = {"large": ask, "bomb": ask, "small": told}
+    with running(tmp_path, upstream.url, "wirelint_max_body=4k") as proxy:
+        for name, body in cases.items():
+            reply = post(proxy.port, "/v1/chat/completions", body, {SCRIPT: name, "x-test-id": name})
+            assert reply.complete
+            record = proxy.wait_for_record(name)
+            assert (record["end"], record["findings"], record["response"]["body"]) == ("unread", [], None)
+            assert "wirelint_max_body" in record["notes"][0]
+            assert proxy.wait_for_probe(name)["comment"].startswith("unread")
+        proxy.stop()
+        folder = proxy.capture().parent
+    assert judged(folder / "exchanges.jsonl") == judged(folder / "flows.mitm") == [[], [], []]
+    assert judged(har(folder / "flows.mitm", tmp_path)) == [[], [], []]
+
+
+def test_a_folder_that_goes_away_does_not_disturb(upstream: Upstream, tmp_path: Path) -> None:
+    record = Talk().record("openai.chat", False)
+    with running(tmp_path, upstream.url) as proxy:
+        drive(proxy, upstream, "before", record)
+        proxy.wait_for_record("before")
+        wait_until(lambda: list(proxy.captures.glob("*/flows.mitm")), "both files", proxy)
+        proxy.captures.rename(tmp_path / "away")
+        proxy.captures.write_text("a file is in the way")
+        for number in range(3):
+            drive(proxy, upstream, f"during {number}", record)
+        proxy.wait_for("captures cannot be written")
+        proxy.captures.unlink()
+        drive(proxy, upstream, "after", record)
+        proxy.wait_for_record("after")

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.build import Call, Talk, User, chunk, exchange, schema, sse
+from tests.rules.case import Fires, Silent
+
+ASK = (User("Ring the bell."),)
+BELL = {"ring": schema()}
+RING = (Call("ring", {}),)
+OPENAI = (("openai.chat", False), ("openai.chat", True))
+CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
+FORCED = {"type": "function", "function": {"name": "ring"}}
+CALL = {"id": "call_1", "type": "function", "function": {"name": "ring", "arguments": "{}"}}
+
+
+def chat(*choices: tuple[dict[str, Any], str | None], **more: Any) -> dict[str, Any]:
+    body = {"model": "acme-1", "messages": [{"role": "user", "content": "Ring."}], **more}
+    made = [{"index": n, "message": message, "finish_reason": reason} for n, (message, reason) in enumerate(choices)]
+    return exchange("/v1/chat/completions", body, {"choices": made})
+
+
+def claude(reason: str, *blocks: dict[str, Any]) -> dict[str, Any]:
+    body = {"model": "acme-1", "max_tokens": 64, "messages": [{"role": "user", "content": "Ring."}]}
+    return exchange("/v1/messages", body, {"type": "message", "content": list(blocks), "stop_reason": reason})
+
+
+def stream(body: str) -> dict[str, Any]:
+    request = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Ring."}]}
+    return exchange("/v1/chat/completions", request, body, content_type="text/event-stream")
+
+
+FIRES = {
+    "calls and stop": Fires(Talk(ASK, calls=RING, tools=BELL, finish="stop"), says="a call (ring)", fix="safe"),
+    "text, calls and stop": Fires(Talk(ASK, text="Ringing.", calls=RING, tools=BELL, finish="stop"), fix="safe"),
+    "two calls and stop": Fires(Talk(ASK, calls=RING * 2, tools=BELL, finish="stop"), says="2 calls"),
+    "calls and stop, choice required": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop", tool_choice="required"), fix="safe"
+    ),
+    "OpenAI's word in an Anthropic reply": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop"), fix="safe", forms=CLAUDE, pointer="/stop_reason"
+    ),
+    "forced, on Anthropic": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop", tool_choice={"type": "tool", "name": "ring"}), forms=CLAUDE
+    ),
+    "legacy call and stop": Fires(
+        chat(({"function_call": {"name": "ring", "arguments": "{}"}}, "stop"), functions=[{"name": "ring"}]), fix="safe"
+    ),
+    "second choice": Fires(
+        chat(({"tool_calls": [CALL]}, "tool_calls"), ({"tool_calls": [CALL]}, "stop")),
+        pointer="/choices/1/finish_reason",
+    ),
+    "both choices": Fires(chat(({"tool_calls": [CALL]}, "stop"), ({"content": "Ding."}, "tool_calls")), count=2),
+    "text and no call": Fires(
+        Talk(ASK, text="The bell rang.", tools=BELL, finish="tool"), says="holds no call", fix="safe"
+    ),
+    "nothing and no call": Fires(Talk(ASK, tools=BELL, finish="tool"), says="no text either", fix="none"),
+    "reasoning only": Fires(Talk(ASK, reasoning="Ring it.", tools=BELL, finish="tool"), fix="none"),
+    "markup in place of the call": Fires(
+        Talk(ASK, text='<tool_call>{"name": "ring"}</tool_call>', tools=BELL, finish="tool"), fix="none"
+    ),
+    "empty list of calls": Fires(
+        chat(
+            ({"content": "Ding.", "tool_calls": []}, "tool_calls"),
+        ),
+        fix="safe",
+    ),
+    "null calls": Fires(
+        chat(
+            ({"content": "Ding.", "tool_calls": None}, "tool_calls"),
+        ),
+        fix="safe",
+    ),
+    "function_call and none": Fires(
+        chat(
+            ({"content": "Ding."}, "function_call"),
+        ),
+        says="function_call",
+        fix="safe",
+    ),
+    "reason in an event of its own": Fires(
+        stream(sse(chunk({"tool_calls": [{"index": 0, **CALL}]}), chunk({}), chunk({}, "stop"))), fix="safe"
+    ),
+}
+
+SILENT = {
+    "calls": Talk(ASK, calls=RING, tools=BELL),
+    "text": Talk(ASK, text="Ding.", tools=BELL),
+    "forced by name": Silent(Talk(ASK, calls=RING, tools=BELL, finish="stop", tool_choice=FORCED), OPENAI),
+    "forced by name, tool_calls": Silent(Talk(ASK, calls=RING, tools=BELL, tool_choice=FORCED), OPENAI),
+    "forced legacy function": chat(
+        ({"function_call": {"name": "ring", "arguments": "{}"}}, "stop"),
+        functions=[{"name": "ring"}],
+        function_call={"name": "ring"},
+    ),
+    "legacy call": chat(
+        ({"function_call": {"name": "ring", "arguments": "{}"}}, "function_call"),
+    ),
+    "calls cut by length": Talk(ASK, calls=RING, tools=BELL, finish="length"),
+    "calls and a filter": Talk(ASK, calls=RING, tools=BELL, finish="filter"),
+    "a server's own word": Talk(ASK, calls=RING, tools=BELL, finish="eos"),
+    "no reason": Silent(Talk(ASK, calls=RING, tools=BELL, finish=None), OPENAI),
+    "empty reason": chat(
+        ({"tool_calls": [CALL]}, ""),
+    ),
+    "text cut by length": Talk(ASK, text="Di", tools=BELL, finish="length"),
+    "refusal": chat(
+        ({"refusal": "No bells."}, "stop"),
+    ),
+    "zero-valued legacy call": chat(
+        ({"content": "Ding.", "function_call": {"name": "", "arguments": ""}}, "stop"),
+    ),
+    "the provider ran it": claude(
+        "end_turn",
+        {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []},
+        {"type": "text", "text": "Ding."},
+    ),
+    "paused for the provider": claude("pause_turn", {"type": "server_tool_use", "id": "s1", "name": "x", "input": {}}),
+    "tool_use after the provider's tool": claude(
+        "tool_use", {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}
+    ),
+    "a block of a newer version": claude("tool_use", {"type": "client_action", "id": "b1"}),
+    "stop sequence": claude("stop_sequence", {"type": "text", "text": "1 2 3"}),
+    "hosted tools of a compatible server": chat(
+        ({"content": "Ding.", "executed_tools": [{"type": "search"}]}, "tool_calls"),
+    ),
+    "an event was lost": stream(
+        sse(chunk({"content": "Di"}), done=False) + "data: {{\n\n" + sse(chunk({}, "tool_calls"))
+    ),
+    "error in the stream": stream(sse(chunk({}, "tool_calls"), {"error": {"message": "busy"}})),
+    "http error": {
+        **chat(
+            ({"tool_calls": [CALL]}, "stop"),
+        ),
+        "response": {"status": 500, "headers": {}, "body": "{}"},
+    },
+}

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.build import Call, Talk, chunk, exchange, sse
+from tests.rules.case import Fires, Silent
+
+BODY = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Open the gate."}]}
+STREAMED = (("openai.chat", True), ("anthropic.messages", True))
+
+
+def part(id_: str | None = None, arguments: str = "", name: str | None = None, index: int | None = 0) -> dict[str, Any]:
+    function: dict[str, Any] = {"arguments": arguments} | ({"name": name} if name else {})
+    call: dict[str, Any] = {"function": function} | ({} if index is None else {"index": index})
+    return chunk({"tool_calls": [call if id_ is None else {**call, "id": id_}]})
+
+
+def stream(*chunks: dict[str, Any], model: str = "acme-1") -> dict[str, Any]:
+    reply = sse(*chunks, chunk({}, "tool_calls"))
+    return exchange("/v1/chat/completions", {**BODY, "model": model}, reply, content_type="text/event-stream")
+
+
+def named(*ids: str, model: str = "acme-1") -> dict[str, Any]:
+    """A stream whose chunks carry these reply ids."""
+    words = [chunk({"content": f"{n} "}, id=id_) for n, id_ in enumerate(ids)]
+    reply = sse(*words, chunk({}, "stop", id=ids[-1]))
+    return exchange("/v1/chat/completions", {**BODY, "model": model}, reply, content_type="text/event-stream")
+
+
+def blocks(*starts: tuple[str, str], start_id: str = "msg_1", again: str | None = None) -> dict[str, Any]:
+    """An Anthropic stream in which block 0 is started several times."""
+    events: list[dict[str, Any]] = [{"type": "message_start", "message": {"id": start_id, "model": "m", "content": []}}]
+    for id_, piece in starts:
+        block = {"type": "tool_use", "id": id_, "name": "open", "input": {}}
+        events.append({"type": "content_block_start", "index": 0, "content_block": block})
+        delta = {"type": "input_json_delta", "partial_json": piece}
+        events.append({"type": "content_block_delta", "index": 0, "delta": delta})
+    if again is not None:
+        events.append({"type": "message_start", "message": {"id": again, "model": "m", "content": []}})
+    events.append({"type": "content_block_stop", "index": 0})
+    events.append({"type": "message_delta", "delta": {"stop_reason": "tool_use"}})
+    events.append({"type": "message_stop"})
+    body = {**BODY, "max_tokens": 64}
+    return exchange("/v1/messages", body, sse(*events, named=True), content_type="text/event-stream")
+
+
+FIRES = {
+    "second event": Fires(
+        stream(part("a1", name="open"), part("b2", '{"gate":1}')),
+        says="from `a1` to `b2`",
+        pointer="/choices/0/message/tool_calls/0",
+        fix="safe",
+        layer="gateway",
+    ),
+    "every event": Fires(
+        stream(part("u-1", name="open"), part("u-2", '{"ga'), part("u-3", 'te":'), part("u-4", "1}")),
+        says="4 ids in all",
+    ),
+    "name repeated": Fires(stream(part("a1", '{"gate"', "open"), part("b2", ":1}", "open"))),
+    "in the middle": Fires(stream(part("a1", '{"ga', "open"), part(None, 'te":'), part("b2", "1}"))),
+    "the second of two calls": Fires(
+        stream(part("a1", "{}", "open"), part("b1", '{"n"', "shut", 1), part("b2", ":2}", None, 1)),
+        pointer="/choices/0/message/tool_calls/1",
+    ),
+    "both of two calls": Fires(
+        stream(part("a1", "", "open"), part("b1", "", "shut", 1), part("a2", "{}", None, 0), part("b2", "{}", None, 1)),
+        count=2,
+    ),
+    "without an index": Fires(stream(part("a1", "", "open", None), part("b2", "{}", None, None))),
+    "anthropic, started twice": Fires(blocks(("toolu_a", '{"gate"'), ("toolu_b", ":1}")), says="`toolu_b`"),
+    "reply id": Fires(named("chatcmpl-1", "chatcmpl-2"), says="`chatcmpl-2`", severity="warning", pointer="/id"),
+    "reply id, at the last chunk": Fires(named("chatcmpl-1", "chatcmpl-1", "chatcmpl-9")),
+    "reply id, with every chunk": Fires(named(*(f"gen-{n}" for n in range(12))), says="`gen-1`"),
+    "reply id, composed": Fires(named("chatcmpl-1", "chatcmpl-2", model="compound-beta"), severity="info"),
+    "anthropic, message id": Fires(blocks(("toolu_a", "{}"), start_id="msg_1", again="msg_2"), says="`msg_2`"),
+}
+
+SILENT = {
+    "healthy": Silent(Talk(calls=(Call("open", {"gate": 1}),)), STREAMED),
+    "parallel": Silent(Talk(calls=(Call("open", {"gate": 1}, "a1"), Call("open", {"gate": 2}, "b2"))), STREAMED),
+    "empty later": stream(part("a1", "", "open"), part("", '{"gate"'), part("", ":1}")),
+    "null later": stream(part("a1", "", "open"), part(None, '{"gate":1}')),
+    "repeated": stream(part("a1", "", "open"), part("a1", '{"gate"', "open"), part("a1", ":1}", "open")),
+    "first comes late": stream(part("", "", "open"), part("a1", '{"gate":1}')),
+    "another call under the same index": stream(part("a1", '{"gate":1}', "open"), part("b2", '{"gate":2}', "open")),
+    "another call, its name tells": stream(part("a1", "", "open"), part("b2", '{"gate":2}', "shut")),
+    "complete arguments, then an id": stream(part("a1", '{"gate":1}', "open"), part("b2")),
+    "calls without an index": stream(part("a1", '{"gate":1}', "open", None), part("b2", '{"gate":2}', "open", None)),
+    "whole body": Silent(Talk(calls=(Call("open", {"gate": 1}),)), (("openai.chat", False),)),
+    "reply id": named("chatcmpl-1", "chatcmpl-1", "chatcmpl-1"),
+    "azure's first chunk": stream(
+        {"id": "", "object": "", "choices": [], "prompt_filter_results": []}, part("a1", "{}", "open")
+    ),
+    "usage without an id": stream(part("a1", "{}", "open"), {"choices": [], "usage": {"total_tokens": 3}}),
+    "after the end": exchange(
+        "/v1/chat/completions",
+        BODY,
+        sse(chunk({"content": "Open."}, "stop")) + sse(chunk({"content": "!"}, id="chatcmpl-late"), done=False),
+        content_type="text/event-stream",
+    ),
+    "candidates": exchange(
+        "/v1/chat/completions",
+        {**BODY, "n": 2},
+        sse(
+            *(
+                chunk(
+                    choices=[
+                        {"index": n, "delta": {"tool_calls": [{"index": 0, "id": id_, "function": {"name": "open"}}]}}
+                    ]
+                )
+                for n, id_ in enumerate(("a1", "b2"))
+            ),
+            chunk({}, "tool_calls"),
+        ),
+        content_type="text/event-stream",
+    ),
+}

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.rules.case import Fires, Silent
+
+ASK = User("What grows in the greenhouse?")
+OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
+JOINED = "fc_41d0b7c9e2f3486aa5b1c2d3e4f50617"
+CLAUDE = "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
+
+
+def turn(
+    given: str | None, answered: str | None, *, name: str = "inspect_bed", model: str = "acme-1", **more: Any
+) -> Talk:
+    """A request whose history holds one call and its result."""
+    call = Assistant(calls=(Call(name, {"bed": 4}, given),))
+    return Talk((ASK, call, Result(answered, "Tomatoes.")), text="Tomatoes.", model=model, **more)
+
+
+def same(id_: str, **more: Any) -> Talk:
+    return turn(id_, id_, **more)
+
+
+def issued(id_: str, name: str = "inspect_bed", **more: Any) -> Talk:
+    """The exchange before: the reply that gives the call its id."""
+    return Talk((ASK,), calls=(Call(name, {"bed": 4}, id_),), **more)
+
+
+def chat(id_: str, reply: dict[str, Any], *, model: str = "acme-1", status: int = 200) -> dict[str, Any]:
+    call = {"id": id_, "type": "function", "function": {"name": "prune", "arguments": "{}"}}
+    messages = [
+        {"role": "user", "content": "Prune it."},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": id_, "content": "Pruned."},
+    ]
+    return exchange("/v1/chat/completions", {"model": model, "messages": messages}, reply, status=status)
+
+
+def parallel(*ids: tuple[str, str]) -> Talk:
+    calls = Assistant(calls=tuple(Call("inspect_bed", {"bed": n}, given) for n, (given, _) in enumerate(ids)))
+    results = (Result(answered, f"bed {n}") for n, (_, answered) in enumerate(ids))
+    return Talk((ASK, calls, *results), text="All of them.")
+
+
+FIRES = {
+    "stripped": Fires(
+        same("functionsinspectbed0"), says="`functions.inspect_bed:0`", fix="safe", layer="client", severity="warning"
+    ),
+    "underscores": Fires(same("functions_inspect_bed_12"), says="`functions.inspect_bed:12`"),
+    "dashes": Fires(same("functions-inspect_bed-3"), says="`functions.inspect_bed:3`"),
+    "space for dot": Fires(same("functions inspect_bed:3"), says="`functions.inspect_bed:3`"),
+    "colon lost": Fires(same("functions.inspect_bed7"), says="`functions.inspect_bed:7`"),
+    "lower-cased": Fires(same("functions.inspectbed:7", name="inspectBed"), says="`functions.inspectBed:7`"),
+    "padded": Fires(same("    functions.inspect_bed:37"), says="white space"),
+    "percent escapes": Fires(same("functions.inspect_bed%3A2"), says="`functions.inspect_bed:2`"),
+    "name ends in a digit": Fires(same("functionsread10", name="read1"), says="`functions.read1:0`"),
+    "occurrence suffix": Fires(same("functionsinspectbed0x2"), says="`functions.inspect_bed:0`"),
+    "digest suffix": Fires(
+        same("functions_inspect_bed_0_" + hashlib.sha256(b"functions.inspect_bed:0").hexdigest()[:8]),
+        says="`functions.inspect_bed:0`",
+    ),
+    "joined by a bar": Fires(same(f"{OPENAI}|{JOINED}"), says=f"`{OPENAI}` with a second id", fix="safe"),
+    "joined by a line feed": Fires(same(f"{OPENAI}\n{JOINED}"), says=f"`{OPENAI}`"),
+    "joined and folded": Fires(same(f"{OPENAI}_{JOINED}"), says=f"`{OPENAI}`"),
+    "joined to nothing": Fires(same(f"{OPENAI}|undefined"), says=f"`{OPENAI}`"),
+    "claude's underscore lost": Fires(same(CLAUDE.replace("_", "")), says=f"`{CLAUDE}`"),
+    "openai's underscore lost": Fires(same(OPENAI.replace("_", "")), says=f"`{OPENAI}`"),
+    "quotes": Fires(same(f'"{OPENAI}"'), says=f"`{OPENAI}`"),
+    "editor's suffix": Fires(same(f"{CLAUDE}__vscode-1767225600123"), says=f"`{CLAUDE}`"),
+    "undefined": Fires(same("undefined"), says="is no id", fix="none"),
+    "placeholder": Fires(same("defaulttoolid"), says="is no id"),
+    "kimi k2, prefix lost too": Fires(same("inspect_bed_0", model="kimi-k2.5"), says="`functions.inspect_bed:0`"),
+    "kimi k3": Fires(same("inspectbed4", model="moonshotai/kimi-k3"), says="`inspect_bed:4`"),
+    "one of three": Fires(
+        parallel((OPENAI, OPENAI), ("functionsinspectbed1", "functionsinspectbed1"), ("ok", "ok")), count=1
+    ),
+    "two of two": Fires(
+        parallel(*((f"functionsinspectbed{n}", f"functionsinspectbed{n}") for n in (0, 1))), count=2, fix="safe"
+    ),
+    # Call and result differ.
+    "result stripped": Fires(
+        turn("functions.inspect_bed:0", "functionsinspectbed0"),
+        says="`inspect_bed` result is `functions.inspect_bed:0`",
+        severity="error",
+        fix="safe",
+    ),
+    "result cut at the colon": Fires(turn("functions.inspect_bed:0", "functions.inspect_bed"), says="its end cut off"),
+    "result cut to forty": Fires(turn(f"call_{'4f' * 21}", f"call_{'4f' * 21}"[:40]), says="its end cut off"),
+    "result cut to nine": Fires(turn(OPENAI, "call9QfXb"), says="its end cut off"),
+    "last nine": Fires(turn(OPENAI, OPENAI[-9:]), says="its beginning cut off"),
+    "result lower-cased": Fires(turn(CLAUDE, CLAUDE.lower()), says="another case"),
+    "result's prefix swapped": Fires(turn(OPENAI, OPENAI.replace("call_", "fc_")), says="another prefix"),
+    "result is undefined": Fires(turn(OPENAI, "undefined"), says="`undefined`", severity="error"),
+    "result is empty": Fires(turn(OPENAI, ""), says="(empty)"),
+    "result under the name": Fires(turn(OPENAI, "inspect_bed"), says="function's name"),
+    "result under a bare number": Fires(turn("functions.inspect_bed:0", "0"), says="`0`"),
+    "result joined": Fires(turn(OPENAI, f"{OPENAI}|{JOINED}"), says="a second id"),
+    "result hashed": Fires(turn(OPENAI, hashlib.sha256(OPENAI.encode()).hexdigest()[:9]), says="digest"),
+    "call stripped, result kept": Fires(
+        turn("functionsinspectbed0", "functions.inspect_bed:0"), says="call is `functions.inspect_bed:0`"
+    ),
+    "both mangled, each its own way": Fires(
+        turn("functionsinspectbed0", "functions_inspect_bed_0"), says="and its result"
+    ),
+    # The ledger knows.
+    "ledger: stripped": Fires([issued("chatcmpl-tool-3fa94c21bb07d6e8"), same("chatcmpltool3fa94c21bb07d6e8")]),
+    "ledger: lower-cased on both sides": Fires([issued(CLAUDE), same(CLAUDE.lower())], says=f"`{CLAUDE}`"),
+    "ledger: cut on both sides": Fires(
+        [issued(f"call_{'4f' * 21}"), same(f"call_{'4f' * 21}"[:40])], says="end cut off"
+    ),
+    "ledger: replaced by something made up": Fires(
+        [issued("functions.inspect_bed:0"), same("tool0inspectbed")], says="`functions.inspect_bed:0`", fix="safe"
+    ),
+    "ledger: id lost": Fires([issued(OPENAI), same("")], says=f"`{OPENAI}`"),
+    "ledger: another conversation, long id": Fires(
+        [issued(CLAUDE), Talk((User("Later."), *turn(CLAUDE.lower(), CLAUDE.lower()).history[1:]), text="Yes.")]
+    ),
+    "refused by the api": Fires(
+        chat("null", {"error": {"message": "tool_call_id null is not found"}}, status=400), severity="error"
+    ),
+}
+
+FOREIGN = (
+    OPENAI,
+    CLAUDE,
+    "toolu_vrtx_01Hk3TnBv5QxWz8LrMc2PdYf",
+    "toolu_bdrk_01Hk3TnBv5QxWz8LrMc2PdYf",
+    "tooluse_x-4mKq_T7bLw0ZrNd2VsYA",
+    "functions.inspect_bed:0",
+    "inspect_bed:0",
+    "call_00_kT4vNz8RqLw2XbYc6MsPdHfG",
+    "call_-8231168139794583938",
+    "call_function_k3x9m2v7q1zt_2",
+    "call_a1b2c3d4",
+    "fc_0f0e50a1476a6c35006912c58dc9f8819192c25864eb16f07f",
+    "5f3c1a2b-7d4e-4f60-9a8b-1c2d3e4f5a6b",
+    "call_5f3c1a2b-7d4e-4f60-9a8b-1c2d3e4f5a6b",
+    "chatcmpl-tool-3fa94c21bb07d6e8",
+    "Zk93LmQ7t",
+    "365174485",
+    "1697377797897",
+    "0",
+    "function-call-8123",
+    "tool_0_inspect_bed",
+    "pyd_ai_6e0f3b7a91c24d58a6b7c8d9e0f1a2b3",
+    "inspectbed1774112539381",
+    "my-own-id/7",
+    "call_1",
+)
+
+SILENT = {
+    **{f"foreign: {id_}": same(id_) for id_ in FOREIGN},
+    "a name that begins with functions": same("functions.functions_list:0", name="functions_list"),
+    "somebody else's function": same("functionsweather0"),
+    "no number": same("functionsinspectbed"),
+    "unchanged": [issued("functionsinspectbed0"), same("functionsinspectbed0")],
+    "the server says undefined itself": [issued("undefined"), same("undefined")],
+    "gemini's empty ids": same(""),
+    "another vendor's, in a linked conversation": [issued(OPENAI), same(CLAUDE)],
+    "another run of the same prompt": [issued(OPENAI), same(OPENAI), same("made-up-7")],
+    "other arguments": [
+        issued("functions.inspect_bed:0"),
+        Talk(
+            (ASK, Assistant(calls=(Call("inspect_bed", {"bed": 5}, "step-1"),)), Result("step-1", "Leeks.")),
+            text="Leeks.",
+        ),
+    ],
+    "other conversation": [
+        issued("functions.inspect_bed:0"),
+        Talk((User("Another day."), *same("step-1").history[1:]), text="Tomatoes."),
+    ],
+    "claude cannot take dots": Silent(
+        [issued("functions.inspect_bed:0"), same("functions_inspect_bed_0", model="claude-sonnet-4-5")],
+        (("anthropic.messages", False), ("anthropic.messages", True)),
+    ),
+    "parallel, side by side": parallel(
+        ("functions.read:1", "functions.read:1"), ("functions.read:10", "functions.read:10")
+    ),
+    "orphan of another call": turn("functions.inspect_bed:1", "functions.inspect_bed:10"),
+    "two well-formed ids that have nothing in common": turn(OPENAI, "call_Kp2ZtNv9QmXc4RbWs7LdHfYg"),
+    "result without an id": turn(OPENAI, None),
+    "nine letters and digits, as mistral wants them": chat("x7Kq2MvZt", {"choices": []}, model="mistral-large-latest"),
+}

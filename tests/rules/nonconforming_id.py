@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, sse
+from tests.rules.case import Fires, Silent
+
+ASK = User("Is the tide in?")
+CHAT = (("openai.chat", False), ("openai.chat", True))
+CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
+HOSTS = {
+    "mistral": "https://api.mistral.ai/v1/chat/completions",
+    "openai": "https://api.openai.com/v1/chat/completions",
+    "azure": "https://port.openai.azure.com/openai/deployments/gpt-4o/chat/completions?api-version=2024-10-21",
+    "router": "https://openrouter.ai/api/v1/chat/completions",
+}
+
+
+def past(*ids: str, model: str = "kimi-k2.5", **more: Any) -> Talk:
+    """A history with one call and its result per id."""
+    turns = [(Assistant(calls=(Call("read_gauge", {"n": n}, id_),)), Result(id_, "2.1 m")) for n, id_ in enumerate(ids)]
+    return Talk((ASK, *(part for turn in turns for part in turn)), text="It is.", model=model, **more)
+
+
+def reply(*ids: str, model: str = "moonshotai/Kimi-K2-Instruct", **more: Any) -> Talk:
+    calls = tuple(Call("read_gauge", {"n": n}, id_) for n, id_ in enumerate(ids))
+    return Talk((ASK,), calls=calls, model=model, **more)
+
+
+def at(host: str, id_: str, model: str, answer: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A request to a vendor's own host; with an answer, the vendor refuses it."""
+    body = past(id_, model=model).record("openai.chat", False)["request"]["body"]
+    made = exchange("", {}, answer or {"choices": []}, status=400 if answer else 200)
+    return {**made, "request": {**made["request"], "url": HOSTS[host], "body": body}}
+
+
+def said(text: str, model: str = "kimi-k2-thinking") -> Talk:
+    return Talk((ASK,), text=text, model=model)
+
+
+NINE = {
+    "object": "error",
+    "message": "Tool call id was g0 but must be a-z, A-Z, 0-9, with a length of 9.",
+    "code": "3280",
+}
+FORTY = {
+    "error": {
+        "message": "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40,"
+        " but got a string with length 45 instead."
+    }
+}
+PATTERN = {
+    "type": "error",
+    "error": {
+        "type": "invalid_request_error",
+        "message": "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+    },
+}
+LONG = "call_" + "a7" * 20
+TOO_LONG = "call_" + "a7" * 32
+
+FIRES = {
+    "kimi k2, prefix missing": Fires(
+        past("read_gauge:0"), says="prefix `functions.`", fix="safe", severity="warning", layer="client"
+    ),
+    "kimi k2, number missing": Fires(past("functions.read_gauge"), says="number is missing"),
+    "kimi k2, name missing": Fires(past("functions:3"), says="name is missing"),
+    "kimi k2, bare number": Fires(past("2"), says="bare number"),
+    "kimi k2, singular prefix": Fires(past("function.read_gauge:0"), says="prefix"),
+    "kimi k2, each id once": Fires(past("read_gauge:0", "read_gauge:1", "call_8sKq"), count=2),
+    "kimi k2, through a router": Fires(past("read_gauge:4", model="accounts/fireworks/routers/kimi-k2p6-turbo")),
+    "kimi k2, the model began it": Fires([reply("read_gauge:0"), past("read_gauge:0")], layer="gateway"),
+    "kimi k2, mangled already on the wire": Fires([reply("functionsreadgauge0"), past("functionsreadgauge0")]),
+    "kimi k2 replies in the short form": Fires(reply("read_gauge:2"), says="`read_gauge:2`", layer="model", fix="safe"),
+    "kimi k2 replies without separators": Fires(reply("functionsreadgauge0"), says="separators"),
+    "kimi k2 replies twice": Fires(reply("read_gauge:0", "read_gauge:1"), count=2),
+    "kimi k2, native markup": Fires(
+        said("<|tool_call_begin|>read_gauge:2<|tool_call_argument_begin|>{}<|tool_call_end|>"), says="native markup"
+    ),
+    "claude": Fires(past("functions.read_gauge:0", model="claude-opus-5"), says="holds '.'", fix="safe", forms=CLAUDE),
+    "claude behind a gateway's name": Fires(
+        past("read/1", model="bedrock/us.anthropic.claude-haiku-4-5"), forms=CLAUDE
+    ),
+    "claude, empty": Fires(past("", model="claude-opus-5"), says="empty", forms=CLAUDE),
+    "claude refuses": Fires(
+        {
+            **past("gauge 1", model="claude-opus-5").record("anthropic.messages", False),
+            "response": exchange("", {}, PATTERN, status=400)["response"],
+        },
+        severity="error",
+    ),
+    "mistral's own api": Fires(
+        at("mistral", "tide-1", "mistral-large-latest"), says="6 characters", severity="warning"
+    ),
+    "mistral refuses": Fires(at("mistral", "g0", "mistral-large-latest", NINE), severity="error", fix="safe"),
+    "mistral refuses through a router": Fires(at("router", "g0", "mistralai/devstral", NINE), severity="error"),
+    "openai, over 64": Fires(at("openai", TOO_LONG, "gpt-5"), says="69 characters", severity="warning"),
+    "azure, over 64": Fires(at("azure", TOO_LONG, "gpt-4o")),
+    "openai refuses over 40": Fires(at("openai", LONG, "gpt-4o", FORTY), says="at most 40", severity="error"),
+    "somebody refuses over 40": Fires(at("router", LONG, "openai/gpt-4o", FORTY), severity="error"),
+}
+
+SILENT = {
+    "kimi k2, native": past("functions.read_gauge:0", "functions.read_gauge:1"),
+    "kimi k2, openai's": past("call_9QfXb2LmZt7RkVw3Nc8HsYpD"),
+    "kimi k2, claude's": past("toolu_01Hk3TnBv5QxWz8LrMc2PdYf"),
+    "kimi k2, uuid": past("5f3c1a2b-7d4e-4f60-9a8b-1c2d3e4f5a6b"),
+    "kimi k2, vllm's": past("chatcmpl-tool-3fa94c21bb07d6e8"),
+    "kimi k2, lm studio's": past("365174485"),
+    "kimi k2, dotted tool": past("functions.fs.read-all:12"),
+    "kimi k2, mangled by the client": past("functionsreadgauge0"),
+    "kimi k2 replies as it should": reply("functions.read_gauge:0", "functions.read_gauge:1"),
+    "kimi k2 replies with a host's id": reply("call_9QfXb2LmZt7RkVw3Nc8HsYpD"),
+    "kimi k2, native markup in order": said("<|tool_call_begin|>functions.read_gauge:2<|tool_call_argument_begin|>{}"),
+    "kimi k2 explains markup": said("Write `<|tool_call_begin|>gauge:2<|tool_call_argument_begin|>{}` and no more."),
+    "kimi k3": past("read_gauge:0", model="accounts/fireworks/models/kimi-k3"),
+    "kimi k3 replies": reply("read_gauge:0", model="kimi-k3"),
+    "moonshot's older models": past("read_gauge:0", model="moonshot-v1-32k"),
+    "glm with kimi's short form": past("read_gauge:0", model="glm-5"),
+    "claude with foreign ids": Silent(past("call_1", "functions_read_0", "0", model="claude-opus-5"), CLAUDE),
+    "kimi k2 over anthropic's api": Silent(past("functions.read_gauge:0"), CLAUDE),
+    "another model over anthropic's api": Silent(past("read_gauge:0", model="glm-5"), CLAUDE),
+    "claude over openai's api": Silent(past("functions.read_gauge:0", model="anthropic/claude-sonnet-4.5"), CHAT),
+    "mistral's nine": at("mistral", "Zk93LmQ7t", "mistral-large-latest"),
+    "mistral elsewhere": at("router", "call_8sKq", "mistralai/mistral-small"),
+    "openai, 45 accepted": at("openai", LONG, "gpt-5"),
+    "openai, short": at("openai", "x", "gpt-5"),
+    "anybody else, very long": at("router", TOO_LONG, "qwen/qwen3-coder"),
+    "refused for another length": at(
+        "openai", LONG, "gpt-4o", {"error": {"message": "'tools[0].function.name': maximum length 64, got 70"}}
+    ),
+    "refused for a name's pattern": at(
+        "router", "a:b", "m", {"error": {"message": "tools.0.name should match pattern '^[a-zA-Z0-9_-]{1,64}$'"}}
+    ),
+    "no ids at all": Talk((ASK,), text="It is.", model="kimi-k2.5"),
+    "kimi k2, streamed, no id": {
+        **exchange(
+            "/v1/chat/completions",
+            {"model": "kimi-k2.5", "stream": True, "messages": [{"role": "user", "content": "Go."}]},
+            sse(chunk({"tool_calls": [{"index": 0, "function": {"name": "go", "arguments": "{}"}}]}, "tool_calls")),
+            content_type="text/event-stream",
+        )
+    },
+}

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.rules.case import Fires, Silent
+
+ASK = User("Which lamps are lit?")
+A, B = "call_Rw4kTz8QnXv2LbYc6MsPdHfG", "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
+CHAT = (("openai.chat", False), ("openai.chat", True))
+CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
+TEXT = {"text": "The left one."}
+
+
+def called(*ids: str | None) -> Assistant:
+    return Assistant(calls=tuple(Call("lamp", {"n": n}, id_) for n, id_ in enumerate(ids)))
+
+
+def refused(talk: Talk, message: str) -> dict[str, object]:
+    error = exchange("", {}, {"error": {"message": message}}, status=400)
+    return {**talk.record("openai.chat", False), "response": error["response"]}
+
+
+FIRES = {
+    "history trimmed": Fires(
+        Talk((Result(A, "lit"), User("And now?")), **TEXT), says="none before it", fix="unsafe", severity="warning"
+    ),
+    "trimmed, then another call": Fires(Talk((Result(A, "lit"), ASK, called(B), Result(B, "dark")), **TEXT), says=A),
+    "foreign id": Fires(Talk((ASK, called(A), Result(A, "lit"), Result(B, "dark")), **TEXT), says=f"`{A}`"),
+    "another id in its place": Fires(Talk((ASK, called(A), Result(B, "lit")), **TEXT), says=f"`{B}`", layer="client"),
+    "two of them": Fires(Talk((ASK, Result(A, "lit"), Result(B, "dark")), **TEXT), count=2),
+    "before its call": Fires(Talk((ASK, Result(A, "lit"), called(A)), **TEXT), says="stands before its call of `lamp`"),
+    "counters of another turn": Fires(
+        Talk((ASK, called("functions.lamp:1"), Result("functions.lamp:10", "lit")), **TEXT), says="functions.lamp:10"
+    ),
+    "the call was dropped from a pair": Fires(
+        Talk((ASK, called(A), Result(A, "lit"), Result("call_Zx9QmN4vTb7RkLw2CsHdPfYg", "dark"), User("So?")), **TEXT)
+    ),
+    "refused": Fires(
+        refused(Talk((ASK, Result(A, "lit"))), "messages with role 'tool' must follow a message with 'tool_calls'"),
+        severity="error",
+    ),
+    "empty text": Fires(Talk((ASK, Result(A, "")), **TEXT), says="(empty)"),
+}
+
+SILENT = {
+    "paired": Talk((ASK, called(A), Result(A, "lit")), **TEXT),
+    "parallel, out of order": Talk((ASK, called(A, B), Result(B, "dark"), Result(A, "lit")), **TEXT),
+    "many turns": Talk((ASK, called(A), Result(A, "lit"), ASK, called(B), Result(B, "dark"), ASK), **TEXT),
+    "mangled": Talk((ASK, called("functions.lamp:0"), Result("functionslamp0", "lit")), **TEXT),
+    "cut": Talk((ASK, called(A), Result(A[:20], "lit")), **TEXT),
+    "case changed": Talk((ASK, called(A), Result(A.lower(), "lit")), **TEXT),
+    "undefined": Talk((ASK, called(A), Result("undefined", "lit")), **TEXT),
+    "the name as id": Talk((ASK, called(A), Result("lamp", "lit")), **TEXT),
+    "answered twice": Talk((ASK, called(A), Result(A, "lit"), Result(A, "still lit")), **TEXT),
+    "no id on the result": Silent(Talk((ASK, called(A), Result(None, "lit")), **TEXT), CHAT),
+    "no id and no call": Silent(Talk((ASK, Result(None, "lit")), **TEXT), CHAT),
+    "no id on either side": Silent(Talk((ASK, called(None), Result(None, "lit")), **TEXT), CHAT),
+    "empty ids": Talk((ASK, called("", ""), Result("", "lit"), Result("", "dark")), **TEXT),
+    "late": Talk((ASK, called(A), Assistant("Wait."), Result(A, "lit")), **TEXT),
+    "call without a result": Talk((ASK, called(A), User("Never mind.")), **TEXT),
+    "same id in two turns": Talk((ASK, called(A), Result(A, "lit"), ASK, called(A), Result(A, "dark")), **TEXT),
+    "no tools at all": Talk((ASK,), **TEXT),
+    "legacy function": exchange(
+        "/v1/chat/completions",
+        {
+            "model": "acme-1",
+            "messages": [
+                {"role": "user", "content": "Lamp?"},
+                {"role": "assistant", "content": None, "function_call": {"name": "lamp", "arguments": "{}"}},
+                {"role": "function", "name": "lamp", "content": "lit"},
+            ],
+        },
+        {"choices": [{"index": 0, "message": {"content": "Lit."}, "finish_reason": "stop"}]},
+    ),
+    "hosted results": exchange(
+        "/v1/messages",
+        {
+            "model": "acme-1",
+            "max_tokens": 64,
+            "messages": [
+                {"role": "user", "content": "Search."},
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+                        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+                        {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_9", "content": []},
+                    ],
+                },
+                {"role": "user", "content": "And?"},
+            ],
+        },
+        {"type": "message", "content": [{"type": "text", "text": "Nothing."}], "stop_reason": "end_turn"},
+    ),
+}

@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.build import Call, Talk, User, chunk, exchange, schema, sse
+from tests.rules.case import Fires, Silent
+
+BODY = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
+STREAMED = (("openai.chat", True), ("anthropic.messages", True))
+
+
+def chat(reply: str, **more: Any) -> dict[str, Any]:
+    return {**exchange("/v1/chat/completions", BODY, reply, content_type="text/event-stream"), **more}
+
+
+def claude(reply: str, **more: Any) -> dict[str, Any]:
+    body = {**BODY, "max_tokens": 64}
+    return {**exchange("/v1/messages", body, reply, content_type="text/event-stream"), **more}
+
+
+def line(document: Any) -> str:
+    return f"data: {json.dumps(document)}"
+
+
+GOOD, MORNING, END = chunk({"content": "Good"}), chunk({"content": " morning"}), chunk({}, "stop")
+WHOLE = sse(GOOD, MORNING, END)
+HEAD = {"type": "message_start", "message": {"id": "msg_1", "content": []}}
+OPEN = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+HELLO = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}
+CLOSE = {"type": "content_block_stop", "index": 0}
+REASON = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
+STOP = {"type": "message_stop"}
+MESSAGE = sse(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, named=True)
+CALL = {
+    "type": "content_block_start",
+    "index": 0,
+    "content_block": {"type": "tool_use", "id": "t", "name": "x", "input": {}},
+}
+
+FIRES = {
+    "one line feed between events": Fires(
+        chat("\n".join((line(GOOD), line(MORNING), line(END), "data: [DONE]")) + "\n\n"), says="blank line", fix="safe"
+    ),
+    "two events run together": Fires(
+        chat(f"{line(GOOD)}\n{line(MORNING)}\n\n{sse(END)}"), says="2 documents", severity="error", fix="safe"
+    ),
+    "run together, twice": Fires(chat(f"{line(GOOD)}\n{line(MORNING)}\n\n" * 2 + sse(END)), says=", 2 times", count=1),
+    "blanks before the field": Fires(
+        chat(sse(GOOD, done=False) + "   " + sse(MORNING, END)), says="white space", severity="error", fix="safe"
+    ),
+    "a tab before the field": Fires(chat(sse(GOOD, done=False) + "\t" + sse(MORNING, END)), fix="safe"),
+    "blank at the very beginning": Fires(chat(" " + WHOLE), severity="info"),
+    "broken JSON": Fires(
+        chat(sse(GOOD, done=False) + 'data: {"choices": [{"delta": {"content": \n\n' + sse(END)),
+        says="no JSON",
+        fix="none",
+    ),
+    "prose as data": Fires(chat(sse(GOOD, done=False) + "data: Internal Server Error\n\n" + sse(END)), says="Internal"),
+    "an array as data": Fires(chat(sse(GOOD, done=False) + "data: [1]\n\n" + sse(END))),
+    "JSON over two events": Fires(
+        chat(sse(GOOD, done=False) + line(MORNING)[:40] + "\n\ndata: " + line(MORNING)[40:] + "\n\n" + sse(END)),
+        says="2 events",
+        fix="safe",
+    ),
+    "JSON without a field name": Fires(
+        chat(sse(GOOD, done=False) + json.dumps({"error": {"message": "busy"}}) + "\n\n" + sse(END)),
+        says="no field name",
+    ),
+    "upper-case field": Fires(chat(sse(GOOD, done=False) + "DATA: " + json.dumps(MORNING) + "\n\n" + sse(END))),
+    "text after the end": Fires(
+        chat(WHOLE + sse(chunk({"content": "!"}), done=False)), says="after the end", fix="safe"
+    ),
+    "error after the end": Fires(chat(WHOLE + sse({"error": {"message": "late"}}, done=False)), says="after the end"),
+    "no terminator": Fires(
+        chat(sse(GOOD, END, done=False)), says="without its terminator", severity="info", fix="safe"
+    ),
+    "last event without its blank line": Fires(
+        chat(sse(GOOD, done=False) + line(END)), says="no blank line", severity="warning"
+    ),
+    "JSON of another language": Fires(
+        chat(sse(GOOD, done=False) + "data: {'content': 'x'}\n\n" + sse(END)), says="no JSON", fix="none"
+    ),
+    "no event names": Fires(
+        claude(sse(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, done=False)), says="no event name", fix="safe"
+    ),
+    "a wrong event name": Fires(
+        claude(MESSAGE.replace("event: content_block_delta", "event: message")), says="event message", fix="safe"
+    ),
+    "block never started": Fires(
+        claude(sse(HEAD, HELLO, CLOSE, REASON, STOP, named=True)), says="never started", fix="none"
+    ),
+    "delta after the block's stop": Fires(
+        claude(sse(HEAD, OPEN, HELLO, CLOSE, HELLO, REASON, STOP, named=True)), says="already stopped"
+    ),
+    "no message_start": Fires(claude(sse(OPEN, HELLO, CLOSE, REASON, STOP, named=True)), says="before message_start"),
+    "block started twice": Fires(
+        claude(sse(HEAD, OPEN, OPEN, HELLO, CLOSE, REASON, STOP, named=True)), says="starts twice", severity="error"
+    ),
+    "message started twice": Fires(
+        claude(sse(HEAD, HEAD, OPEN, HELLO, CLOSE, REASON, STOP, named=True)), severity="warning"
+    ),
+    "block never stopped": Fires(
+        claude(sse(HEAD, OPEN, HELLO, REASON, STOP, named=True)), says="never stopped", severity="warning"
+    ),
+    "events after message_stop": Fires(claude(MESSAGE + sse(HELLO, named=True)), says="after the end"),
+    "no message_stop": Fires(
+        claude(sse(HEAD, OPEN, HELLO, CLOSE, REASON, named=True)), says="without its terminator", severity="warning"
+    ),
+    "two kinds of fault": Fires(chat(sse(GOOD, done=False) + "  " + sse(MORNING, END, done=False)), count=2),
+}
+
+SILENT = {
+    "healthy": Silent(Talk((User("Two words."),), text="Good morning"), STREAMED),
+    "healthy calls": Silent(
+        Talk(calls=(Call("x", {"y": 1}), Call("x", {"y": 2}, "c2")), tools={"x": schema(y="integer")}), STREAMED
+    ),
+    "CRLF": chat(WHOLE.replace("\n", "\r\n")),
+    "CR": chat(WHOLE.replace("\n", "\r")),
+    "byte order mark": chat("\ufeff" + WHOLE),
+    "comments": chat(": OPENROUTER PROCESSING\n\n" * 3 + WHOLE.replace("\n\n", "\n\n: keep-alive\n\n")),
+    "ids, retry and event names": chat(WHOLE.replace("data: ", "id: 7\nretry: 500\nevent: message\ndata: ")),
+    "no blank after the colon": chat(WHOLE.replace("data: ", "data:")),
+    "fields of tomorrow": chat(WHOLE.replace("data: ", "priority: low\ndata: ")),
+    "a document on several data lines": chat(
+        "".join(f"data: {part}\n" for part in json.dumps(GOOD, indent=1).split("\n")) + "\n" + sse(END)
+    ),
+    "more blank lines than needed": chat(WHOLE.replace("\n\n", "\n\n\n\n")),
+    "blank lines first": chat("\n\n" + WHOLE),
+    "empty data": chat("data:\n\n" + WHOLE),
+    "usage after the finish": chat(sse(GOOD, END, {**chunk(), "choices": [], "usage": {"total_tokens": 3}})),
+    "usage after the end": chat(WHOLE + sse({**chunk(), "choices": [], "usage": {"total_tokens": 3}}, done=False)),
+    "two terminators": chat(WHOLE + "data: [DONE]\n\n"),
+    "comment after the end": chat(WHOLE + ": bye\n\n"),
+    "terminator without its blank line": chat(sse(GOOD, END, done=False) + "data: [DONE]"),
+    "terminator with one line end": chat(sse(GOOD, END, done=False) + "data: [DONE]\n"),
+    "usage without its blank line": chat(sse(GOOD, END) + line({**chunk(), "choices": [], "usage": {}})),
+    "Anthropic ends without [DONE]": claude(MESSAGE),
+    "Anthropic with [DONE]": claude(MESSAGE + "data: [DONE]\n\n"),
+    "pings": claude(
+        MESSAGE.replace(
+            "event: content_block_delta", 'event: ping\ndata: {"type": "ping"}\n\nevent: content_block_delta'
+        )
+    ),
+    "ping without a name": claude(MESSAGE + 'data: {"type": "ping"}\n\n'),
+    "ping with something else": claude(
+        MESSAGE.replace("event: content_block_stop", "event: ping\ndata: 17\n\nevent: content_block_stop")
+    ),
+    "message_stop without its blank line": claude(MESSAGE.rstrip("\n")),
+    "an event of tomorrow": claude(
+        MESSAGE.replace("event: content_block_stop", 'event: hint\ndata: {"type": "hint"}\n\nevent: content_block_stop')
+    ),
+    "two calls under one index are another fault": claude(
+        sse(
+            HEAD,
+            CALL,
+            CLOSE,
+            {**CALL, "content_block": {**CALL["content_block"], "id": "t2"}},
+            CLOSE,
+            REASON,
+            STOP,
+            named=True,
+        )
+    ),
+    "broke off": chat(sse(GOOD, done=False)),
+    "broke off inside an event": chat(sse(GOOD, done=False) + line(MORNING)[:30]),
+    "client left": chat(sse(GOOD, END, done=False), end="client-left"),
+    "upstream died after the finish": chat(sse(GOOD, END, done=False), end="upstream-died"),
+    "whole body": Silent(Talk(text="Good morning"), (("openai.chat", False), ("anthropic.messages", False))),
+    "whole body for a stream": exchange(
+        "/v1/chat/completions", BODY, {"choices": [{"index": 0, "message": {"content": "Good"}}]}
+    ),
+    "http error": exchange("/v1/chat/completions", BODY, "data: busy\n\n", status=503),
+    "error event": chat(sse(GOOD, {"error": {"message": "overloaded"}})),
+    "empty": chat(""),
+}

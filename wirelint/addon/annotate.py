@@ -1,0 +1,109 @@
+"""What a flow shows of its verdict: comment, marker and metadata.
+
+mitmweb's comment column is about twenty characters wide, so the comment begins with what matters. Its table has no place
+for metadata, but filters find them (`~meta xml-leak`) and flow files keep them; only plain values may stand there, or the
+flow could not be saved. Markers are characters that every text font has: ‼ and ⚠.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mitmproxy import http
+
+from wirelint.addon.verdict import Verdict, flat_names
+from wirelint.addon.words import one_line
+from wirelint.capture.offline import Checked
+from wirelint.engine import INTERNAL_NAME
+from wirelint.model import Json
+from wirelint.report.writer import flat
+
+MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
+"""By severity. Exchanges with nothing worse than an info are not marked."""
+
+_DETAILS = 40
+_MESSAGE = 300
+_PREFIX = "wirelint."
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    comment: str
+    marker: str
+    metadata: dict[str, Json]
+
+
+def annotation(verdict: Verdict) -> Annotation:
+    """The annotation of a verdict. Keys of the metadata are stable; lists are bounded."""
+    names = list(flat_names(verdict.findings))
+    checked = Checked(verdict.record, verdict.exchange, verdict.findings[:_DETAILS])
+    details: list[Json] = []
+    for finding in checked.findings:
+        detail = flat(checked, finding)
+        shown = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
+        details.append({**{name: detail[name] for name in shown}, "message": finding.message[:_MESSAGE]})
+    metadata: dict[str, Json] = {
+        "findings": list(names),
+        "severity": verdict.worst or "none",
+        "api": verdict.api,
+        "model": verdict.model[:200],
+        "end": verdict.record.end,
+        "detail": details,
+    }
+    if verdict.exchange is not None and verdict.exchange.conversation is not None:
+        metadata["conversation"] = verdict.exchange.conversation
+    if verdict.record.error is not None:
+        metadata["error"] = verdict.record.error[:_MESSAGE]
+    if verdict.notes:
+        metadata["notes"] = [note[:_MESSAGE] for note in verdict.notes]
+    return Annotation(
+        comment=_comment(verdict),
+        marker=MARKERS.get(verdict.worst, ""),
+        metadata={f"{_PREFIX}{name}": value for name, value in metadata.items()},
+    )
+
+
+def annotate(flow: http.HTTPFlow, made: Annotation) -> None:
+    """Puts an annotation on a flow. A comment or a marker that somebody else had set stays."""
+    ours = f"{_PREFIX}findings" in flow.metadata
+    flow.metadata.update(made.metadata)
+    if ours or not flow.comment:
+        flow.comment = made.comment
+    elif made.comment not in flow.comment:
+        flow.comment = f"{made.comment} | {flow.comment}"
+    if ours or not flow.marked:
+        flow.marked = made.marker
+
+
+def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
+    """Marks a flow that has no verdict because of us, beside what already stands there."""
+    before = flow.metadata.get(f"{_PREFIX}findings")
+    flow.metadata[f"{_PREFIX}findings"] = [*(before if isinstance(before, list) else []), INTERNAL_NAME]
+    flow.metadata.setdefault(f"{_PREFIX}severity", "warning")
+    comment = one_line(f"{INTERNAL_NAME} · {culprit}")
+    flow.comment = f"{comment} | {flow.comment}" if flow.comment else comment
+    flow.marked = flow.marked or MARKERS["warning"]
+
+
+def _comment(verdict: Verdict) -> str:
+    names = list(flat_names(verdict.findings))
+    parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
+    if trouble := _trouble(verdict):
+        parts.append(trouble)
+    parts = parts or ["ok"]
+    if verdict.calls:
+        parts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
+    parts += [part for part in (verdict.model[:60], verdict.api) if part]
+    if len(names) > 1:
+        parts.append(", ".join(names[1:9]))
+    return one_line(" · ".join(parts))
+
+
+def _trouble(verdict: Verdict) -> str:
+    """Why there is less to say than usual."""
+    record = verdict.record
+    if record.end not in ("complete", "unknown"):
+        return record.end
+    if record.status is None:
+        return "no reply"
+    return "" if 200 <= record.status < 300 else f"http {record.status}"

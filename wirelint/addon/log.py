@@ -1,0 +1,87 @@
+"""The lines of a run: one per exchange, one under it per finding.
+
+They go through `logging`, so mitmdump prints them, and mitmweb and the console show them in their event logs. Findings
+are warnings there from the severity `warning` on. Nothing is an error: mitmproxy would take that for a reason to stop.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from wirelint.addon.verdict import Verdict
+from wirelint.addon.words import one_line, shorten
+from wirelint.report.writer import place
+from wirelint.rule import SEVERITIES, Finding
+
+logger = logging.getLogger("wirelint")
+
+_SHOWN = 12
+_MESSAGE = 400
+
+
+def log_exchange(verdict: Verdict) -> None:
+    """The line of an exchange and those of its findings."""
+    say(exchange_line(verdict))
+    for finding in verdict.findings[:_SHOWN]:
+        say(finding_line(finding), logging.INFO if finding.severity == "info" else logging.WARNING)
+    if len(verdict.findings) > _SHOWN:
+        say(f"  … {len(verdict.findings) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
+    for note in verdict.notes:
+        say(f"  note: {note}")
+
+
+def exchange_line(verdict: Verdict) -> str:
+    """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 1 warning [3f2a9c11]`."""
+    record = verdict.record
+    status = "no reply" if record.status is None else str(record.status)
+    facts = [f"{status} stream" if verdict.streamed else status]
+    if record.timing.duration is not None:
+        took = _seconds(record.timing.duration)
+        token = record.timing.first_token
+        facts.append(f"{took} (first token {_seconds(token)})" if token is not None and verdict.streamed else took)
+    if verdict.calls:
+        facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
+    if record.end != "complete":
+        facts.append(record.end)
+    who = " ".join(part for part in (verdict.api or "unread request", shorten(verdict.model, 48)) if part)
+    return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
+
+
+def finding_line(finding: Finding) -> str:
+    """`  error xml-leak [model] response /choices/0/message/content, event 12: …`."""
+    head = f"  {finding.severity} {finding.name} [{finding.layer}] {place(finding)}"
+    return f"{head}: {shorten(finding.message, _MESSAGE)}"
+
+
+def log_failure(culprit: str, error: BaseException) -> None:
+    """A failure of our own. Its traceback shows at `--set termlog_verbosity=debug`."""
+    say(
+        f"wirelint: {culprit} failed: {type(error).__name__}: {shorten(str(error), _MESSAGE)}; traffic passes as it is, "
+        "further failures of this are not logged",
+        logging.WARNING,
+    )
+    logger.debug("wirelint: %s failed", culprit, exc_info=error)
+
+
+def say(text: str, level: int = logging.INFO) -> None:
+    """One line, in characters that the output can show."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    line = one_line(text).encode(encoding, "backslashreplace").decode(encoding)
+    logger.log(level, "%s", line)
+
+
+def _counts(verdict: Verdict) -> str:
+    counts = []
+    for severity in SEVERITIES:
+        count = sum(finding.severity == severity for finding in verdict.findings)
+        if count:
+            counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
+    if counts:
+        return ", ".join(counts)
+    return "ok" if verdict.exchange is not None and verdict.exchange.ok else "not judged"
+
+
+def _seconds(milliseconds: float) -> str:
+    seconds = milliseconds / 1000
+    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"

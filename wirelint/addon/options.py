@@ -1,0 +1,161 @@
+"""The options of the addon: declared as text, read and checked here.
+
+mitmproxy checks little by itself. A bad number or a value given twice makes it leave the addon out and run on without it,
+without a word; a misspelt name is taken silently. So every option is text, is read in `configure`, and whatever is wrong
+becomes one line that names the option, the value and the cure.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from wirelint.registry import Registry, RuleError
+from wirelint.rule import Rule
+
+
+class Option(NamedTuple):
+    """`many`: several values may be given, parted by commas or in options of their own."""
+
+    name: str
+    default: str
+    help: str
+    many: bool = False
+
+
+SELECT = Option("wirelint_select", "", "Run only these rules: names, codes, code prefixes or ALL, with commas.", True)
+IGNORE = Option("wirelint_ignore", "", "Leave out these rules: names, codes or code prefixes, with commas.", True)
+RULES = Option("wirelint_rules", "", "Folders with rules of your own, besides the shipped ones, with commas.", True)
+CAPTURES = Option(
+    "wirelint_captures", "captures", "Folder for captures, a new one in it per run; empty writes nothing."
+)
+REDACT = Option("wirelint_redact", "on", "Take credentials out of captures, findings and logs: on or off.")
+MAX_BODY = Option("wirelint_max_body", "32m", "Bodies above this size pass unread: bytes, or a number with k, m or g.")
+
+OPTIONS = (SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY)
+
+_NAMES = tuple(option.name for option in OPTIONS)
+_SIZE = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_SMALLEST = 1024
+_SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+
+
+class SettingError(ValueError):
+    """A value that cannot be used. The text is one line: option, value, cure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The options as they are meant. `max_body` in bytes; `captures` None: nothing is written."""
+
+    rules: tuple[Rule, ...]
+    captures: Path | None
+    redact: bool
+    max_body: int
+
+
+def settle(deferred: dict[str, object]) -> str | None:
+    """Makes text of values that wait for the addon to be loaded; a complaint about what cannot be one.
+
+    `deferred` is mitmproxy's own table: strings of `--set` in an object with `val`, or values of config.yaml.
+    """
+    complaint: str | None = None
+    for option in OPTIONS:
+        if option.name not in deferred:
+            continue
+        value = deferred[option.name]
+        given = getattr(value, "val", value)
+        items = [_text(item) for item in given] if isinstance(given, (list, tuple)) else [_text(given)]
+        if len(items) > 1 and not option.many:
+            complaint = complaint or f"{option.name} is given {len(items)} times ({', '.join(items)}); give it once"
+            items = items[-1:]
+        deferred[option.name] = ",".join(items)
+    return complaint
+
+
+def misspelt(deferred: Mapping[str, object]) -> str | None:
+    """A complaint about an option that only looks like one of ours."""
+    for name in deferred:
+        if name.startswith("wirelint_") and name not in _NAMES:
+            near = difflib.get_close_matches(name, _NAMES, 1, 0.0)
+            return f"{name} is no option; did you mean {near[0]}?"
+    return None
+
+
+def read(options: Mapping[str, str | None]) -> Settings:
+    """The settings that values by option name amount to. Raises SettingError."""
+    values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
+    return Settings(
+        rules=_rules(values),
+        captures=_captures(values[CAPTURES.name]),
+        redact=_switch(values[REDACT.name]),
+        max_body=_size(values[MAX_BODY.name]),
+    )
+
+
+def _rules(values: Mapping[str, str]) -> tuple[Rule, ...]:
+    folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
+    try:
+        registry = Registry.load(folders)
+    except RuleError as error:
+        raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
+    select, ignore = _items(values[SELECT.name]), _items(values[IGNORE.name])
+    for option, selectors in ((SELECT, select), (IGNORE, ignore)):
+        try:
+            registry.select(selectors)
+        except RuleError as error:
+            raise SettingError(f"{option.name}={values[option.name]}: {error}") from error
+    return registry.select(select, ignore)
+
+
+def _captures(value: str) -> Path | None:
+    if not value:
+        return None
+    folder = Path(value).expanduser().absolute()
+    existing = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), None)
+    if existing is not None and not existing.is_dir():
+        raise SettingError(f"{CAPTURES.name}={value}: {existing} is no folder; name another, or nothing to write none")
+    # The default must not keep anybody from starting in a folder that is not theirs; the store tells about it.
+    if value != CAPTURES.default and existing is not None and not os.access(existing, os.W_OK | os.X_OK):
+        raise SettingError(f"{CAPTURES.name}={value}: {existing} cannot be written to; name another, or nothing")
+    return folder
+
+
+def _switch(value: str) -> bool:
+    if value.lower() not in _SWITCH:
+        raise SettingError(
+            f"{REDACT.name}={value}: neither on nor off; write on, or off to keep credentials in captures"
+        )
+    return _SWITCH[value.lower()]
+
+
+def _size(value: str) -> int:
+    match = _SIZE.fullmatch(value)
+    size = int(match[1]) * _UNITS[match[2].lower()] if match is not None else 0
+    if size < _SMALLEST:
+        raise SettingError(f"{MAX_BODY.name}={value}: not a size of 1k or more; write one such as 512k, 32m or 1g")
+    return size
+
+
+def _items(value: str, *separators: str) -> list[str]:
+    for separator in separators:
+        value = value.replace(separator, ",")
+    return [item.strip() for item in value.split(",") if item.strip()]
+
+
+def _text(value: object) -> str:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "on" if value else "off"
+        case list() | tuple():
+            return ",".join(_text(item) for item in value)
+        case _:
+            return str(value)

@@ -1,0 +1,151 @@
+"""What is said about an exchange when it has ended.
+
+Findings are a function of what will be written down. Where redaction changes a body, the exchange is read again from the
+redacted bytes: so no finding quotes a secret, the ledger holds what a reader of the captures would put into it, and
+`wirelint check` of the captures says the same as the live run. Without a secret the reading that was made while the bytes
+passed is used, and nothing is read twice.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wirelint.addon.visit import Visit
+from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import replay
+from wirelint.conversation import conversation_of
+from wirelint.engine import Engine, internal, lower
+from wirelint.model import End, Exchange, Json, Timing
+from wirelint.report.writer import flat
+from wirelint.rule import SEVERITIES, Finding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """`record` is what may be written: without secrets, unless redaction is off. `exchange` None: it could not be read."""
+
+    record: Record
+    exchange: Exchange | None
+    findings: tuple[Finding, ...]
+    api: str
+    model: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> str:
+        """The highest severity of the findings, empty when there are none."""
+        severities = {finding.severity for finding in self.findings}
+        return next((severity for severity in SEVERITIES if severity in severities), "")
+
+    @property
+    def calls(self) -> int:
+        """Tool calls that the client is to run."""
+        if self.exchange is None or self.exchange.reply is None:
+            return 0
+        return sum(len(choice.calls) for choice in self.exchange.reply.choices)
+
+    @property
+    def streamed(self) -> bool:
+        return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
+
+    def with_fault(self, fault: Finding) -> Verdict:
+        return dataclasses.replace(self, findings=(*self.findings, fault))
+
+    def annotations(self) -> dict[str, Json]:
+        """What `exchanges.jsonl` has beside the bytes."""
+        checked = Checked(self.record, self.exchange, self.findings)
+        return {
+            "api": self.api or None,
+            "model": self.model or None,
+            "conversation": self.exchange.conversation if self.exchange is not None else None,
+            "findings": [flat(checked, finding) for finding in self.findings],
+            "notes": list(self.notes),
+        }
+
+
+def judge(
+    visit: Visit, end: End, error: str | None, duration: float | None, engine: Engine, redactor: Redactor
+) -> Verdict:
+    """The verdict on a visit that has ended. Raises what reading or judging raises."""
+    exchange = _read(visit, end, error)
+    timing = Timing(visit.started, visit.first_byte, exchange.timing.first_token if exchange else None, duration)
+    record = visit.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
+    clean = redactor.record(record)
+    if exchange is not None:
+        same = clean.request_body == record.request_body and clean.response_body == record.response_body
+        exchange = _under(exchange, clean) if same else replay(clean)
+    findings = _faults(visit, redactor)
+    if exchange is not None:
+        exchange = dataclasses.replace(exchange, notes=tuple(visit.notes))
+        findings += engine.check(exchange)
+    elif visit.readable and not visit.unread:
+        findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
+    return _verdict(visit, clean, exchange, findings, redactor)
+
+
+def without_judgement(visit: Visit, end: End, error: str | None, redactor: Redactor) -> Verdict:
+    """The verdict when judging itself has failed: what passed, and the failures."""
+    clean = redactor.record(visit.record(end, error, (), Timing(visit.started, visit.first_byte)))
+    return _verdict(visit, clean, None, _faults(visit, redactor), redactor)
+
+
+def _read(visit: Visit, end: End, error: str | None) -> Exchange | None:
+    if visit.session is None or not visit.readable:
+        return None
+    if visit.status is None:
+        # A reader of captures cannot tell "no head" from "an empty reply"; neither is judged.
+        visit.session.respond(None, {})
+    return visit.session.finish(end, error=error)
+
+
+def _under(exchange: Exchange, clean: Record) -> Exchange:
+    """The exchange with the redacted URL and headers, and what is made of them."""
+    headers = lower(clean.request_headers)
+    return dataclasses.replace(
+        exchange,
+        url=clean.url,
+        request_headers=headers,
+        response_headers=lower(clean.response_headers),
+        error=clean.error,
+        timing=clean.timing,
+        conversation=conversation_of(exchange.request, headers) if exchange.request is not None else None,
+    )
+
+
+def _faults(visit: Visit, redactor: Redactor) -> list[Finding]:
+    """Failures of our own; the text of an exception may quote what it failed on."""
+    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in visit.faults]
+
+
+def _verdict(
+    visit: Visit, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
+) -> Verdict:
+    session = visit.session
+    model = exchange.model if exchange is not None else ""
+    if not model and session is not None and session.request is not None:
+        model = redactor.text(session.request.model)
+    return Verdict(
+        record=clean,
+        exchange=exchange,
+        findings=tuple(findings),
+        api=session.api.NAME if session is not None else "",
+        model=model,
+        notes=tuple(visit.notes),
+    )
+
+
+def flat_names(findings: tuple[Finding, ...]) -> Mapping[str, int]:
+    """How often each finding stands, the worst and surest first."""
+    order = sorted(findings, key=_rank)
+    names: dict[str, int] = {}
+    for finding in order:
+        names[finding.name] = names.get(finding.name, 0) + 1
+    return names
+
+
+def _rank(finding: Finding) -> tuple[int, int]:
+    return SEVERITIES.index(finding.severity), ("high", "medium", "low").index(finding.confidence)

@@ -1,0 +1,240 @@
+"""What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
+
+The turn is read more widely than `Request.turn`: a user message that carries tool results beside text (agents append
+reminders to them) does not begin a new turn. Text protocols count as well: a user message that is itself the result of a tool
+is evidence, though no API field says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, Text, ToolCall, ToolResult
+
+_REMINDER = re.compile(r"\s*<(system-reminder|system_reminder|environment_details|env|context)\b[\s\S]*</\1>\s*\Z")
+_RESULT_TEXT = re.compile(
+    r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|^\s*Observation:|"
+    r"^\[[\w.-]+(?: for [^\]\n]{1,200})?\] Result:|^\s*(?:\[|\*\*)?(?:Tool|Function|Command) (?:result|output|response)s?\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_SUMMARY = re.compile(
+    r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|session|work|previous)|"
+    r"previous conversation|compacted|<summary>|earlier in this (?:conversation|session)|progress so far|work (?:done|completed) so far",
+    re.IGNORECASE,
+)
+
+_SUPPLIED = re.compile(
+    r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|<(?:context|documents?|sources?|results|passages)>",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A call of the turn with its result; either may be missing from what the client sent."""
+
+    call: ToolCall | None
+    result: ToolResult | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a result says. `counts`: every number that may be the number of hits (empty: unknown)."""
+
+    error: bool
+    counts: frozenset[int]
+
+    @property
+    def empty(self) -> bool:
+        return 0 in self.counts
+
+
+def turn(request: Request) -> tuple[Message, ...]:
+    """The messages since the user last spoke, tool results with reminders beside them included."""
+    messages = request.messages
+    for position in range(len(messages) - 1, -1, -1):
+        message = messages[position]
+        if _speaks(message) and not (position and _attached(message, messages[position - 1])):
+            return messages[position + 1 :]
+    return messages
+
+
+def _attached(message: Message, before: Message) -> bool:
+    """Whether a user message only carries what a tool gave (images and files, which some APIs take from users alone)."""
+    return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)
+
+
+def last_words(request: Request) -> str:
+    """What the user said last, reminders of the client left out; empty when no user spoke."""
+    for message in reversed(request.messages):
+        if _speaks(message):
+            parts = [part.text for part in message.parts if isinstance(part, Text) and not _REMINDER.match(part.text)]
+            return "\n".join(parts)
+    return ""
+
+
+def _speaks(message: Message) -> bool:
+    if message.role != "user" or message.results:
+        return False
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    if any(isinstance(part, Opaque) for part in message.parts):
+        return True
+    return bool(texts) and not all(_REMINDER.match(text) for text in texts)
+
+
+def anything_ran(request: Request) -> bool:
+    """Whether any call, result or hosted tool stands in the turn, in an API field or, in text protocols, as text."""
+    if request.hosted or not request.tools_known:
+        return True
+    kinds = (ToolCall, ToolResult, HostedCall, HostedResult)
+    if any(isinstance(part, kinds) for message in turn(request) for part in message.parts):
+        return True
+    last = next((message for message in reversed(request.messages) if message.role in ("user", "tool")), None)
+    return last is not None and (last.role == "tool" or _RESULT_TEXT.search(last.text) is not None)
+
+
+def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
+    """Calls of some messages with their results, in the order of the results; unpaired ones too."""
+    calls = {call.id: call for message in messages for call in message.calls if call.id}
+    results = [result for message in messages for result in message.results]
+    paired = [Ran(calls.get(result.call_id) if result.call_id else None, result) for result in results]
+    answered = {result.call_id for result in results}
+    return (*paired, *(Ran(call, None) for id_, call in calls.items() if id_ not in answered))
+
+
+def was_summarised(request: Request) -> bool:
+    """Whether the history begins with a summary of what went before, or in the middle: not all is on record."""
+    spoken = [message for message in request.messages if message.role != "system"]
+    if spoken and spoken[0].role != "user":
+        return True
+    return any(_SUMMARY.search(message.text[:4000]) for message in request.messages if message.role != "assistant")
+
+
+def introduces(request: Request, word: str) -> bool:
+    """Whether a text of the conversation brings the content of `word` with it: a heading or label, then a block."""
+    if not word:
+        return False
+    spelled = re.escape(word)
+    labelled = re.compile(
+        rf"{spelled}[`'\"*)\]]{{0,3}}[^\n]{{0,40}}(?::[ \t]*\n|:?\s*\n?```|\n```)|^(?:#+|---|===|//|<\w+)[^\n]{{0,40}}{spelled}"
+        rf"|(?:path|name|file|source|title)=[\"']?[^\"'\n]{{0,80}}{spelled}",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    return any(labelled.search(message.text) for message in request.messages if message.role != "assistant")
+
+
+def supplies_results(request: Request) -> bool:
+    """Whether the prompt itself carries what a tool would have found: passages, documents, search results."""
+    return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
+
+
+def brings_content(request: Request) -> bool:
+    """Whether the last user message holds material of its own: an attachment, a block of code, a long text."""
+    for message in reversed(request.messages):
+        if _speaks(message):
+            said = last_words(request)
+            return any(isinstance(part, Opaque) for part in message.parts) or "```" in said or len(said) > 1500
+    return False
+
+
+# What results say.
+_ERROR_START = re.compile(
+    r"\s*(?:<(?:tool_use_error|error)>|\[?(?:error|fatal|exception|failed|failure|fehler|erreur)\]?\s*[:\-–!]|error[: ]+\w*error\b|"
+    r"traceback \(most recent|\w*(?:Error|Exception): |failed to |permission denied|access denied|unauthorized|forbidden|command not found|"
+    r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|error)|cannot |could not |"
+    r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败)",
+    re.IGNORECASE,
+)
+_EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b", re.IGNORECASE)
+_FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
+_LONGEST_ERROR = 1500
+_HITS = (
+    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|messages?|emails?|"
+    r"events?|tickets?|orders?|pages?|passages?|treffer|ergebnisse|résultats?|resultados?)"
+)
+_NUMBER = re.compile(rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|(\d{{1,7}}) ?(?:条|个)(?:结果|记录)", re.IGNORECASE)
+_NONE = re.compile(
+    rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? (?:found|returned)|^\W*(?:nothing|not) found\b|"
+    r"^\s*(?:none|null|\[\s*\]|\{\s*\}|\(empty\)|empty|没有找到.*|无结果)?\s*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+_COUNT_KEYS = frozenset({
+    "total", "count", "total_count", "totalcount", "totalresults", "total_results", "num_results", "numfound", "total_hits", "hit_count",
+    "result_count", "resultcount", "matches", "hits", "found", "nb_hits", "size",
+})  # fmt: skip
+_LIST_KEYS = frozenset({
+    "results", "hits", "items", "matches", "data", "documents", "docs", "records", "files", "rows", "entries", "articles", "events",
+    "messages", "emails", "orders", "issues", "tickets", "pages", "value", "list", "content",
+})  # fmt: skip
+
+
+def outcome(result: ToolResult) -> Outcome:
+    """What a result says about itself."""
+    text = result.text.strip()
+    document = _decoded(text)
+    error = result.is_error is True or _is_error(text, document)
+    return Outcome(error, frozenset() if error else frozenset(_counts(text, document)))
+
+
+def _decoded(text: str) -> Json:
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        decoded: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return decoded
+
+
+def _is_error(text: str, document: Json) -> bool:
+    if isinstance(document, dict):
+        return _says_error(document)
+    if len(text) > _LONGEST_ERROR:
+        return False
+    if _ERROR_START.match(text):
+        return True
+    # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
+    exited = _EXIT.search(text)
+    return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
+
+
+def _says_error(document: dict[str, Json]) -> bool:
+    for key in ("isError", "is_error"):
+        if document.get(key) is True:
+            return True
+    if document.get("error") not in (None, "", False, [], {}, 0) and not any(document.get(key) for key in _LIST_KEYS - {"content"}):
+        return True
+    if document.get("ok") is False or document.get("success") is False:
+        return True
+    status = document.get("status") or document.get("status_code") or document.get("statusCode")
+    if isinstance(status, str):
+        return status.lower() in ("error", "failed", "failure")
+    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600
+
+
+def _counts(text: str, document: Json) -> Iterator[int]:
+    if isinstance(document, list):
+        yield len(document)
+        return
+    if isinstance(document, dict):
+        yield from _counts_of(document, 0)
+        return
+    if _NONE.search(text[:400]):
+        yield 0
+    for found in _NUMBER.finditer(text[:2000]):
+        yield int(next(number for number in found.groups() if number))
+
+
+def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
+    for key, value in document.items():
+        plain = key.lower().replace("-", "_")
+        if plain in _COUNT_KEYS and isinstance(value, int) and not isinstance(value, bool):
+            yield value
+        elif isinstance(value, list) and plain in _LIST_KEYS:
+            yield len(value)
+        elif isinstance(value, dict) and depth < 2:
+            yield from _counts_of(value, depth + 1)

@@ -1,0 +1,287 @@
+"""Ids of tool calls: the forms that vendors give them, the ways in which clients mangle them, and which id is which.
+
+Theory of operation. An id is opaque to an honest client: it comes with a call and goes back, unchanged, on the call and
+on its result. Three questions follow from that, each answered by a pure function over strings.
+
+- `form_of`: which vendor makes ids like this? For telling a well-formed id of somebody else from a broken one.
+- `match`: may this id of a result be that id of a call, altered? Tried from the mildest alteration (white space) to the
+  hardest (a digest); what survives nearly all of them are the letters and digits in one case, the `key`.
+- `restore`: what was this id before it was altered, judged by its form alone? Answered only where the form leaves one
+  answer: `functions<own name><digits>` can come from nothing but `functions.NAME:N`, two ids joined by a bar were two.
+
+An id that was cut, hashed or replaced cannot be restored from itself; for those the ledger knows what really passed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from typing import Literal, NamedTuple
+from urllib.parse import unquote
+
+Certainty = Literal["high", "medium", "low"]
+
+
+class Form(NamedTuple):
+    """The ids that one maker gives. The pattern is a fingerprint, not a promise."""
+
+    maker: str
+    pattern: re.Pattern[str]
+
+
+_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+FORMS: tuple[Form, ...] = tuple(
+    Form(maker, re.compile(pattern))
+    for maker, pattern in (
+        ("Kimi K2", r"functions\.[\w.-]+:\d+"),
+        ("Kimi K3", r"[A-Za-z_][\w.-]*:\d+"),
+        ("Anthropic", r"(?:srv|mcp)?toolu_(?:vrtx_|bdrk_)?[A-Za-z0-9]{20,32}"),
+        ("Bedrock", r"tooluse_[A-Za-z0-9_-]{22}"),
+        ("MiniMax", r"call_function_[a-z0-9]{12}_\d+"),
+        ("DeepSeek", r"call_\d{1,2}_[A-Za-z0-9-]{20,36}"),
+        ("OpenAI", r"call_[A-Za-z0-9]{22,40}"),
+        ("OpenAI Responses", r"fc_[A-Za-z0-9]{22,64}"),
+        ("Z.ai", r"call_-?[0-9a-f]{8,32}"),
+        ("a generator of UUIDs", rf"(?:[a-z-]+[_-])?{_UUID}"),
+        ("vLLM", r"chatcmpl-tool-[0-9a-f]{16,32}"),
+        ("Pydantic AI", r"pyd_ai_[0-9a-f]{32}"),
+        ("Ollama or Groq", r"call_[a-z0-9]{4,10}"),
+        ("OpenRouter for Google", r"tool_\d+_[\w.-]+"),
+        ("Gemini", r"function-call-\d+"),
+        ("Mistral", r"[A-Za-z0-9]{9}"),
+        ("llama.cpp", r"[A-Za-z0-9]{32}"),
+        ("a counter", r"\d{1,20}"),
+    )
+)
+
+
+class Match(NamedTuple):
+    """That an id is another one altered: how, in words that follow "with", and how certain."""
+
+    how: str
+    certainty: Certainty
+
+
+class Origin(NamedTuple):
+    """What an id was before it was altered. `id` is None when the form shows the damage and not the original."""
+
+    id: str | None
+    how: str
+    certainty: Certainty
+
+
+def form_of(id_: str) -> str | None:
+    """Who makes ids of this form, or None."""
+    return next((form.maker for form in FORMS if form.pattern.fullmatch(id_)), None)
+
+
+def key(id_: str) -> str:
+    """What survives every known way of mangling an id but cutting: its letters and digits, in one case."""
+    return "".join(filter(str.isalnum, id_)).casefold()
+
+
+# --- is one id another one altered? ---------------------------------------------------------------------------------
+
+_LONGEST = 1024
+"""Characters of an id that is looked at; what is longer is no id, and is not worth the time."""
+_PREFIX = re.compile(r"(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
+_COUNTED = re.compile(r":\d+$")
+_SHORTEST_CUT = 9
+"""Letters and digits that the rest of a cut id must have; Mistral's nine are the shortest that clients cut to."""
+_SAFE_CUT = 16
+_HEX = re.compile(r"[0-9a-f]{8,9}$")
+
+
+def _bare(id_: str) -> str:
+    trimmed = id_.strip()
+    return key(_PREFIX.sub("", trimmed, count=1)) if _PREFIX.match(trimmed) else key(trimmed)
+
+
+_EQUAL: tuple[tuple[str, Certainty, Callable[[str], str]], ...] = (
+    ("white space around it", "high", str.strip),
+    ("percent escapes", "high", unquote),
+    ("another case", "high", lambda id_: id_.strip().casefold()),
+    ("other characters between its letters and digits", "high", key),
+    ("another prefix", "medium", _bare),
+)
+
+
+def match(call_id: str, other: str, name: str | None = None) -> Match | None:
+    """Whether `other` is the id of a call, altered. `name` is the called function's. None for equal and for unrelated."""
+    if call_id == other or not call_id or not other or max(len(call_id), len(other)) > _LONGEST:
+        return None
+    for how, certainty, normal in _EQUAL:
+        plain = normal(call_id)
+        if plain and plain == normal(other):
+            return Match(_tell(how, call_id, other), certainty)
+    return _match_joined(call_id, other) or _match_cut(call_id, other) or _match_other(call_id, other, name)
+
+
+def _tell(how: str, before: str, after: str) -> str:
+    """Says of a folding of characters what became of them, where that can be said."""
+    if not how.startswith("other characters"):
+        return how
+    if after.isalnum() and after.casefold() == key(before):
+        return "everything but letters and digits removed"
+    left = {character for character in after if not character.isalnum()}
+    return f"its other characters turned into {min(left)!r}" if len(left) == 1 else how
+
+
+def _match_joined(call_id: str, other: str) -> Match | None:
+    for one, two in ((call_id, other), (other, call_id)):
+        origin = _split(two)
+        if origin is not None and origin.id == one:
+            return Match(origin.how, "high")
+    return None
+
+
+def _match_cut(call_id: str, other: str) -> Match | None:
+    short, long = sorted((key(call_id), key(other)), key=len)
+    if len(short) < _SHORTEST_CUT or len(short) == len(long):
+        return None
+    if _COUNTED.search(call_id) and _COUNTED.search(other):
+        return None  # read:1 and read:10 are two calls
+    if long.startswith(short):
+        between = long[len(short) - 1 : len(short) + 1]
+        counters = len(short) < _SAFE_CUT or _COUNTED.search(call_id) or _COUNTED.search(other)
+        if between.isdigit() and counters:
+            return None
+        return Match("its end cut off" if len(key(other)) < len(key(call_id)) else "something added to its end", "high")
+    if long.endswith(short):
+        cut = len(key(other)) < len(key(call_id))
+        return Match("its beginning cut off" if cut else "something put before it", "medium")
+    return None
+
+
+def _match_other(call_id: str, other: str, name: str | None) -> Match | None:
+    if name and other == name:
+        return Match("the function's name in its place", "medium")
+    tail = _HEX.search(other)
+    if tail is not None and any(digest[:8] == tail[0][-8:] or digest[:9] == tail[0] for digest in _digests(call_id)):
+        return Match("a digest in its place", "high")
+    return None
+
+
+def _digests(id_: str) -> tuple[str, ...]:
+    data = [text.encode("utf-8", "surrogatepass") for text in (id_, key(id_))]
+    makers = (hashlib.sha256, hashlib.sha1, hashlib.md5)
+    return tuple(make(text, usedforsecurity=False).hexdigest() for make in makers for text in data)
+
+
+# --- what was an id before? -----------------------------------------------------------------------------------------
+
+_PLACEHOLDER = re.compile(
+    r"(?:(?:call|toolu|tool|fc|id)[_-])?(?:undefined|null|none|nan|\[object object\])"
+    r"|defaulttoolid|sanitizedtoolid|defaultid",
+    re.IGNORECASE,
+)
+_OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
+_JOINED = re.compile(
+    r"(?P<id>(?:call|toolu)_[A-Za-z0-9_-]{3,60}?)"
+    r"(?:[^A-Za-z0-9_-]{1,4}(?:(?:call|toolu|fc|msg|rs|ctc)_?[A-Za-z0-9_-]{2,}|undefined|null|None)?"
+    r"|[_-]fc_?[0-9a-f]{16,})"
+)
+_JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
+_EDITOR_SUFFIX = re.compile(r"(?P<id>.{4,}?)__vscode-\d+")
+_STRIPPED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(pattern), original)
+    for pattern, original in (
+        (r"(srv|mcp|)toolu[-.: ]?(01[A-Za-z0-9]{20,24})", r"\1toolu_\2"),
+        (r"toolu[-.: ]?(vrtx|bdrk)[-.: ]?(01[A-Za-z0-9]{20,24})", r"toolu_\1_\2"),
+        (r"call(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])([A-Za-z0-9]{24})", r"call_\1"),
+        (r"call(0\d)(?=[a-z0-9]*[A-Z])([A-Za-z0-9]{24})", r"call_\1_\2"),
+        (r"callfunction([a-z0-9]{12})(\d{1,2})", r"call_function_\1_\2"),
+        (r"chatcmpl_?tool_?([0-9a-f]{32}|[0-9a-f]{16})", r"chatcmpl-tool-\1"),
+        (r"tooluse(?=[A-Za-z]*\d)([A-Za-z0-9]{22})", r"tooluse_\1"),
+    )
+)
+_STRIP = "everything but letters and digits removed"
+_INDEX = re.compile(r"([0-9]{1,6})(?:x[0-9]{1,3}|t[0-9]{13})?")
+_DIGEST_SUFFIX = re.compile(r"_[0-9a-f]{8}$")
+
+
+def is_other_kind(id_: str) -> bool:
+    """Whether an id is that of another thing: of an output item, a message, a reply. Never of a call, by its prefix."""
+    return _OTHER_KIND.match(id_) is not None
+
+
+def is_placeholder(id_: str) -> bool:
+    """Whether an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
+    return _PLACEHOLDER.fullmatch(id_.strip()) is not None
+
+
+def restore(id_: str, name: str | None) -> Origin | None:
+    """What an id was before a known alteration, judged by its form and the called function's name; None: no sign of one.
+
+    >>> restore("functions_web_fetch_0", "web_fetch").id
+    'functions.web_fetch:0'
+    """
+    if not id_ or len(id_) > _LONGEST:
+        return None
+    native = native_id(id_, name)
+    if native is not None:
+        return None if native == id_ else Origin(native, _tell_native(native, id_), "high")
+    if is_placeholder(id_):
+        return Origin(None, "the word for no value in its place", "high")
+    plain = id_.strip().strip("\"'").strip()
+    if plain != id_ and plain:
+        inner = restore(plain, name)
+        return inner or Origin(plain, "white space or quotes around it", "high")
+    if "%" in id_ and form_of(unquote(id_)) is not None:
+        return Origin(unquote(id_), "percent escapes", "high")
+    return _split(id_) or _unstrip(id_)
+
+
+def native_id(id_: str, name: str | None) -> str | None:
+    """`functions.NAME:N` where an id is that, or can have been nothing else: the prefix, the own name, a number."""
+    if not name or not key(name):
+        return None
+    written = _DIGEST_SUFFIX.sub("", id_)
+    for candidate in dict.fromkeys((id_, written)):
+        folded, stem = key(unquote(candidate)), "functions" + key(name)
+        index = _INDEX.fullmatch(folded[len(stem) :]) if folded.startswith(stem) else None
+        if index is not None:
+            native = f"functions.{name}:{index[1]}"
+            if candidate == id_ or id_[-8:] in {digest[:8] for digest in _digests(native)}:
+                return native
+    return None
+
+
+def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
+    """What `read0` or `read_0` was on a call of `read` where the model's own ids are `read:0` behind a prefix.
+
+    Too little to go by unless the model is known: clients make up ids of this form too, with longer numbers.
+    """
+    if not name or not key(name):
+        return None
+    digits = key(id_)[len(key(name)) :]
+    fits = key(id_).startswith(key(name)) and re.fullmatch(r"[0-9]{1,3}", digits) and ":" not in id_
+    return (
+        Origin(f"{prefix}{name}:{digits}", "other characters between its letters and digits", "medium")
+        if fits
+        else None
+    )
+
+
+def _tell_native(native: str, id_: str) -> str:
+    found = match(native, id_)
+    return found.how if found is not None else "other characters"
+
+
+def _split(id_: str) -> Origin | None:
+    if joined := _JOINED.fullmatch(id_):
+        return Origin(joined["id"], "a second id joined to it", "high")
+    if bare := _JOINED_BARE.fullmatch(id_):
+        return Origin(f"call_{bare['id']}", "a second id joined to it and the separators removed", "medium")
+    if suffixed := _EDITOR_SUFFIX.fullmatch(id_):
+        return Origin(suffixed["id"], "an editor's suffix", "high")
+    return None
+
+
+def _unstrip(id_: str) -> Origin | None:
+    for pattern, original in _STRIPPED:
+        if found := pattern.fullmatch(id_):
+            return Origin(found.expand(original), _STRIP, "medium")
+    return None
