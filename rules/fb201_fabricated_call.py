@@ -6,17 +6,25 @@ from typing import ClassVar
 
 from wirelint import evidence, prose
 from wirelint.actions import Kind
-from wirelint.claims import Claim, asked, claims, composes, looks_back
+from wirelint.claims import Claim, asked, claims, composes, looks_back, says_done
 from wirelint.conversation import Ledger
 from wirelint.model import Choice, Exchange, Json, Request, Text, Tool, ToolCall
 from wirelint.prose import Prose
 from wirelint.reach import Reach, has_place, reach
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
-from wirelint.toolkinds import PATH, Ability, abilities, ability, fits, matching
+from wirelint.toolkinds import PATH, Ability, abilities, ability, fits, matching, topics_in
 
 _REDACTED = "[redacted:"
 _LONGEST_TERSE = 700
-_MARKS = re.compile(r"[\w./-]*\d{2,}[\w./-]*|[\w-]+\.\w{1,5}\b|(?<=`)[^`\n]+(?=`)|(?<=[\"“])[^\"”\n]+(?=[\"”])|\b[A-Z][\w-]{2,}")
+_OUTWARD = frozenset({"send", "book", "delete", "run", "control"})
+_LOOKED_IN = re.compile(
+    r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|index|repo|repository|"
+    r"codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
+    re.IGNORECASE,
+)
+_MARKS = re.compile(
+    r"[\w./-]*\d{2,}[\w./-]*|[\w-]+\.\w{1,5}\b|(?<=`)[^`\n]+(?=`)|(?<=[\"“])[^\"”\n]+(?=[\"”])|\b[A-Z][\w-]{2,}"
+)
 """What a claim names: numbers, file names, code, quotations, proper names."""
 
 
@@ -109,6 +117,8 @@ class FabricatedCall(Rule):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 if fitting is not None and (weight := _weigh(claim, read, request, fitting)) > 0:
                     found.append((weight, part, claim, fitting))
+            if not found and (done := _bare(read, request, able)):
+                found.append((2, part, *done))
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda entry: (entry[0], -entry[2].start))
@@ -138,19 +148,37 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     words = evidence.last_words(request)
     wanted = asked(words)
     if looks_back(words) or claim.earlier or _on_record(claim, request, wanted):
-        return 1 if not any(message.calls for message in request.messages) and not _cut(request) and not claim.earlier else 0
+        return (
+            1
+            if not any(message.calls for message in request.messages) and not _cut(request) and not claim.earlier
+            else 0
+        )
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
     if claim.form in ("passive", "terse", "missed"):
-        if len(read.text) > _LONGEST_TERSE or not wanted & claim.kinds:
+        named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
+        if len(read.text) > _LONGEST_TERSE or not (wanted & claim.kinds or named):
             return 0
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
-    if composes(words) and not has_place(claim.object):
+    if composes(words) and not has_place(claim.object) and not wanted & claim.kinds & _OUTWARD:
         return 0
     if _brought_along(claim, request) or _cut(request):
         weight = min(weight, 1)
     return weight
+
+
+def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+    """A bare "Done." in answer to an order that only a tool can carry out, with that tool."""
+    claim = says_done(read)
+    if claim is None:
+        return None
+    words = evidence.last_words(request)
+    wanted = asked(words) - {"search", "read"}
+    if not wanted or len(words) > 400 or composes(words) or looks_back(words) or _cut(request):
+        return None
+    fitting = next((one for one in matching(able, wanted, "", words) if topics_in(words) & one.topics), None)
+    return (claim, fitting) if fitting is not None else None
 
 
 def _on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:

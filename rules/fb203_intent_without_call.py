@@ -14,7 +14,9 @@ from wirelint.toolkinds import Ability, abilities, matching
 
 _ENDS = frozenset({"stop", "end_turn"})
 _REDACTED = "[redacted:"
-_MARKUP = re.compile(r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE)
+_MARKUP = re.compile(
+    r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
+)
 _HELD_BACK = re.compile(
     r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan\b|don['’]t (?:do|run|change|execute|call|touch|edit)|do nothing|"
     r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you (?:start|do|begin)|explain (?:how|what|your)|describe (?:how|what|your)|"

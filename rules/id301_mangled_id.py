@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from wirelint.conversation import Issued, Ledger
 from wirelint.id_demands import demand_of, is_kimi_k2, is_kimi_k3
-from wirelint.ids import Origin, form_of, key, match, restore, restore_counted
+from wirelint.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
 from wirelint.model import Exchange, Json, ToolCall
 from wirelint.pairing import Pair, pair
 from wirelint.rule import Finding, Fix, Rule, excerpt
@@ -160,12 +160,20 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
     own = restore(id_, name)
     if own is None and (is_kimi_k2(exchange.model) or is_kimi_k3(exchange.model)):
         own = restore_counted(id_, name, "functions." if is_kimi_k2(exchange.model) else "")
-    if own is not None or each.answer is None or each.answer.match is None:
+    if (own is not None and own.id is not None) or each.answer is None or each.answer.match is None:
         return own
     other = each.answer.result.call_id or ""
-    if ledger.issued(other, exchange.conversation) or (form_of(other) and not form_of(id_)):
-        return Origin(other, each.answer.match.how, each.answer.match.certainty)
-    return None
+    if ledger.issued(other, exchange.conversation) is None and not _better(other, id_):
+        return own
+    found = match(other, id_, name) or each.answer.match
+    return Origin(other, found.how, found.certainty)
+
+
+def _better(other: str, id_: str) -> bool:
+    """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
+    if id_ == other.casefold() or not id_ or is_placeholder(id_):
+        return True
+    return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
 
 
 def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:

@@ -112,7 +112,9 @@ class NonconformingId(Rule):
             issued = ledger.issued(call.id, exchange.conversation) is not None
             if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:
                 continue  # the client's own doing: mangled-id
-            found = self._judge("request", call, demand, ordinal, taken, "gateway" if issued else "client", complained)
+            layer: Layer = "gateway" if issued else "client"
+            number = max(ordinal, _own_number(call.id))  # a trimmed history counts on from where it was
+            found = self._judge("request", call, demand, number, taken, layer, complained)
             if found is not None:
                 yield found
 
@@ -139,7 +141,7 @@ class NonconformingId(Rule):
                 id_ = excerpt(header["id"])
                 yield self.finding(
                     "response",
-                    f"id `{id_}` in native markup does not fit {demand.target}, which wants `{demand.form}`: {fault}",
+                    f"id `{id_}` in native markup does not fit {demand.target}, which wants {demand.form}: {fault}",
                     part.pointer,
                     event=part.event_at(header.start()),
                     span=header.span("id"),
@@ -170,13 +172,18 @@ class NonconformingId(Rule):
         verdict = "is refused by the API" if complained is not None else f"does not fit {demand.target}"
         return self.finding(
             side,
-            f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call {verdict}, which wants `{demand.form}`: {fault}",
+            f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call {verdict}, which wants {demand.form}: {fault}",
             call.pointer,
             event=call.event if side == "response" else None,
             severity="error" if complained is not None else None,
             layer=layer,
             fix=Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None,
         )
+
+
+def _own_number(id_: str) -> int:
+    counted = re.search(r":([0-9]{1,6})$", id_)
+    return int(counted[1]) if counted is not None else 0
 
 
 def _mint(demand: Demand, call: ToolCall, ordinal: int, taken: set[str]) -> str | None:

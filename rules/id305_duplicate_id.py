@@ -149,7 +149,7 @@ class DuplicateId(Rule):
                 before = earlier.get(call.id or "")
                 if call.id in seen and call.name:
                     share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
-                    names = f"`{_name(seen[call.id])}` and `{_name(call)}`"
+                    names = _names(seen[call.id], call)
                     yield self._tell("response", f"parallel calls of {names} {share}", call, severity="error")
                 elif before is not None and (turns is None or turns[before.position] == turns[-1]):
                     names = f"`{_name(call)}` and an earlier one of `{_name(before.call)}`"
@@ -163,7 +163,7 @@ class DuplicateId(Rule):
         where = "in one message" if together else f"in two turns (the other is {one.call.pointer})"
         shared = f"the id `{excerpt(id_)}`" if id_ else "an empty id"
         more = f", {count} calls in all" if count > 2 else ""
-        message = f"calls of `{_name(one.call)}` and `{_name(two.call)}` {where} share {shared}{more}"
+        message = f"calls of {_names(one.call, two.call)} {where} share {shared}{more}"
         return self._tell("request", message, two.call, severity="error" if together else "warning")
 
     def _tell(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
@@ -181,6 +181,10 @@ class DuplicateId(Rule):
 
 def _name(call: ToolCall) -> str:
     return excerpt(call.name or "")
+
+
+def _names(one: ToolCall, two: ToolCall) -> str:
+    return f"`{_name(one)}`" if one.name == two.name else f"`{_name(one)}` and `{_name(two)}`"
 
 
 def _turns(request: Request) -> list[int]:

@@ -3,15 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint import dialects, thinking
 from wirelint.argument_strings import is_data, strings, writes_file
 from wirelint.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
 from wirelint.conversation import Ledger
 from wirelint.families import thinks
-from wirelint.markup import RAW_APIS
+from wirelint.markup import RAW_APIS, call_spans
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, Rule, excerpt
-from wirelint.thinking import Thinking
+from wirelint.thinking import Thinking, find, find_in_argument, literals, may_hold_thinking
 
 _SWITCHES = ("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget")
 _OFF = (None, False, 0, "none", "off", "disabled")
@@ -101,7 +100,7 @@ class ThinkLeak(Rule):
                         pass
 
     def _text(self, exchange: Exchange, request: Request, choice: Choice, part: Text) -> Iterator[Finding]:
-        found = thinking.find(part.text, _tool_blocks(part.text, request))
+        found = find(part.text, _tool_blocks(part.text, request))
         if found is None or not (found.native or _has_channel(exchange, request, choice)) or _is_asked(request, found):
             return
         start, stop = found.body
@@ -117,13 +116,13 @@ class ThinkLeak(Rule):
         )
 
     def _arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
-        if not thinking.may_hold_thinking(call.arguments.text):
+        if not may_hold_thinking(call.arguments.text):
             return
         arguments = call.arguments.value
         values = [("", call.arguments.text)] if call.arguments.rest else strings(arguments)
         for path, value in values:
-            found = None if is_data(path) or writes_file(arguments) else thinking.find_in_argument(value)
-            if found is None or asks_for(request, *thinking.literals(found)):
+            found = None if is_data(path) or writes_file(arguments) else find_in_argument(value)
+            if found is None or asks_for(request, *literals(found)):
                 continue
             where = f"the value of {path}" if path else "the arguments"
             yield self.finding(
@@ -159,17 +158,15 @@ def _is_on(value: Json) -> bool:
 
 
 def _is_asked(request: Request, found: Thinking) -> bool:
-    if asks_for(request, *thinking.literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
+    if asks_for(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
         return True
     # Who asks about tags gets an answer with tags in it; only a reply that begins with a whole pair is one that leaks.
     return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
 
 
 def _tool_blocks(text: str, request: Request) -> tuple[int, ...]:
-    """The offsets at which native tool markup ends: a model that goes on thinks again first."""
-    if not thinking.may_hold_thinking(text) or not dialects.may_hold_markup(text):
-        return ()
-    return tuple(block.end for block in dialects.find(text, request.tools))
+    """The offsets at which native tool calls end: a model that goes on thinks again first."""
+    return tuple(end for _, end in call_spans(text, request)) if may_hold_thinking(text) else ()
 
 
 def _confidence(text: str, found: Thinking) -> Confidence:

@@ -35,6 +35,7 @@ ROWS = (
     {"apis", "dialects"},
     # What rules know about the world: small pure modules.
     {
+        "argument_strings", "asking", "chat_templates", "families", "mentions",
         "claims", "control_tokens", "conversation", "evidence", "ids", "markup", "pairing", "quoting", "schemas",
         "thinking", "toolkinds", "toolnames",
     },

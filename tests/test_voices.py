@@ -17,14 +17,18 @@ def _param(voice: Voice) -> object:
 def _judge(voice: Voice) -> dict[str, str]:
     history = (User(voice.history),) if isinstance(voice.history, str) else voice.history
     talk = Talk(history, voice.text, reasoning=voice.reasoning, tools=voice.tools)
-    return {finding.name: finding.message for finding in lint([talk.record("openai.chat", False)], RULES) if finding.severity != "info"}
+    return {
+        finding.name: finding.message
+        for finding in lint([talk.record("openai.chat", False)], RULES)
+        if finding.severity != "info"
+    }
 
 
-@pytest.mark.parametrize("voice", map(_param, FIRE))
+@pytest.mark.parametrize("voice", [_param(voice) for voice in FIRE])
 def test_is_reported(voice: Voice) -> None:
     assert voice.expected in _judge(voice)
 
 
-@pytest.mark.parametrize("voice", map(_param, QUIET))
+@pytest.mark.parametrize("voice", [_param(voice) for voice in QUIET])
 def test_is_left_alone(voice: Voice) -> None:
     assert _judge(voice) == {}

@@ -33,7 +33,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 ENGLISH: Mapping[Kind, str] = MappingProxyType(
     {
         "search": "search query browse google grep look_up look_for",
-        "read": "read open view inspect examine check list fetch retrieve download load scan look_at look_into pull_up "
+        "read": "read open view inspect examine check list fetch retrieve download load scan look_at look_into pull_up go_through visit "
         "review get explore access consult verify",
         "write": "update edit modify change patch replace save rename rewrite add fix apply append insert move copy refactor "
         "overwrite write set_up configure adjust correct bump adapt port implement upload log record",
@@ -62,6 +62,7 @@ _IRREGULAR = {
     "pay": "paid paid",
     "buy": "bought bought",
     "look": "looked looked",
+    "go": "went gone",
 }
 _DOUBLED = frozenset("drop commit submit transfer dim stop grep log scan get set run rerun format".split())
 
@@ -89,18 +90,20 @@ FOREIGN_DONE: Mapping[Kind, str] = MappingProxyType(
         "control": "eingeschaltet ausgeschaltet eingestellt|allumé éteint réglé|encendido apagado ajustado encendí apagué|关闭 打开 设置",
     }
 )
-FOREIGN_ASKED: Mapping[Kind, str] = MappingProxyType({
-    "search": "such suche durchsuche finde recherchiere schau|cherche recherche trouve|busca encuentra consulta|搜索 查找 搜 查 找",
-    "read": "lies lese öffne prüfe zeig zeige|lis ouvre vérifie montre|lee abre revisa muestra|读 打开 检查 看 查看",
-    "write": "ändere aktualisiere speichere ersetze korrigiere setze trag|modifie corrige enregistre remplace change"
-    "|cambia actualiza guarda corrige modifica|修改 更新 保存 改",
-    "create": "erstelle erzeuge leg lege|crée ajoute|crea añade agrega|创建 新建 添加",
-    "delete": "lösche entferne storniere|supprime efface annule|elimina borra cancela|删除 取消",
-    "send": "sende schick schicke verschicke maile schreib|envoie envoyer transmets|envía manda escribe|发送 发邮件 发 通知",
-    "run": "starte führe teste installiere|exécute lance teste|ejecuta lanza prueba|运行 执行 测试",
-    "book": "buche reserviere bestelle|réserve commande|reserva compra pide|预订 订 预约 安排",
-    "control": "schalte mach stell|allume éteins règle|enciende apaga ajusta|关 开 打开",
-})
+FOREIGN_ASKED: Mapping[Kind, str] = MappingProxyType(
+    {
+        "search": "such suche durchsuche finde recherchiere schau|cherche recherche trouve|busca encuentra consulta|搜索 查找 搜 查 找",
+        "read": "lies lese öffne prüfe zeig zeige|lis ouvre vérifie montre|lee abre revisa muestra|读 打开 检查 看 查看",
+        "write": "ändere aktualisiere speichere ersetze korrigiere setze trag|modifie corrige enregistre remplace change"
+        "|cambia actualiza guarda corrige modifica|修改 更新 保存 改",
+        "create": "erstelle erzeuge leg lege|crée ajoute|crea añade agrega|创建 新建 添加",
+        "delete": "lösche entferne storniere|supprime efface annule|elimina borra cancela|删除 取消",
+        "send": "sende schick schicke verschicke maile schreib|envoie envoyer transmets|envía manda escribe|发送 发邮件 发 通知",
+        "run": "starte führe teste installiere|exécute lance teste|ejecuta lanza prueba|运行 执行 测试",
+        "book": "buche reserviere bestelle|réserve commande|reserva compra pide|预订 订 预约 安排",
+        "control": "schalte mach stell|allume éteins règle|enciende apaga ajusta|关 开 打开",
+    }
+)
 FOREIGN_SOON: Mapping[Kind, str] = MappingProxyType(
     {
         "search": "suche durchsuche recherchiere suchen durchsuchen recherchieren nachschlagen|chercher rechercher cherche recherche"
@@ -121,7 +124,7 @@ FOREIGN_SOON: Mapping[Kind, str] = MappingProxyType(
 
 _TOPICS: Mapping[Topic, str] = MappingProxyType(
     {
-        "file": "file folder directory repo repository codebase filesystem workspace branch commit readme dockerfile makefile disk "
+        "file": "code file folder directory repo repository codebase filesystem workspace branch commit readme dockerfile makefile disk "
         "datei ordner verzeichnis fichier dossier répertoire archivo fichero carpeta directorio 文件 目录 文件夹 代码库 仓库 分支 "
         "source config configuration log pull origin",
         "web": "web internet online website site webpage url news google link blog seite netz webseite página sitio actualités "
@@ -211,7 +214,7 @@ ASKED = tuple(_foreign(FOREIGN_ASKED, language) for language in range(4))
 VERB_TOPICS: Mapping[str, Topic] = MappingProxyType({
     "emailed": "mail", "e-mailed": "mail", "texted": "mail", "messaged": "mail", "replied": "mail", "escalated": "ticket",
     "committed": "file", "pushed": "file", "merged": "file", "deployed": "run", "compiled": "run", "installed": "run",
-    "restarted": "run", "refunded": "order", "purchased": "order", "googled": "web", "browsed": "web", "linted": "run",
+    "restarted": "run", "refunded": "order", "scheduled": "calendar", "rescheduled": "calendar", "purchased": "order", "googled": "web", "browsed": "web", "linted": "run",
 })  # fmt: skip
 """Verbs that say by themselves what they act on."""
 

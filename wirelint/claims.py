@@ -67,7 +67,9 @@ _PARTICIPLE_VERB = alternatives(PARTICIPLE)
 _SAID = re.compile(
     rf"\b(?:(?P<have>I(?:['’]ve| have|['’]d)|[Ww]e(?:['’]ve| have)) |I ){_ADVERBS}(?P<verb>(?:{_PAST_VERB})|run)\b"
 )
-_SUBJECT = re.compile(rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)) {_ADVERBS}(?:\w+ed|found|wrote|ran|sent|read|made|took)\b")
+_SUBJECT = re.compile(
+    rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)) {_ADVERBS}(?:\w+ed|found|wrote|ran|sent|read|made|took)\b"
+)
 _CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{_ADVERBS}(?P<verb>{_PAST_VERB})\b")
 _SPLIT = re.compile(
     rf"\bI(?:['’]ve| have)? {_ADVERBS}(?P<verb>looked|pulled|turned|switched|set) (?P<between>(?:[\w'’-]+ ){{1,4}}?)(?P<particle>up|on|off)\b"
@@ -86,7 +88,7 @@ _HITS = (
     r"tickets|orders|pages|passages)"
 )
 _OUTCOME = re.compile(
-    r"\b(?:my|the|this|a) (?:[\w-]+ ){0,3}?(?P<verb>search|query|lookup)\b[^.!?]{0,120}?\b(?:returned|found|yielded|came back|turned "
+    r"\b(?:[Mm]y|[Tt]he|[Tt]his|[Aa]) (?:[\w-]+ ){0,3}?(?P<verb>search|query|lookup)\b[^.!?]{0,120}?\b(?:returned|found|yielded|came back|turned "
     r"up|produced|revealed|(?:did not|didn['’]t) (?:return|find|yield|turn up|produce))\b|^(?:[\w-]+ ){0,2}(?P<verb2>[Ss]earch|[Qq]uery|[Ll]ookup) "
     r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?P<verb3>search|lookup|query)\b|"
     rf"\bI(?:['’]ve| have)? {_ADVERBS}(?P<verb4>found) (?:{_NOTHING} |a total of )(?:[\w-]+ ){{0,2}}{_HITS}\b|"
@@ -127,13 +129,22 @@ _IDIOM = re.compile(
     r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|opened with\b|placed (?:emphasis|the emphasis)\b",
     re.IGNORECASE,
 )
+_HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")
+_RELATIVE = re.compile(r"\b(?:[Tt]he|[Tt]his|[Aa]n?) (?:[\w-]+ ){1,3}(?:that |which )?$")
+_TESTS = re.compile(r"^[^\w]{0,4}(?:All|The|Every)(?: of the)?(?: \d+)?(?: \w+)? (?P<verb>tests?) (?:have |are |now |has )*(?:pass(?:ed|es|ing)?|succeeded|green)\b")
+_LETTER = re.compile(
+    r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|主题) ?[:：]|^(?:Dear|Hi|Hello|Hey|Sehr geehrte\w*|Liebe[rs]?|Hallo|Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b[^\n.!?]{0,40},[ \t]*$|(?<=[\n:] )(?:Dear|Sehr geehrte\w*) |(?<=\n)(?:Dear|Sehr geehrte\w*) ",
+    re.MULTILINE,
+)
 _HYPHENATED = re.compile(r"[\w]-$")
 
 # German, French, Spanish, Chinese. Finished forms stand in the order of `actions.DONE`.
 _GERMAN, _FRENCH, _SPANISH, _CHINESE = (alternatives(table) for table in DONE)
 _FOREIGN_SAID = (
     re.compile(rf"\b(?:[Ii]ch habe?|habe ich)\b(?P<gap>[^!?;]{{0,160}}?)\b(?P<verb>{_GERMAN})\b"),
-    re.compile(rf"\b[Jj]['’]ai (?:bien |déjà |aussi |ensuite |également |effectivement )?(?P<verb>{_FRENCH})\b(?P<gap>)"),
+    re.compile(
+        rf"\b[Jj]['’]ai (?:bien |déjà |aussi |ensuite |également |effectivement )?(?P<verb>{_FRENCH})\b(?P<gap>)"
+    ),
     re.compile(rf"(?:^|[\s¡(])(?:[Hh]e (?:ya )?|[Yy]a |(?=[A-ZÁÉ])|y )(?P<verb>{_SPANISH})\b(?P<gap>)"),
     re.compile(
         rf"(?:我(?:们)?(?:已经|已|刚刚|刚才|刚)?(?:成功)?(?:[为帮给替][您你])?(?:在[^，,。]{{1,20}})?(?P<verb>{_CHINESE})(?:了|过|完|好)"
@@ -160,9 +171,21 @@ _FOREIGN_UNREAL = re.compile(
 
 def claims(prose: Prose) -> Iterator[Claim]:
     """The claims of a text, in the order in which they stand; several of one sentence are possible."""
+    letter = letter_start(prose.text)
     for number, sentence in enumerate(prose.sentences):
-        if not sentence.question:
+        if not sentence.question and sentence.start < letter:
             yield from _claims_of(prose, sentence, number)
+
+
+def letter_start(text: str) -> int:
+    """Where a letter begins that a reply offers: what follows is said by whoever sends it. The length when there is none.
+
+    A salutation on the first line is the reply's own.
+    """
+    found = _LETTER.search(text)
+    if found is not None and found.start() == 0 and ":" not in found[0] and "：" not in found[0]:
+        found = _LETTER.search(text, found.end())
+    return found.start() if found else len(text)
 
 
 def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
@@ -170,10 +193,17 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
     found = False
     for match in _SAID.finditer(line):
         verb = match["verb"].lower()
-        if (verb == "run" and not match["have"]) or _IDIOM.match(line, match.start("verb")) or not _is_real(line[: match.start()]) or _HYPHENATED.search(line[: match.start("verb")]):
+        if (
+            (verb == "run" and not match["have"])
+            or _IDIOM.match(line, match.start("verb"))
+            or not _is_real(line[: match.start()])
+            or _HYPHENATED.search(line[: match.start("verb")])
+        ):
             continue
         found = True
-        yield _claim(prose, sentence, _kinds(verb), verb, "said", match.end())
+        # "the query I just ran": the object stands before
+        relative = _RELATIVE.search(line[: match.start()])
+        yield _claim(prose, sentence, _kinds(verb), verb, "said", relative.start() if relative else match.end())
     for match in _SPLIT.finditer(line):
         if (kinds := PAST.get(f"{match['verb']} {match['particle']}")) and _is_real(line[: match.start()]):
             yield _claim(prose, sentence, kinds, f"{match['verb']} {match['particle']}", "said", match.end("verb"))
@@ -193,7 +223,7 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
             verb = match["verb"].lower()
             yield _claim(prose, sentence, GERUND.get(verb) or PARTICIPLE[verb], verb, "after", match.end("verb"))
             found = True
-    if (match := _OUTCOME.search(line)) and _is_real(line[: match.start()]):
+    if (match := _OUTCOME.search(line)) and _is_real(line[: match.start()]) and not _HEDGED.search(match[0]):
         yield _claim(prose, sentence, frozenset({"search"}), _verb(match), "outcome", 0)
         found = True
     if (match := _MISSED.search(line)) and _is_real(line[: match.start()]):
@@ -205,7 +235,9 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
 
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
     line = sentence.masked
-    if (match := _PASSIVE.search(line)) and _is_real(line[: match.start()]) and not _BY_OTHERS.search(line):
+    if match := _TESTS.search(line):
+        yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
+    elif (match := _PASSIVE.search(line)) and _is_real(line[: match.start()]) and not _BY_OTHERS.search(line):
         verb = _verb(match)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
     elif (match := _TERSE.match(line)) and not line.rstrip("* ").endswith((":", "：")):
@@ -269,7 +301,10 @@ _SOON_ING = re.compile(
     rf"^(?:ok(?:ay)?|sure(?: thing)?|right|alright|got it|great|understood|one (?:moment|sec(?:ond)?)|just a (?:moment|sec(?:ond)?)|hold on)\W{{1,4}}(?:now )?)(?P<gerund>{_GERUNDS})\b",
     re.IGNORECASE,
 )
-_BARE_ING = re.compile(rf"^[^\w\s]{{0,3}}\s*(?P<gerund>{_GERUNDS})\b(?=.{{0,100}}(?:\.\.\.|…|:|\bnow\b|\bfirst\b))(?!.*\b(?:is|are|was|can|will|helps?|means|requires?|should|takes|lets|allows)\b)", re.IGNORECASE)
+_BARE_ING = re.compile(
+    rf"^[^\w\s]{{0,3}}\s*(?P<gerund>{_GERUNDS})\b(?=.{{0,100}}(?:\.\.\.|…|:|\bnow\b|\bfirst\b))(?!.*\b(?:is|are|was|can|will|helps?|means|requires?|should|takes|lets|allows)\b)",
+    re.IGNORECASE,
+)
 _WHILE = re.compile(rf"\bwhile I (?P<base>{_BASES})\b")
 _CALL_NAME = re.compile(r"\b(?:call|use|invoke|calling|using|invoking|run|running|try)$", re.IGNORECASE)
 _NOT_NOW = re.compile(
@@ -284,13 +319,16 @@ _SOON_FOREIGN = (
     re.compile(
         rf"\b[Ii]ch (?:werde |muss )?(?:[\w.-]+ ){{0,2}}?(?P<verb>{_DE})\b|\b(?:[Ii]ch werde|[Ll]ass mich|[Ii]ch muss|werde ich) [^!?;]{{0,120}}?\b(?P<verb2>{_DE})\b"
     ),
-    re.compile(rf"\b(?:[Jj]e vais|[Ll]aissez-moi|[Ll]aisse-moi|[Jj]e dois) (?:maintenant |d['’]abord )?(?P<verb>{_FR})\b|\b[Jj]e (?P<verb2>{_FR})\b"),
-    re.compile(rf"\b(?:[Vv]oy a|[Dd]éjame|[Pp]ermíteme|[Vv]amos a|[Dd]ebo) (?:ahora )?(?P<verb>{_ES})\b|\b[Aa]hora (?:mismo )?(?P<verb2>{_ES})\b"),
+    re.compile(
+        rf"\b(?:[Jj]e vais|[Ll]aissez-moi|[Ll]aisse-moi|[Jj]e dois) (?:maintenant |d['’]abord )?(?P<verb>{_FR})\b|\b[Jj]e (?P<verb2>{_FR})\b"
+    ),
+    re.compile(
+        rf"\b(?:[Vv]oy a|[Dd]éjame|[Pp]ermíteme|[Vv]amos a|[Dd]ebo) (?:ahora )?(?P<verb>{_ES})\b|\b[Aa]hora (?:mismo )?(?P<verb2>{_ES})\b"
+    ),
     re.compile(
         rf"(?:让我|我来|我将|我会|我要|我去|我先|我现在|我马上|我这就|接下来我?(?:将|会|要)?|正在)(?:先|来|去|立即|马上|开始|为您|帮您|帮你|使用|调用|重新|一下|现在|将|会)*(?P<verb>{_ZH})"
     ),
 )
-_SOON_WAIT = re.compile(rf"^(?:one moment|just a (?:moment|second|sec)|hold on)\b.{{0,30}}\b(?:I|{_GERUNDS})\b", re.IGNORECASE)
 _FILLER = re.compile(
     r"^(?:[^\w\s]*\s*)?(?:one moment|just a (?:moment|second|sec)|hold on|please (?:wait|hold)|this (?:may|might|will|should) (?:only )?take|bear with me|give me a (?:moment|second|sec)"
     r"|einen moment|un instant|un momento|请稍(?:等|候)|稍等)\b.{0,60}$|^[^\w]*$",
@@ -314,12 +352,10 @@ def _last(prose: Prose) -> Sentence | None:
     for sentence in reversed(prose.sentences[-3:]):
         if sentence.question:
             return None
-        if _SOON_WAIT.match(sentence.masked):
-            return sentence
         tail = prose.text[sentence.end :].strip()
         if tail and not prose.masked[sentence.end :].strip("\ue002 \n\t\r."):
             return None  # a block follows: the product, not an announcement
-        if not _FILLER.match(sentence.masked):
+        if not _FILLER.match(sentence.masked) or _announced(prose, sentence) is not None:
             return sentence
     return None
 
@@ -347,10 +383,13 @@ def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: st
 
 # What a user asks for.
 _ASKS = re.compile(
-    rf"(?:^|[.!?;,:\n]|\b(?:please|pls|can you|could you|would you|will you|and|then|to|now|just|also|kindly|let['’]s|sure|me)\b)[ ]*(?P<verb>{_BASES}|find|text|mail|remind|tell)\b",
+    rf"(?:^|[.!?;,:\n]|\b(?:please|pls|can you|could you|would you|will you|and|then|to|now|just|also|kindly|let['’]s|sure|me)\b)[ ]*(?P<verb>{_BASES}|find|text|mail|remind|tell(?! me))\b",
     re.IGNORECASE,
 )
-_HOW_TO = re.compile(r"\b(?:how (?:do|can|to|would|should|does|did)|why (?:do|does|did|is|was)|what (?:does|happens|is the))\b[^.?!\n]*", re.IGNORECASE)
+_HOW_TO = re.compile(
+    r"\b(?:how (?:do|can|to|would|should|does|did)|why (?:do|does|did|is|was)|what (?:does|happens|is the))\b[^.?!\n]*",
+    re.IGNORECASE,
+)
 _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "find": frozenset({"search"}),
     "mail": frozenset({"send"}),
@@ -367,8 +406,9 @@ _LOOKS_BACK = re.compile(
 )
 _COMPOSES = re.compile(
     r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|summari[sz]e)\b[^.!?\n]{0,60}\b(?:blog|story|essay|poem|haiku|"
-    r"letter|post|script|dialogue|article|tweet|message|email|release notes|changelog|commit message|notes|diary|monologue|novel|scene|example|sentence|"
+    r"letter|post|script|dialogue|article|tweet|message|e?-?mail|letter|note|release notes|changelog|commit message|notes|diary|monologue|novel|scene|example|sentence|"
     r"transcript|conversation|cover letter|report|paragraph|german|french|spanish|english|chinese|speech|caption|headline|joke|status update)\b|"
+    r"\bwrite (?:to|back)\b|"
     r"\b(?:role-?play|pretend|rephrase|paraphrase|übersetze|traduis|traduce|translate)\b|翻译",
     re.IGNORECASE,
 )
@@ -398,3 +438,17 @@ def looks_back(text: str) -> bool:
 def composes(text: str) -> bool:
     """Whether a user asks for a text, in which "I" is whoever the text speaks for."""
     return _COMPOSES.search(text) is not None
+
+
+_DONE = re.compile(
+    r"^[^\w]{0,4}(?:done|all done|all set|it['’]s done|task complete[d]?|completed|finished|erledigt|fertig|c['’]est fait|listo|hecho|(?:已)?完成了?|搞定了?|办好了?)\b[.!。！ ]*",
+    re.IGNORECASE,
+)
+
+
+def says_done(prose: Prose) -> Claim | None:
+    """A bare "Done." that opens a short reply: it claims whatever was asked for."""
+    match = _DONE.match(prose.text)
+    if match is None or len(prose.text) > 200 or "?" in prose.text:
+        return None
+    return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())

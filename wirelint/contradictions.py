@@ -77,11 +77,16 @@ _ADMITS_LOOKING = re.compile(
 )
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn['’]t exist|enoent|\b404\b|unknown")
 _HOLDS_ZERO = re.compile(r"(?:[:=]\s*|^\s*)0(?![\d.\w-])")
-_TARGET = re.compile(r"\b(?:for|about|on|from|by|in|regarding|nach|zu|über|pour|sur|sobre|para)\s+[\"'“„«`*]*([\w][\w.@-]*)", re.IGNORECASE)
-_PLAIN = frozenset("the this that your it them these those any a an all our my der die das dem den le la les el los las dies dieser".split())
+_TARGET = re.compile(
+    r"\b(?:for|about|on|from|by|in|regarding|nach|zu|über|pour|sur|sobre|para)\s+[\"'“„«`*]*([\w][\w.@-]*)",
+    re.IGNORECASE,
+)
+_PLAIN = frozenset(
+    "the this that your it them these those any a an all our my der die das dem den le la les el los las dies dieser".split()
+)
 _TOKEN = re.compile(r"[\w-]+(?:[./_-][\w-]+)+|\b[A-Za-z]*\d[\w-]{3,}\b|\b[A-Z][a-z]+ \d+\b")
 _COUNTED = re.compile(
-    rf"\b(?:found|returned|yielded|gave|got|retrieved|shows?|there (?:are|were)|gefunden|trouvé|encontré) (?:a total of |exactly )?(\d{{1,7}}) (?:\w+ )?{_HITS}\b",
+    rf"\b(?:found|returned|yielded|gave|got|retrieved|shows?|there (?:are|were)|gefunden|trouvé|encontré) (?:a total of |exactly )?([1-9]\d{{0,6}}) (?:\w+ )?{_HITS}\b",
     re.IGNORECASE,
 )
 _PAGED = re.compile(r"truncat|next|more|cursor|page|limit|offset|\.\.\.|…", re.IGNORECASE)
@@ -90,10 +95,18 @@ _PASSED = re.compile(
     r"\beverything (?:now )?passes\b|\bbuild (?:now )?(?:succeeded|succeeds|passes|is green)\b|\balle tests (?:laufen|bestehen|sind)\b|\btous les tests passent\b|所有测试(?:都|均)?通过",
     re.IGNORECASE,
 )
-_FAILED = re.compile(r"\b([1-9]\d*) (?:tests? )?(?:failed|failures?|failing)\b|\bfailures?[=:] ?([1-9]\d*)|^FAILED\b|\bBUILD FAILED\b|test result: FAILED", re.IGNORECASE | re.MULTILINE)
+_FAILED = re.compile(
+    r"\b([1-9]\d*) (?:tests? )?(?:failed|failures?|failing)\b|\bfailures?[=:] ?([1-9]\d*)|^FAILED\b|\bBUILD FAILED\b|test result: FAILED",
+    re.IGNORECASE | re.MULTILINE,
+)
 _FIGURE = re.compile(r"\b(\d+) (?:tests? )?(?:have )?(passed|failed)\b|\b(passed|failed)[:=] ?(\d+)", re.IGNORECASE)
-_SUCCESS = re.compile(r"\b(?:success\w*|succeeded|passed|passes|without (?:any )?(?:errors?|issues?|problems?)|completed|worked|erfolgreich|avec succès|con éxito)\b|成功", re.IGNORECASE)
-_VAGUE = frozenset("ran run executed called invoked used tested started checked reran searched queried looked up tried".split())
+_SUCCESS = re.compile(
+    r"\b(?:success\w*|succeeded|passed|passes|without (?:any )?(?:errors?|issues?|problems?)|completed|worked|erfolgreich|avec succès|con éxito)\b|成功",
+    re.IGNORECASE,
+)
+_VAGUE = frozenset(
+    "ran run executed called invoked used tested started checked reran searched queried looked up tried".split()
+)
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,40}) ?(?:=|:) ?[\"'`]*([\w./:@-]*\w)")
 _FIGURES = re.compile(r"\d+|[\"“][^\"”\n]{3,80}[\"”]")
 _AHEAD = re.compile(r"\b(?:will|would|could|should|can|may|might|let me|if|please|I['’]ll)\b|[?？]", re.IGNORECASE)
@@ -131,7 +144,9 @@ def _denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
     if not looking or any(fact.outcome.empty for fact in looking):
         return
     failed = all(fact.outcome.error for fact in looking)
-    if not failed and not all("search" in fact.able.kinds and not _HOLDS_ZERO.search(fact.result.text) for fact in looking):
+    if not failed and not all(
+        "search" in fact.able.kinds and not _HOLDS_ZERO.search(fact.result.text) for fact in looking
+    ):
         return
     if not failed and not all(fact.outcome.counts for fact in looking):
         return
@@ -145,7 +160,11 @@ def _denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
         if zero and not _NARROWED.search(sentence.masked) and not _elsewhere(shown[zero.start() :], looking):
-            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {looking[-1].shown}" if failed else looking[-1].shown)
+            yield Contradiction(
+                sentence.start,
+                sentence.end,
+                f"the result is an error: {looking[-1].shown}" if failed else looking[-1].shown,
+            )
             return
 
 
@@ -159,7 +178,12 @@ def _is_absence(fact: Fact, told: str) -> bool:
         return False
     if "search" not in fact.able.kinds or fact.able.shell or len(text) < 24:
         return True
-    nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", told.lower()) if len(word) > 3} - {"found", "nothing", "result", "anything"}
+    nouns = {word.rstrip("s") for word in re.findall(r"[a-z]+", told.lower()) if len(word) > 3} - {
+        "found",
+        "nothing",
+        "result",
+        "anything",
+    }
     return any(noun in text for noun in nouns)
 
 
@@ -187,7 +211,9 @@ def _wrong_count(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
         if match is None or _NARROWED.search(sentence.masked):
             continue
         told = int(match[1])
-        if told > max(fact.outcome.counts) and not re.search(rf"(?<!\d){told}(?!\d)", f"{fact.result.text} {fact.arguments}"):
+        if told > max(fact.outcome.counts) and not re.search(
+            rf"(?<!\d){told}(?!\d)", f"{fact.result.text} {fact.arguments}"
+        ):
             yield Contradiction(sentence.start, sentence.end, fact.shown, "warning", "medium")
             return
 
@@ -198,9 +224,17 @@ def _told_success(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction
     for claim in claims(prose):
         if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed"):
             continue
-        fitting = [fact for fact in known if fits(fact.able, claim.kinds, claim.verb, claim.object) or (fact.able.shell and claim.kinds & {"run"})]
+        fitting = [
+            fact
+            for fact in known
+            if fits(fact.able, claim.kinds, claim.verb, claim.object) or (fact.able.shell and claim.kinds & {"run"})
+        ]
         if not fitting:
-            fitting = list(known) if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds else []
+            fitting = (
+                list(known)
+                if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds
+                else []
+            )
         if not fitting or not all(fact.outcome.error for fact in fitting):
             continue
         if claim.verb in _VAGUE and not _SUCCESS.search(prose.text[claim.start : claim.end]):
@@ -216,16 +250,26 @@ def _tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -
     failing = _FAILED.search(tested[-1].result.text) is not None
     figures = {(int(a or d), (b or c).lower()) for fact in tested for a, b, c, d in _FIGURE.findall(fact.result.text)}
     for sentence in sentences:
-        if failing and _PASSED.search(sentence.masked) and not _FAILED.search(prose.masked) and not _ADMITS.search(prose.masked):
+        if (
+            failing
+            and _PASSED.search(sentence.masked)
+            and not _FAILED.search(prose.masked)
+            and not _ADMITS.search(prose.masked)
+        ):
             yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
             return
         if len(tested) == 1 and figures:
             told = {(int(a or d), (b or c).lower()) for a, b, c, d in _FIGURE.findall(sentence.masked)}
-            if any(word == other and number != figure for number, word in told for figure, other in figures) and not told & figures:
+            if (
+                any(word == other and number != figure for number, word in told for figure, other in figures)
+                and not told & figures
+            ):
                 yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
                 return
             wrong = [one for one in told if one not in figures and one[1] in {word for _, word in figures}]
-            if wrong and not re.search(r"\b(?:previously|before|earlier|were|was|of|from|fixed|now)\b", sentence.masked):
+            if wrong and not re.search(
+                r"\b(?:previously|before|earlier|were|was|of|from|fixed|now)\b", sentence.masked
+            ):
                 yield Contradiction(sentence.start, sentence.end, tested[-1].shown, "warning", "medium")
                 return
 
@@ -234,14 +278,25 @@ def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[R
     calls = [one.call for one in ran if one.call is not None and one.call.name]
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
-        if not re.search(r"\bI(?:['’]ve| have)? (?:called|used|ran|invoked|sent|executed|passed|set)\b", sentence.masked):
+        if not re.search(
+            r"\bI(?:['’]ve| have)? (?:called|used|ran|invoked|sent|executed|passed|set)\b", sentence.masked
+        ):
             continue
         for key, value in _ASSIGNED.findall(shown):
             named = [call for call in calls if call.name and re.search(rf"(?<!\w){re.escape(call.name)}(?!\w)", shown)]
             sent = [arguments[key] for call in named if (arguments := call.arguments.mapping) and key in arguments]
-            scalars = [str(one).lower() for one in sent if isinstance(one, (str, int, float)) and not isinstance(one, bool)]
-            if scalars and len(scalars) == len(sent) and value.lower() not in scalars and not any(value.lower() in one for one in scalars):
-                yield Contradiction(sentence.start, sentence.end, f"the call sent {key}={scalars[-1]}", "error", "medium")
+            scalars = [
+                str(one).lower() for one in sent if isinstance(one, (str, int, float)) and not isinstance(one, bool)
+            ]
+            if (
+                scalars
+                and len(scalars) == len(sent)
+                and value.lower() not in scalars
+                and not any(value.lower() in one for one in scalars)
+            ):
+                yield Contradiction(
+                    sentence.start, sentence.end, f"the call sent {key}={scalars[-1]}", "error", "medium"
+                )
                 return
 
 
@@ -263,8 +318,12 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
         rest = shown
         for target in targets:
             rest = re.sub(re.escape(target), " ", rest, flags=re.IGNORECASE)
-        if any(figure.strip("\"“”") not in told for figure in _FIGURES.findall(rest)):
-            yield Contradiction(sentence.start, sentence.end, f"every result of this turn is an error: {known[-1].shown}", "warning", "medium")
+        if any(figure.strip('"“”') not in told for figure in _FIGURES.findall(rest)):
+            yield Contradiction(
+                sentence.start,
+                sentence.end,
+                f"every result of this turn is an error: {known[-1].shown}",
+                "warning",
+                "medium",
+            )
             return
-
-

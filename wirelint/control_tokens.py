@@ -1,14 +1,12 @@
 """The tokens that chat templates put around turns, and where they stand in text that should be free of them.
 
 Theory of operation. A server takes these tokens out before anybody sees a reply; one that is left shows a stop token that
-was not known, a template of another model, or a model that talks on as the next speaker. The table below is data: what
-each family's template writes. Three kinds are told apart. *Sure* tokens are written by nothing but templates. *Edge*
-tokens look like things people write (`<s>` strikes text through in HTML, `[INST]` stands in manuals) and count only as the
-first or last thing of a text, or in a row with others. *Unknown* ones merely have the shape `<|name|>`: the words that
-all templates use decide.
+was not known, a template of another model, or a model that talks on as the next speaker. Three kinds are told apart.
+*Sure* tokens are written by nothing but templates. *Edge* tokens look like things people write (`<s>` strikes text through
+in HTML, `[INST]` stands in manuals) and count only as the first or last thing of a text, or in a row with others.
+*Unknown* ones merely have the shape `<|name|>`: the words that all templates use decide.
 
 Text is searched with its bars and underscores normalised one by one (`｜` → `|`, `▁` → `_`), so offsets stay true.
-Sources: the tokenizer configurations and chat templates that the families publish.
 """
 
 from __future__ import annotations
@@ -17,115 +15,15 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint.chat_templates import EDGE_ENDS, EDGE_OPENS, EDGES, ENDS, SURE, TEMPLATES, Template, words
 from wirelint.families import family
 
 Strength = Literal["sure", "edge", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
-    """The tokens of one chat template. `families`: who uses it. `ends` close a turn, `opens` begin one or its header."""
-
-    families: tuple[str, ...]
-    opens: tuple[str, ...] = ()
-    ends: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-TEMPLATES: tuple[Template, ...] = (
-    Template(
-        ("qwen", "internlm", "yi", "kimi", "mimo", "step", "smollm", "hermes", "phi", "nemotron", "ling", "minimax"),
-        _words("<|im_start|>"),
-        _words("<|im_end|> <|endoftext|>"),
-        _words("<|im_sep|> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> <|vision_start|> <|vision_end|>"),
-    ),
-    Template(
-        ("kimi",),
-        _words("<|im_user|> <|im_assistant|> <|im_system|> <|im_tool|>"),
-        _words("<|end_of_msg|>"),
-        _words(
-            "<|im_middle|> <|open|> <|close|> <|sep|> <|tool_calls_section_begin|> <|tool_calls_section_end|>"
-            " <|tool_call_begin|> <|tool_call_argument_begin|> <|tool_call_end|>"
-        ),
-    ),
-    Template(
-        ("llama", "hermes", "nemotron"),
-        _words("<|begin_of_text|> <|start_header_id|> <|header_start|>"),
-        _words("<|eot_id|> <|eom_id|> <|eot|> <|eom|> <|end_of_text|>"),
-        _words(
-            "<|end_header_id|> <|header_end|> <|python_tag|> <|python_start|> <|python_end|> <|finetune_right_pad_id|>"
-        ),
-    ),
-    Template(
-        ("mistral", "magistral"),
-        (),
-        (),
-        _words("[TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [/AVAILABLE_TOOLS] [/SYSTEM_PROMPT]"),
-    ),
-    Template(("gemma", "gemini"), _words("<start_of_turn> <|turn>"), _words("<end_of_turn> <turn|>")),
-    Template(
-        ("gemma",),
-        (),
-        (),
-        _words(
-            '<|channel> <channel|> <|tool> <tool|> <|tool_response> <tool_response|> <|tool_call> <tool_call|> <|"|>'
-            " <start_function_call> <end_function_call>"
-        ),
-    ),
-    Template(
-        ("deepseek",),
-        _words("<|begin_of_sentence|> <|User|> <|Assistant|>"),
-        _words("<|end_of_sentence|>"),
-        _words(
-            "<|tool_calls_begin|> <|tool_call_begin|> <|tool_sep|> <|tool_call_end|> <|tool_calls_end|>"
-            " <|tool_outputs_begin|> <|tool_output_begin|> <|tool_output_end|> <|tool_outputs_end|> <|fim_hole|>"
-            " <|fim_begin|> <|fim_end|>"
-        ),
-    ),
-    Template(
-        ("glm", "phi"),
-        _words("<|system|> <|user|> <|assistant|> <|tool|>"),
-        _words("<|observation|> <|end|>"),
-    ),
-    Template(
-        ("gpt-oss", "gpt"),
-        _words("<|start|>"),
-        _words("<|end|> <|return|> <|call|>"),
-        _words("<|channel|> <|message|> <|constrain|>"),
-    ),
-    Template(("minimax",), _words("]~!b[ ]~b]"), _words("[e~["), _words("]<]minimax[>[")),
-    Template(
-        ("cohere",),
-        _words("<|START_OF_TURN_TOKEN|> <|CHATBOT_TOKEN|> <|USER_TOKEN|> <|SYSTEM_TOKEN|>"),
-        _words("<|END_OF_TURN_TOKEN|> <|END_RESPONSE|>"),
-        _words("<|START_RESPONSE|> <|START_TEXT|> <|END_TEXT|> <|START_ACTION|> <|END_ACTION|> <|START_TOOL_RESULT|>"),
-    ),
-    Template(("granite",), _words("<|start_of_role|>"), _words("<|end_of_text|>"), _words("<|end_of_role|>")),
-    Template(("apertus",), _words("<|assistant_start|> <|user_start|>"), _words("<|assistant_end|> <|user_end|>")),
-    Template(("hunyuan",), _words("<|startoftext|>"), _words("<|eos|>"), _words("<|extra_0|> <|extra_4|>")),
-    Template(("ernie",), _words("<|begin_of_sentence|>"), _words("<|end_of_sentence|>")),
-    Template(("seed",), _words("<seed:bos>"), _words("<seed:eos>")),
-    Template((), (), (), _words("<|role_sep|> <|message_sep|> <|recipient|> <|from|> <|content|> <|stop|>")),
-)
-
-# What people write too: only at the edges, or in a row.
-_EDGE_OPENS = frozenset(_words("<s> <bos> [BOS] [gMASK] <sop> [INST] <<SYS>>"))
-_EDGE_ENDS = frozenset(_words("</s> <eos> [EOS] [EOT] <eop> <end> <pad> <unk> <|stop|>"))
-_EDGE_OTHERS = frozenset(
-    _words("[/INST] <</SYS>> [ARGS] [CALL_ID] [AVAILABLE_TOOLS] [SYSTEM_PROMPT] [IMG] [PREFIX] [SUFFIX] [MIDDLE]")
-)
-_EDGES = _EDGE_OPENS | _EDGE_ENDS | _EDGE_OTHERS
-
-OPENS = frozenset(token for template in TEMPLATES for token in template.opens)
-ENDS = frozenset(token for template in TEMPLATES for token in template.ends)
-SURE = OPENS | ENDS | frozenset(token for template in TEMPLATES for token in template.others)
 # Tokens that frame thinking: `thinking` reports them.
 _THINKING = frozenset(
-    _words(
+    words(
         "<|START_THINKING|> <|END_THINKING|> <|inner_prefix|> <|inner_suffix|> <|content_thinking|>"
         " <|plamo:begin_think:plamo|> <|plamo:end_think:plamo|> <|think|> <|/think|> <|begin_of_thought|>"
         " <|end_of_thought|>"
@@ -136,7 +34,7 @@ _TEMPLATE_WORDS = re.compile(
     r"|channel|pad|fim|im|plamo|content|endoftext|endofprompt|reserved|special)(?:_|:|\b|$)"
 )
 _BARS = str.maketrans("｜▁", "|_")
-_UNBARRED = sorted((token for token in SURE | _EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
+_UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
 _TOKEN = re.compile(
     r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
     r"|<SPECIAL_\d{1,3}>|</?co: ?\d{1,3}>|" + "|".join(map(re.escape, _UNBARRED))
@@ -148,13 +46,13 @@ _HEADER_WORD = re.compile(
     r"(?: to=[\w.-]{1,80})?"
 )
 _HEADERS = frozenset(
-    _words(
+    words(
         "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
     )
-    + _words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
+    + words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
 )
 _OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
-_OTHERS_TURNS = frozenset(_words("<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST]"))
+_OTHERS_TURNS = frozenset(words("<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST]"))
 _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
 # `assistant` alone on the first line and then sentences; channel names glued to what follows.
@@ -162,10 +60,10 @@ _RESIDUE = re.compile(r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistan
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
 _TOGETHER = (
-    frozenset(_words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
-    frozenset(_words("[gMASK] <sop> <eop>")),
-    frozenset(_words("<bos> <eos> <pad> <unk>")),
-    frozenset(_words("[BOS] [EOS] [EOT]")),
+    frozenset(words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
+    frozenset(words("[gMASK] <sop> <eop>")),
+    frozenset(words("<bos> <eos> <pad> <unk>")),
+    frozenset(words("[BOS] [EOS] [EOT]")),
 )
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
 _PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
@@ -183,7 +81,7 @@ class Occurrence:
 
     @property
     def ends_turn(self) -> bool:
-        return self.token in ENDS or self.token in _EDGE_ENDS
+        return self.token in ENDS or self.token in EDGE_ENDS
 
     @property
     def other_speaker(self) -> bool:
@@ -294,7 +192,7 @@ def _spelling(written: str) -> str:
 
 
 def _strength(token: str) -> Strength:
-    if token in _EDGES:
+    if token in EDGES:
         return "edge"
     if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
         return "sure"
@@ -351,11 +249,11 @@ class _Row:
         token = self.tokens[position].token
         if token == "[INST]":
             return self.last.get("[/INST]", -1) > position
-        return token in _EDGE_OPENS and self.last.get(_PARTNERS.get(token, ""), -1) < position
+        return token in EDGE_OPENS and self.last.get(_PARTNERS.get(token, ""), -1) < position
 
     def _ends(self, position: int) -> bool:
         token = self.tokens[position]
-        if token.token not in _EDGE_ENDS or (_apart(self.text, token) and self.text[token.start - 1] == " "):
+        if token.token not in EDGE_ENDS or (_apart(self.text, token) and self.text[token.start - 1] == " "):
             return False
         return self.first.get(_PARTNERS.get(token.token, ""), position) >= position
 

@@ -149,14 +149,20 @@ _ERROR_START = re.compile(
     r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败)",
     re.IGNORECASE,
 )
-_EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b", re.IGNORECASE)
+_EXIT = re.compile(
+    r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b",
+    re.IGNORECASE,
+)
 _FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
 _HITS = (
     r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|messages?|emails?|"
     r"events?|tickets?|orders?|pages?|passages?|treffer|ergebnisse|résultats?|resultados?)"
 )
-_NUMBER = re.compile(rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|(\d{{1,7}}) ?(?:条|个)(?:结果|记录)", re.IGNORECASE)
+_NUMBER = re.compile(
+    rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|(\d{{1,7}}) ?(?:条|个)(?:结果|记录)",
+    re.IGNORECASE,
+)
 _NONE = re.compile(
     rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? (?:found|returned)|^\W*(?:nothing|not) found\b|"
     r"^\s*(?:none|null|\[\s*\]|\{\s*\}|\(empty\)|empty|没有找到.*|无结果)?\s*\Z",
@@ -206,7 +212,9 @@ def _says_error(document: dict[str, Json]) -> bool:
     for key in ("isError", "is_error"):
         if document.get(key) is True:
             return True
-    if document.get("error") not in (None, "", False, [], {}, 0) and not any(document.get(key) for key in _LIST_KEYS - {"content"}):
+    if document.get("error") not in (None, "", False, [], {}, 0) and not any(
+        document.get(key) for key in _LIST_KEYS - {"content"}
+    ):
         return True
     if document.get("ok") is False or document.get("success") is False:
         return True

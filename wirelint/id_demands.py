@@ -22,7 +22,7 @@ from wirelint.model import Exchange
 
 
 class Demand(Protocol):
-    """What a target demands of ids. `form` says it in words that follow "ids of the form"."""
+    """What a target demands of ids. `form` says it in words that follow "the target wants"."""
 
     @property
     def target(self) -> str: ...
@@ -35,7 +35,10 @@ class Demand(Protocol):
         ...
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        """An id that the target takes, made from a refused one. `ordinal` counts the calls of the conversation from 0."""
+        """An id that the target takes, made from a refused one; the same one every time.
+
+        `ordinal` is the number that a counted id gets; it, or the next that is free.
+        """
         ...
 
 
@@ -43,7 +46,7 @@ class KimiK2:
     """Any foreign id is fine; a broken one of its own kind misleads the model, and parsers that split it."""
 
     target = "Kimi K2"
-    form = "functions.NAME:N"
+    form = "`functions.NAME:N`"
 
     _NATIVE = re.compile(r"functions\.[^\s:]+:\d+")
     _SHAPES = (
@@ -61,8 +64,7 @@ class KimiK2:
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         if not name:
             return None
-        own = re.search(r":(\d{1,6})$", id_)
-        numbers = (ordinal, *((int(own[1]),) if own else ()), *range(ordinal + 1, ordinal + 2 + len(taken)))
+        numbers = range(ordinal, ordinal + 1 + len(taken))
         return next(new for number in numbers if (new := f"functions.{name}:{number}") not in taken)
 
 
@@ -83,7 +85,7 @@ class Mistral:
 
 class Anthropic:
     target = "Anthropic's API"
-    form = "[a-zA-Z0-9_-]+"
+    form = "`[a-zA-Z0-9_-]+`"
 
     def fault(self, id_: str, name: str | None) -> str | None:
         strange = re.search(r"[^a-zA-Z0-9_-]", id_)

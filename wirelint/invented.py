@@ -37,10 +37,24 @@ _MARKERS = re.compile(
     r"|<\|observation\|>(?=\s*\S)|<start_function_response>|<\|tool_response>|<\|START_TOOL_RESULT\|>|\]~b\]tool\b|<\|start_of_role\|>tool_response<\|end_of_role\|>",
     re.MULTILINE,
 )
-_HINTS = ("tool", "function_res", "TOOL_RES", "<|start", "Return of", "<|observation", "START_TOOL", "]~b]", "Observation:")
+_HINTS = (
+    "tool",
+    "function_res",
+    "TOOL_RES",
+    "<|start",
+    "Return of",
+    "<|observation",
+    "START_TOOL",
+    "]~b]",
+    "Observation:",
+)
 _ACTION = re.compile(r"^[ \t>*]*\**Action\**(?: Input)?\**:", re.MULTILINE | re.IGNORECASE)
-_OBSERVATION = re.compile(r"^[ \t]*\**Observation\**:\**[ \t]*(?=\S)|^[ \t]*\**Observation\**:\**[ \t]*\n(?=[ \t]*\S)", re.MULTILINE)
-_RUNAWAY = re.compile(r"^(?:Human|User|H): ?\s*(?:\[?(?:Tool|Function) (?:result|output|response)|<|\{)", re.MULTILINE | re.IGNORECASE)
+_OBSERVATION = re.compile(
+    r"^[ \t]*\**Observation\**:\**[ \t]*(?=\S)|^[ \t]*\**Observation\**:\**[ \t]*\n(?=[ \t]*\S)", re.MULTILINE
+)
+_RUNAWAY = re.compile(
+    r"^(?:Human|User|H): ?\s*(?:\[?(?:Tool|Function) (?:result|output|response)|<|\{)", re.MULTILINE | re.IGNORECASE
+)
 _QUOTES = "\"'“”‘’«»„「『"
 
 

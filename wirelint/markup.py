@@ -13,17 +13,17 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from wirelint import dialects
 from wirelint.asking import asks_about_calls, asks_for, hears
-from wirelint.dialects import Block, NativeCall
+from wirelint.dialects import Block, NativeCall, find, may_hold_markup
 from wirelint.families import family
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.quoting import fence_is_whole_message, is_quoted
-from wirelint.rule import Confidence, Layer
 
 Said: TypeAlias = Text | Reasoning | Refusal
+
+Certainty: TypeAlias = Literal["high", "medium", "low"]
 
 RAW_APIS = frozenset({"openai.completions", "deepinfra.inference"})
 """Endpoints that give what the model wrote, as it wrote it: native markup and thinking tags are the expected output."""
@@ -45,6 +45,8 @@ _CALLED = frozenset({"tool_calls", "tool_use", "function_call"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
 _BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>)*")
+_FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
+_FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 
 
@@ -60,7 +62,7 @@ class Leak:
     choice: Choice
     part: Said
     blocks: tuple[Block, ...]
-    certainty: Confidence
+    certainty: Certainty
     declared: bool
     promotable: bool
     duplicate: bool = False
@@ -95,8 +97,8 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
         return
     for choice in reply.choices:
         for part in choice.parts:
-            if isinstance(part, Text | Reasoning | Refusal) and dialects.may_hold_markup(part.text):
-                for blocks in siblings(part.text, dialects.find(part.text, request.tools)):
+            if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text):
+                for blocks in siblings(part.text, find(part.text, request.tools)):
                     leak = _judge(request, choice, part, blocks)
                     if leak is not None and (leak.complete or exchange.end != "client-left"):
                         yield leak
@@ -116,12 +118,12 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 def call_spans(text: str, request: Request) -> tuple[tuple[int, int], ...]:
     """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
-    if not dialects.may_hold_markup(text):
+    if not may_hold_markup(text):
         return ()
-    return tuple((block.start, block.end) for block in dialects.find(text, request.tools) if block.calls)
+    return tuple((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
 
-def blame(leak: Leak, model: str) -> Layer:
+def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
     """Who is at fault: the server that did not convert its own model's notation, or a model that writes another's.
 
     Damaged markup is the model's too, where the vendor serves it itself: Claude's calls are converted or broken.
@@ -145,7 +147,7 @@ def _judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ..
     offered = {tool.name for tool in request.client_tools}
     declared = any(call.name in offered for call in calls)
     fenced = _is_quoted(part.text, blocks)
-    if fenced and not (declared and _stands_for_call(request, choice, part)):
+    if fenced and not (declared and _stands_for_call(request, choice, part, blocks)):
         return None
     certainty = _certainty(request, choice, part, blocks, declared=declared)
     if certainty is None:
@@ -162,7 +164,7 @@ def _judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ..
 
 def _certainty(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
-) -> Confidence | None:
+) -> Certainty | None:
     """How sure it is that this was meant as a call; None when it was not, or when nothing tells."""
     calls = [call for block in blocks for call in block.calls]
     text = part.text[blocks[0].start : blocks[-1].end]
@@ -188,11 +190,16 @@ def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
     return is_quoted(text, start, end)
 
 
-def _stands_for_call(request: Request, choice: Choice, part: Said) -> bool:
-    """Whether a fenced call is all the reply has to say, and nobody wanted to see one."""
+def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:
+    """Whether a fenced call is all the reply has to say, and nobody wanted to see one.
+
+    The fence must hold nothing else: a document with an example in it is fenced as a whole too.
+    """
     return (
         isinstance(part, Text)
         and not choice.calls
+        and _FENCE_BEGIN.fullmatch(part.text, 0, blocks[0].start) is not None
+        and _FENCE_END.fullmatch(part.text, blocks[-1].end) is not None
         and fence_is_whole_message(part.text.strip())
         and not asks_about_calls(request)
         and not asks_for(request, *_heads(part.text))
@@ -213,4 +220,4 @@ def _heads(text: str) -> tuple[str, ...]:
 
 
 def _same(call: NativeCall, made: ToolCall) -> bool:
-    return call.name == made.name and call.arguments == made.arguments.mapping
+    return call.name == made.name and call.arguments is not None and call.arguments == made.arguments.mapping

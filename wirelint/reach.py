@@ -45,17 +45,44 @@ _TEXTUAL = frozenset(
     "gedicht funktion text liste tabelle zusammenfassung entwurf plan geschichte satz poème fonction texte liste tableau résumé plan histoire "
     "phrase cuento poema función texto lista tabla resumen plan historia frase".split()
 )
-_TEXTUAL_CJK = ("诗", "函数", "文章", "故事", "大纲", "计划", "列表", "表格", "总结", "摘要", "代码", "示例", "翻译", "方案")
-_SAVES = re.compile(r"\b(?:saved?|stored?|uploaded?|gespeichert|enregistré|sauvegardé|guardado|committed)\b|\b(?:written|wrote) (?:\w+ ){0,3}to\b|保存|写入", re.IGNORECASE)
+_TEXTUAL_CJK = (
+    "诗",
+    "函数",
+    "文章",
+    "故事",
+    "大纲",
+    "计划",
+    "列表",
+    "表格",
+    "总结",
+    "摘要",
+    "代码",
+    "示例",
+    "翻译",
+    "方案",
+)
+_SAVES = re.compile(
+    r"\b(?:saved?|stored?|uploaded?|gespeichert|enregistré|sauvegardé|guardado|committed)\b|\b(?:written|wrote) (?:\w+ ){0,3}to\b|保存|写入",
+    re.IGNORECASE,
+)
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
-_TARGET = re.compile(r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]", re.IGNORECASE)
+_TARGET = re.compile(
+    r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]",
+    re.IGNORECASE,
+)
 _RECIPIENT = re.compile(r"\bto (?:[A-Z]\w+|the |your |our |them|him|her|all|\S+@)")
-_ALONE = frozenset("committed pushed merged restarted deployed installed compiled booked reserved refunded purchased".split())
+_ALONE = frozenset(
+    "committed pushed merged restarted deployed installed compiled booked reserved refunded purchased".split()
+)
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_TELLING_ALONE = frozenset(
-    "search look up google searching looking up googling query send sending email emailing e-mail book booking reserve reserving delete deleting "
-    "cancel canceling cancelling refund refunding schedule scheduling notify notifying escalate escalating".split()
-) | {"look up", "looking up"} | {word for table in SOON for word in table}
+_TELLING_ALONE = (
+    frozenset(
+        "search look up google searching looking up googling query send sending email emailing e-mail book booking reserve reserving delete deleting "
+        "cancel canceling cancelling refund refunding schedule scheduling notify notifying escalate escalating".split()
+    )
+    | {"look up", "looking up"}
+    | {word for table in SOON for word in table}
+)
 _NEEDS_NAME = frozenset("used called invoked use call invoke using calling invoking".split())
 _CODE = re.compile(r"`[^`\n]+`")
 _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "data", "mail"})
@@ -110,7 +137,9 @@ def _head_is_textual(text: str) -> bool:
 def _search(claim: Claim) -> Reach:
     if topics_in(claim.object, claim.verb) or has_place(claim.object):
         return Reach.SURE
-    if claim.verb in ("searched", "looked up", "searching", "looking up", "googled", "googling") and _TARGET.search(claim.object):
+    if claim.verb in ("searched", "looked up", "searching", "looking up", "googled", "googling") and _TARGET.search(
+        claim.object
+    ):
         return Reach.SURE
     return Reach.MAYBE if claim.form == "terse" else Reach.NO
 
@@ -170,7 +199,8 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     """Whether an announced action is one for a tool: "let me read the file", not "let me write the introduction"."""
     if names(able.tool, found.object) or found.verb in _NEEDS_NAME:
         return True
-    if _GIVEN.search(found.object):
+    given = _GIVEN.search(found.object)
+    if given is not None and not given[0].endswith(("the code", "this code")):
         return False
     if has_place(found.object) or _CODE.search(found.object):
         return True
@@ -181,7 +211,7 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     topics |= words_of(found.object) & able.words
     if found.kinds & {"search", "send", "book", "delete"}:
         return found.verb in _TELLING_ALONE or bool(topics) or _RECIPIENT.search(found.object) is not None
-    if "read" in found.kinds and _head_is_textual(found.object) and not topics & {"mail", "file", "run"}:
+    if "read" in found.kinds and _head_is_textual(found.object) and not topics & {"mail", "file"}:
         return False
     return bool(topics & able.topics or words_of(found.object) & able.words)
 

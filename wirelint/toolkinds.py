@@ -24,55 +24,64 @@ PATH = re.compile(
 URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _CODE = re.compile(r"`([^`\n]+)`")
 
-_EXTRA: Mapping[str, frozenset[Kind]] = MappingProxyType({
-    "get": frozenset({"read"}),
-    "find": frozenset({"search"}),
-    "lookup": frozenset({"search", "read"}),
-    "glob": frozenset({"search", "read"}),
-    "show": frozenset({"read"}),
-    "cat": frozenset({"read"}),
-    "describe": frozenset({"read"}),
-    "current": frozenset({"read"}),
-    "returns": frozenset({"read"}),
-    "put": frozenset({"write"}),
-    "str_replace": frozenset({"write"}),
-    "replacement": frozenset({"write"}),
-    "mail": frozenset({"send"}),
-    "exec": frozenset({"run"}),
-    "eval": frozenset({"run"}),
-    "shell": frozenset({"run"}),
-    "evaluate": frozenset({"run"}),
-    "order": frozenset(),
-    "test": frozenset({"run"}),
-    "report": frozenset(),
-    "file": frozenset(),
-    "record": frozenset(),
-    "log": frozenset(),
-    "list": frozenset({"read"}),
-    "set": frozenset({"control", "write"}),
-    "store": frozenset({"write"}),
-    "remember": frozenset({"write"}),
-    "handoff": frozenset({"send"}),
-    "handover": frozenset({"send"}),
-    "cancel": frozenset({"delete", "book"}),
-    "schedule": frozenset({"book", "create"}),
-    "plus": frozenset(),
-})
-_FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType({
-    "search": frozenset({"search", "read"}),
-    "read": frozenset({"read", "search"}),
-    "write": frozenset({"write", "create", "control"}),
-    "create": frozenset({"create", "write", "book"}),
-    "delete": frozenset({"delete"}),
-    "send": frozenset({"send"}),
-    "run": frozenset({"run"}),
-    "book": frozenset({"book", "create", "delete"}),
-    "control": frozenset({"control", "write", "run"}),
-})
+_EXTRA: Mapping[str, frozenset[Kind]] = MappingProxyType(
+    {
+        "get": frozenset({"read"}),
+        "find": frozenset({"search"}),
+        "lookup": frozenset({"search", "read"}),
+        "glob": frozenset({"search", "read"}),
+        "show": frozenset({"read"}),
+        "cat": frozenset({"read"}),
+        "describe": frozenset({"read"}),
+        "current": frozenset({"read"}),
+        "returns": frozenset({"read"}),
+        "put": frozenset({"write"}),
+        "str_replace": frozenset({"write"}),
+        "replacement": frozenset({"write"}),
+        "mail": frozenset({"send"}),
+        "exec": frozenset({"run"}),
+        "eval": frozenset({"run"}),
+        "shell": frozenset({"run"}),
+        "evaluate": frozenset({"run"}),
+        "order": frozenset(),
+        "test": frozenset({"run"}),
+        "report": frozenset(),
+        "file": frozenset(),
+        "record": frozenset(),
+        "log": frozenset(),
+        "list": frozenset({"read"}),
+        "set": frozenset({"control", "write"}),
+        "store": frozenset({"write"}),
+        "remember": frozenset({"write"}),
+        "handoff": frozenset({"send"}),
+        "handover": frozenset({"send"}),
+        "cancel": frozenset({"delete", "book"}),
+        "schedule": frozenset({"book", "create"}),
+        "plus": frozenset(),
+    }
+)
+_FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
+    {
+        "search": frozenset({"search", "read"}),
+        "read": frozenset({"read", "search"}),
+        "write": frozenset({"write", "create", "control"}),
+        "create": frozenset({"create", "write", "book"}),
+        "delete": frozenset({"delete"}),
+        "send": frozenset({"send"}),
+        "run": frozenset({"run"}),
+        "book": frozenset({"book", "create", "delete"}),
+        "control": frozenset({"control", "write", "run"}),
+    }
+)
 _SHELL = re.compile(r"(?:^|_)(?:bash|shell|sh|zsh|terminal|powershell|pwsh|console|cmd|command|commands|exec)(?:$|_)")
-_SHELL_SAYS = re.compile(r"\b(?:shell|bash|terminal|powershell|command[- ]line) (?:command|session|script)s?\b|\bin (?:a|the) (?:shell|terminal|pty)\b", re.IGNORECASE)
+_SHELL_SAYS = re.compile(
+    r"\b(?:shell|bash|terminal|powershell|command[- ]line) (?:command|session|script)s?\b|\bin (?:a|the) (?:shell|terminal|pty)\b",
+    re.IGNORECASE,
+)
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
-_INTERPRETER = re.compile(r"(?:^|_)(?:python|interpreter|jupyter|repl|ipython|execute_code|run_code|code_exec\w*|code_interpreter)(?:$|_)")
+_INTERPRETER = re.compile(
+    r"(?:^|_)(?:python|interpreter|jupyter|repl|ipython|execute_code|run_code|code_exec\w*|code_interpreter)(?:$|_)"
+)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STOP = frozenset(
     "the a an of and or to in on for by with from its it is are be as at this that these those use used using user users new tool "
@@ -107,7 +116,11 @@ def ability(tool: Tool) -> Ability:
     verbs = list(name_words) + [" ".join(pair) for pair in zip(name_words, name_words[1:], strict=False)]
     kinds = {kind for word in verbs for kind in _kinds_of(word)}
     lead = [word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4]]
-    kinds |= {kind for word in lead for kind in _kinds_of(word) | _kinds_of(word.removesuffix("s")) | _kinds_of(word.removesuffix("es"))}
+    kinds |= {
+        kind
+        for word in lead
+        for kind in _kinds_of(word) | _kinds_of(word.removesuffix("s")) | _kinds_of(word.removesuffix("es"))
+    }
     shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or tool.type.startswith("bash_"))
     interpreter = not shell and bool(_INTERPRETER.search(named))
     topics = topics_of(f"{' '.join(name_words)} {sentence}")

@@ -258,8 +258,8 @@ addons = [Probe()]
 """
 
 
-def command(tool: str, folder: Path, *options: str, scripts: Iterable[Path] = ()) -> list[str]:
-    every = [SHIM, *scripts]
+def command(tool: str, folder: Path, *options: str, scripts: Iterable[Path] = (), shim: Path = SHIM) -> list[str]:
+    every = [shim, *scripts]
     return [
         sys.executable,
         *("-u", "-c", f"from mitmproxy.tools.main import {tool}; {tool}()"),
@@ -271,15 +271,22 @@ def command(tool: str, folder: Path, *options: str, scripts: Iterable[Path] = ()
 
 @contextlib.contextmanager
 def running(
-    folder: Path, upstream: str, *options: str, tool: str = "mitmdump", scripts: Iterable[Path] = (), probe: bool = True
+    folder: Path,
+    upstream: str,
+    *options: str,
+    tool: str = "mitmdump",
+    scripts: Iterable[Path] = (),
+    shim: Path = SHIM,
 ) -> Iterator[Proxy]:
     """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends."""
     folder.mkdir(parents=True, exist_ok=True)
-    extra = list(scripts)
-    if probe:
-        extra.append(folder / "probe.py")
-        extra[-1].write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
-    arguments = [*command(tool, folder, *options, scripts=extra), "--mode", f"reverse:{upstream}"]
+    probe = folder / "probe.py"
+    probe.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
+    arguments = [
+        *command(tool, folder, *options, scripts=[*scripts, probe], shim=shim),
+        "--mode",
+        f"reverse:{upstream}",
+    ]
     output = folder / "output.txt"
     with output.open("wb") as out:
         process = subprocess.Popen(
@@ -294,9 +301,9 @@ def running(
         proxy.stop()
 
 
-def refused(folder: Path, *options: str, tool: str = "mitmdump") -> tuple[int, list[str]]:
+def refused(folder: Path, *options: str, tool: str = "mitmdump", shim: Path = SHIM) -> tuple[int, list[str]]:
     """Exit status and output of a start that is expected to end by itself."""
-    arguments = command(tool, folder, *options)
+    arguments = command(tool, folder, *options, shim=shim)
     done = subprocess.run(
         arguments,
         cwd=folder,

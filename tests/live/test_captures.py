@@ -83,8 +83,8 @@ def waits(peer: Peer) -> None:
 
 
 def drive_all(proxy: Proxy, upstream: Upstream) -> int:
-    count = 0
-    for count, (name, record) in enumerate(exchanges(), 1):
+    examples = list(exchanges())
+    for name, record in examples:
         drive(proxy, upstream, name, record)
     plain = Talk(text="squeezed <b>text</b>").record("openai.chat", True)
     squeezed = gzip.compress(plain["response"]["body"].encode())
@@ -104,7 +104,7 @@ def drive_all(proxy: Proxy, upstream: Upstream) -> int:
             if name == "cut off":
                 client.rest()
         proxy.wait_for_record(name)
-    return count + 5
+    return len(examples) + 5
 
 
 def bare(finding: Finding | dict[str, Any]) -> tuple[Any, ...]:

@@ -219,6 +219,7 @@ def test_trailers_that_crash_the_layer(proxy: Proxy, upstream: Upstream) -> None
 
 
 _MEDDLER = """
+import json
 from mitmproxy import http
 class Meddler:
     def request(self, flow):
@@ -226,7 +227,8 @@ class Meddler:
         if what == "kill":
             flow.kill()
         if what == "answer":
-            flow.response = http.Response.make(200, b'{"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}', {"content-type": "application/json"})
+            body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}
+            flow.response = http.Response.make(200, json.dumps(body), {"content-type": "application/json"})
     def responseheaders(self, flow):
         what = flow.request.headers.get("x-meddle")
         if what == "take":

@@ -14,6 +14,7 @@ import brotli
 import pytest
 import zstandard
 
+from tests.build import FORMS as ALL_FORMS
 from tests.build import Call, Talk, User, schema
 from tests.cuts import split
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying
@@ -26,9 +27,7 @@ TALK = Talk(
     calls=(Call("weather", {"city": "Köln"}),),
     tools={"weather": schema(city="string")},
 )
-FORMS = {
-    (api, stream): TALK.record(api, stream) for api in ("openai.chat", "anthropic.messages") for stream in (True, False)
-}
+FORMS = {form: TALK.record(*form) for form in ALL_FORMS}
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
     "identity": lambda body: body,
     "gzip": gzip.compress,
@@ -73,23 +72,27 @@ def test_every_byte_arrives_as_it_came(proxy: Proxy, upstream: Upstream, api: st
         assert probe["metadata"]["wirelint.api"] == api
 
 
-@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
-def test_bytes_arrive_before_more_are_sent(proxy: Proxy, upstream: Upstream, kind: str) -> None:
-    """The upstream goes on only when the client has what was sent so far; a proxy that buffers would never end."""
-    received = threading.Semaphore(0)
-    pieces = [
+PIECES = {
+    "text/event-stream": [
         b'data: {"choices": [{"index": 0, "delta": {"content": "on',
         b'e"}}]}\n',
         b"\n",
         b": still here\n\n",
         b"data: [DONE]\n\n",
-    ]
-    if kind == "application/json":
-        pieces = [
-            b'{"choices": [{"index": 0, ',
-            b'"message": {"role": "assistant", "content": "one"}, ',
-            b'"finish_reason": "stop"}]}',
-        ]
+    ],
+    "application/json": [
+        b'{"choices": [{"index": 0, ',
+        b'"message": {"role": "assistant", "content": "one"}, ',
+        b'"finish_reason": "stop"}]}',
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", PIECES)
+def test_bytes_arrive_before_more_are_sent(proxy: Proxy, upstream: Upstream, kind: str) -> None:
+    """The upstream goes on only when the client has what was sent so far; a proxy that buffers would never end."""
+    received = threading.Semaphore(0)
+    pieces = PIECES[kind]
 
     def script(peer: Peer) -> None:
         peer.head(content_type=kind, transfer_encoding="chunked")

@@ -48,7 +48,9 @@ FIRES = {
     "nothing but tokens": Fires(Talk(ASK, "<|im_end|>"), fix="none"),
     "in the reasoning": Fires(Talk(ASK, "In Bergen.", reasoning="Look it up.<|im_end|>"), says="reasoning"),
     "after a leaked call": Fires(Talk(ASK, f"{KIMI}\nfound it<|im_end|>", tools=TOOLS), says="<|im_end|>"),
-    "markup of a dialect not read": Fires(Talk(ASK, '[TOOL_CALLS]find_ship[ARGS]{"name": "Aurora"}', tools=TOOLS), fix="none"),
+    "markup of a dialect not read": Fires(
+        Talk(ASK, '[TOOL_CALLS]find_ship[ARGS]{"name": "Aurora"}', tools=TOOLS), fix="none"
+    ),
     "in a name": named("find_ship<|channel|>commentary", fix="safe"),
     "tag in a name": named("find_ship</arg_value>", fix="safe"),
     "in the name of no tool": named("sink<|message|>", fix="none"),

@@ -88,7 +88,13 @@ FIRES = {
         fix="safe",
     ),
     "result cut at the colon": Fires(turn("functions.inspect_bed:0", "functions.inspect_bed"), says="its end cut off"),
-    "result cut to forty": Fires(turn(f"call_{'4f' * 21}", f"call_{'4f' * 21}"[:40]), says="its end cut off"),
+    "result cut to forty": Fires(turn(f"call_{'4f' * 21}", f"call_{'4f' * 21}"[:40]), says="result is", fix="safe"),
+    "call cut to forty": Fires(turn(f"call_{'4f' * 21}"[:40], f"call_{'4f' * 21}"), says="something added"),
+    "call lower-cased": Fires(turn(CLAUDE.lower(), CLAUDE), says=f"call is `{CLAUDE}`"),
+    "call is undefined": Fires(turn("undefined", OPENAI), says=f"call is `{OPENAI}`"),
+    "call has a stranger's prefix, the ledger knows": Fires(
+        [issued(OPENAI), turn(OPENAI.replace("call_", "fc_"), OPENAI)], says=f"call is `{OPENAI}`"
+    ),
     "result cut to nine": Fires(turn(OPENAI, "call9QfXb"), says="its end cut off"),
     "last nine": Fires(turn(OPENAI, OPENAI[-9:]), says="its beginning cut off"),
     "result lower-cased": Fires(turn(CLAUDE, CLAUDE.lower()), says="another case"),

@@ -71,6 +71,7 @@ FIRES = {
     "kimi k2, through a router": Fires(past("read_gauge:4", model="accounts/fireworks/routers/kimi-k2p6-turbo")),
     "kimi k2, the model began it": Fires([reply("read_gauge:0"), past("read_gauge:0")], layer="gateway"),
     "kimi k2, mangled already on the wire": Fires([reply("functionsreadgauge0"), past("functionsreadgauge0")]),
+    "kimi k2, counted on from a trimmed history": Fires(past("read_gauge:22"), says="read_gauge:22"),
     "kimi k2 replies in the short form": Fires(reply("read_gauge:2"), says="`read_gauge:2`", layer="model", fix="safe"),
     "kimi k2 replies without separators": Fires(reply("functionsreadgauge0"), says="separators"),
     "kimi k2 replies twice": Fires(reply("read_gauge:0", "read_gauge:1"), count=2),

@@ -87,7 +87,9 @@ def then(history: Sequence[Turn], answer: str, ask: str) -> tuple[Turn, ...]:
 
 HITS = '{"total": 14, "hits": [' + ", ".join(f'{{"id": "kb-{n}", "title": "Article {n}"}}' for n in range(14)) + "]}"
 READ_CONFIG = ran("What port does the service use?", "read_file", {"path": "deploy/service.yaml"}, "port: 9090\n")
-ORDER = ran("Where is order 7731?", "lookup_order", {"order_id": "7731"}, '{"order_id": "7731", "status": "in transit"}')
+ORDER = ran(
+    "Where is order 7731?", "lookup_order", {"order_id": "7731"}, '{"order_id": "7731", "status": "in transit"}'
+)
 
 FIRE: tuple[Voice, ...] = (
     # Nothing ran, and an action is claimed.

@@ -180,6 +180,10 @@ SILENT = {
     "fence alone, as asked for": Talk(
         (User("Show me the raw tool call markup you would write for the Aurora."),), f"```xml\n{HERMES}\n```", tools=TOOLS
     ),
+    "fence alone, around a document with an example": talk(
+        f"````markdown\n# Ships\n\nA call:\n\n```\n{HERMES}\n```\n\nEnd.\n````"
+    ),
+    "fence alone, around code": talk(f"```python\nRAW = \"\"\"{HERMES}\"\"\"\n```"),
     "fence alone, undeclared": talk(f"```\n{UNKNOWN}\n```"),
     "repeated from a tool result": talk(
         f"The file says:\n{UNKNOWN}",

@@ -143,13 +143,13 @@ class _Reader:
             self._started = True
             yield Offence("undeclared-part", "content_block_start before message_start", frame)
         place = index if index is not None else self._count
+        self._open.add(place)
         if place in self._blocks:
             yield Offence("restarted-part", f"content block {place}", frame)
             if self._kinds[place] == _kind(block) == "tool_call":
                 # Two calls under one index: a client overwrites or merges, and either way one is lost.
                 yield Label(self._blocks[place], index, text(block.get("id")), text(block.get("name")), frame)
                 return
-        self._open.add(place)
         yield from self._open_block(place, block, frame)
 
     def _block_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:

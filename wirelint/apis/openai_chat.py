@@ -137,14 +137,15 @@ class _Reader:
                 yield from self._text(choice, "text", 0, place, content, frame)
             return
         for position, part in mappings(content):
+            slot = 0 if self._streamed else position  # in a stream every delta counts its parts from 0
             if piece := text(part.get("text")):
-                yield from self._text(choice, "text", 0, f"{place}/{position}/text", piece, frame)
+                yield from self._text(choice, "text", slot, f"{place}/{position}/text", piece, frame)
             thinking = part.get("thinking")
             if isinstance(thinking, str) and thinking:
-                yield from self._text(choice, "reasoning", 0, f"{place}/{position}/thinking", thinking, frame)
+                yield from self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", thinking, frame)
             for _, thought in mappings(thinking):
                 if piece := text(thought.get("text")):
-                    yield from self._text(choice, "reasoning", 0, f"{place}/{position}/thinking", piece, frame)
+                    yield from self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame)
 
     def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame) -> Iterator[Event]:
         key = (choice, kind, slot)

@@ -65,7 +65,7 @@ class _Deflate:
             if len(data) < 2:
                 self._head = data
                 return b""
-            # RFC 1950, 2.2: method 8, and a check on both bytes. A raw stream would begin with a stored block and odd padding.
+            # RFC 1950, 2.2: method 8, and a check on both bytes. Raw streams hardly begin so.
             wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
             self._inflate = zlib.decompressobj(15 if wrapped else -15)
         return _inflated(self._inflate, data) if data and not self._inflate.eof else b""

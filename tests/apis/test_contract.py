@@ -1,0 +1,283 @@
+"""One contract for all APIs: nothing lost, the same for every cut, whole = streamed, and no input that makes them fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.apis.shapes import SHAPES, Shape
+from tests.build import FORMS, Call, Talk, read, schema
+from tests.cuts import cuts, split
+from tests.shared import SHARED, traffic
+from wirelint.apis import APIS, Api, by_name, recognise, recognise_reply
+from wirelint.capture.replay import replay
+from wirelint.events import Event, Fold, Frame
+from wirelint.model import (
+    HostedCall,
+    HostedResult,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Reply,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from wirelint.wire import Sniffer
+
+CASES = [
+    pytest.param(api, shape, form, id=f"{api}-{name}-{form}")
+    for api, shapes in SHAPES.items()
+    for name, shape in shapes.items()
+    for form in ("whole", "stream")
+    if getattr(shape, form) is not None
+]
+
+
+def body_of(shape: Shape, form: str) -> bytes:
+    return (json.dumps(shape.whole) if form == "whole" else shape.stream or "").encode()
+
+
+def understood(api: Api, pieces: Sequence[bytes]) -> tuple[list[Frame], list[Event], Reply | None]:
+    """What the engine makes of a body: its frames, the events they amount to, the reply."""
+    sniffer = Sniffer({})
+    frames = [frame for piece in pieces for frame in sniffer.feed(piece)] + sniffer.close()
+    if not frames:
+        return [], [], None
+    reader, fold = api.reply_reader(streamed=sniffer.streamed), Fold(streamed=sniffer.streamed)
+    events = [event for frame in frames for event in reader.read(frame)] + reader.close()
+    for event in events:
+        fold.push(event)
+    return frames, events, fold.reply()
+
+
+def facts(reply: Reply | None) -> Any:
+    """A reply as a value that can be compared."""
+    return reply and tuple(getattr(reply, name) for name in Reply.__dataclass_fields__)
+
+
+def essence(reply: Reply) -> list[list[tuple[str, str]]]:
+    return [[shown(part) for part in choice.parts] for choice in reply.choices]
+
+
+def shown(part: Part) -> tuple[str, str]:
+    match part:
+        case Text(text):
+            return "text", text
+        case Reasoning(text, opaque=opaque):
+            return ("sealed" if opaque else "reasoning"), text
+        case Refusal(text):
+            return "refusal", text
+        case ToolCall():
+            return "call", f"{part.name} {part.arguments.text}"
+        case HostedCall():
+            return "hosted", part.name or ""
+        case HostedResult():
+            return "hosted", part.kind
+        case Opaque():
+            return "opaque", part.kind
+        case ToolResult():
+            return "result", part.text
+
+
+def the(name: str) -> Api:
+    api = by_name(name)
+    assert api is not None
+    return api
+
+
+@pytest.mark.parametrize(("api", "shape", "form"), CASES)
+def test_what_a_client_makes_of_it(api: str, shape: Shape, form: str) -> None:
+    _, _, reply = understood(the(api), [body_of(shape, form)])
+    assert reply is not None
+    assert essence(reply) == [list(parts) for parts in shape.parts]
+    assert [choice.finish_reason for choice in reply.choices] == list(shape.finish)
+    assert (reply.error is not None) == shape.error
+    assert reply.usage == shape.usage
+    assert reply.id == shape.id
+    assert [fault.kind for fault in reply.faults] == list(shape.faults)
+    assert reply.terminated == shape.terminated
+    assert reply.streamed == (form == "stream")
+
+
+@pytest.mark.parametrize(("api", "shape", "form"), CASES)
+def test_frames_join_to_the_input_and_no_cut_matters(api: str, shape: Shape, form: str) -> None:
+    body = body_of(shape, form)
+    whole = understood(the(api), [body])
+    assert b"".join(frame.raw for frame in whole[0]) == body
+    for places in cuts(len(body)):
+        frames, events, reply = understood(the(api), split(body, places))
+        assert frames == whole[0], places
+        assert events == whole[1], places
+        assert facts(reply) == facts(whole[2]), places
+
+
+@pytest.mark.parametrize(("api", "shape", "form"), CASES)
+def test_every_frame_is_carried_by_its_events(api: str, shape: Shape, form: str) -> None:
+    frames, events, _ = understood(the(api), [body_of(shape, form)])
+    carried = {event.frame.number for event in events if event.frame is not None}
+    assert carried == {frame.number for frame in frames}
+
+
+@pytest.mark.parametrize(("api", "shape", "form"), CASES)
+def test_places_and_events(api: str, shape: Shape, form: str) -> None:
+    _, _, reply = understood(the(api), [body_of(shape, form)])
+    assert reply is not None
+    for choice in reply.choices:
+        pointers = [part.pointer for part in choice.parts]
+        assert len(set(pointers)) == len(pointers)
+        for part in choice.parts:
+            assert part.pointer.startswith("/")
+            if isinstance(part, Text | Reasoning | ToolCall):
+                numbers = [number for _, number in part.events]
+                assert numbers == sorted(numbers)
+                assert all(number < reply.events for number in numbers)
+                assert bool(numbers) <= reply.streamed
+            if isinstance(part, ToolCall):
+                assert bool(part.pieces) == reply.streamed
+
+
+TALKS = {
+    "text": Talk(text="Grüße, 世界 🎉\n\n  data: [DONE]"),
+    "reasoning": Talk(reasoning="First greet,\nthen stop.", text="Hello."),
+    "calls": Talk(
+        text="Looking.",
+        calls=(Call("look", {"at": 'the "sky"\n'}), Call("ask", {"q": [1, None, True]}, "call_2")),
+        tools={"look": schema(at="string"), "ask": schema()},
+    ),
+    "cut by length": Talk(text="Once upon", finish="length"),
+    "filtered": Talk(text="Once", finish="filter"),
+    "nothing": Talk(),
+    "no parameters": Talk(calls=(Call("look", {}),), tools={"look": schema()}),
+}
+
+
+@pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
+@pytest.mark.parametrize("api", [api.NAME for api in APIS])
+def test_whole_and_streamed_are_one(talk: Talk, api: str) -> None:
+    whole, streamed = read(talk.record(api, stream=False)), read(talk.record(api, stream=True))
+    assert whole.reply is not None
+    assert streamed.reply is not None
+    assert _places(whole.reply) == _places(streamed.reply)
+    assert not streamed.reply.faults
+
+
+def _places(reply: Reply) -> list[Any]:
+    parts = [[(part.pointer, *shown(part)[:1], _words(part)) for part in choice.parts] for choice in reply.choices]
+    return [
+        parts,
+        [(choice.finish_reason, choice.finish_pointer) for choice in reply.choices if choice.parts],
+        reply.id,
+    ]
+
+
+def _words(part: Part) -> Any:
+    return (part.id, part.name, part.arguments.mapping) if isinstance(part, ToolCall) else shown(part)[1]
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_a_request_is_recognised_and_so_is_its_reply(api: str, stream: bool) -> None:
+    exchange = read(TALKS["calls"].record(api, stream))
+    assert exchange.api == api
+    assert exchange.request is not None
+    assert [tool.name for tool in exchange.request.tools] == ["look", "ask"]
+    lost = TALKS["calls"].record(api, stream)
+    lost["request"] = {"url": "", "headers": {}, "body": None}
+    assert read(lost).api == api
+
+
+# --- anything at all -------------------------------------------------------------------------------------------------
+
+WORDS = [
+    "choices", "message", "delta", "content", "tool_calls", "function", "custom", "function_call", "arguments", "input",
+    "name", "id", "index", "type", "role", "finish_reason", "usage", "error", "text", "thinking", "reasoning",
+    "reasoning_content", "reasoning_details", "refusal", "content_block", "partial_json", "stop_reason", "model",
+    "messages",
+    "tools", "tool_choice", "system", "parameters", "input_schema", "properties", "tool_call_id", "tool_use_id", "is_error",
+    "annotations", "citations", "audio", "data", "signature", "functions", "stream", "object", "mcp_servers",
+]  # fmt: skip
+VALUES = [
+    "text", "tool_use", "message", "message_start", "content_block_start", "content_block_delta", "content_block_stop",
+    "message_delta", "message_stop", "ping", "error", "text_delta", "input_json_delta", "thinking_delta", "assistant",
+    "user",
+    "tool", "system", "function", "custom", "stop", "tool_calls", "{}", '{"a":', "", "web_search_20250305",
+    "redacted_thinking", "server_tool_use", "web_search_tool_result", "none", "chat.completion",
+]  # fmt: skip
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 3), st.just(10**30), st.floats(allow_nan=False), st.sampled_from(VALUES)
+)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=5),
+    max_leaves=25,
+)
+DOCUMENT = st.dictionaries(st.sampled_from(WORDS), JSON, max_size=6)
+
+
+@st.composite
+def anthropic_events(draw: st.DrawFn) -> dict[str, Any]:
+    """Documents that get past the first look of a reader: the right type, and anything inside."""
+    document = draw(DOCUMENT)
+    document["type"] = draw(st.sampled_from(VALUES[3:12]))
+    for name in ("content_block", "delta"):
+        document[name] = {**draw(DOCUMENT), "type": draw(st.sampled_from(VALUES))}
+    return document
+
+
+@st.composite
+def openai_chunks(draw: st.DrawFn) -> dict[str, Any]:
+    made = {**draw(DOCUMENT), "index": draw(SCALARS)}
+    name = draw(st.sampled_from(["delta", "message"]))
+    made[name] = {**draw(DOCUMENT), "tool_calls": draw(st.lists(DOCUMENT, max_size=2))}
+    return {**draw(DOCUMENT), "choices": [made]}
+
+
+ANYTHING = st.one_of(DOCUMENT, anthropic_events(), openai_chunks())
+
+
+@pytest.mark.parametrize("api", APIS, ids=lambda api: api.NAME)
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(documents=st.lists(ANYTHING, min_size=1, max_size=5), named=st.booleans())
+def test_no_reply_makes_a_reader_fail(api: Api, documents: list[dict[str, Any]], named: bool) -> None:
+    event = "event: content_block_delta\n" if named else ""
+    stream = "".join(f"{event}data: {json.dumps(document)}\n\n" for document in documents).encode()
+    for body in (json.dumps(documents[0]).encode(), stream, stream[: len(stream) // 2]):
+        frames, _, reply = understood(api, [body])
+        assert b"".join(frame.raw for frame in frames) == body
+        assert facts(understood(api, split(body, range(1, len(body))))[2]) == facts(reply)
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@given(ANYTHING, st.lists(ANYTHING, max_size=3), st.lists(ANYTHING, max_size=2))
+def test_no_request_makes_a_reader_fail(
+    document: dict[str, Any], messages: list[dict[str, Any]], tools: list[dict[str, Any]]
+) -> None:
+    for request in (document, {**document, "messages": messages, "tools": tools}):
+        for api in APIS:
+            understood_ = api.read_request(request)
+            assert understood_.api == api.NAME
+            assert understood_.last_user is None or understood_.turn is not None
+            assert api.claims_reply(request) in (True, False)
+        recognise("POST", "/v1/messages", {"anthropic-version": "1"}, request)  # type: ignore[arg-type]
+        recognise_reply(request)  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no recordings beside this checkout")
+def test_recordings_are_understood_and_lossless() -> None:
+    for name, record in _recordings():
+        exchange = replay(record)
+        assert exchange is not None, (name, record.id)
+        body = record.response_body or b""
+        sniffer = Sniffer({})
+        frames = [*sniffer.feed(body), *sniffer.close()]
+        assert b"".join(frame.raw for frame in frames) == body, (name, record.id)
+
+
+def _recordings() -> Iterator[tuple[str, Any]]:
+    return traffic(tuple(api.NAME for api in APIS))

@@ -1,0 +1,138 @@
+"""Starting: from anywhere, in every tool; a value that cannot be used stops the start in one line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.build import Talk, chunk, sse
+from tests.live.harness import SCRIPT, SHIM, Upstream, post, refused, replying, running
+
+pytestmark = pytest.mark.live
+
+BEARER = "Bearer x1y2z3w4v5"
+
+WRONG = {
+    "a rule that is none": (("wirelint_select=xml-leek",), "wirelint_select=xml-leek"),
+    "a rule to ignore that is none": (("wirelint_ignore=ZZ9",), "wirelint_ignore=ZZ9"),
+    "no folder of rules": (("wirelint_rules=/no/such/folder",), "wirelint_rules=/no/such/folder"),
+    "a file for a folder": ((f"wirelint_captures={SHIM}",), "wirelint_captures="),
+    "neither on nor off": (("wirelint_redact=perhaps",), "wirelint_redact=perhaps"),
+    "no size": (("wirelint_max_body=lots",), "wirelint_max_body=lots"),
+    "a size too small": (("wirelint_max_body=12",), "wirelint_max_body=12"),
+    "given twice": (("wirelint_redact=on", "wirelint_redact=off"), "wirelint_redact is given 2 times"),
+    "misspelt": (("wirelint_capture=x",), "did you mean wirelint_captures?"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_stops_the_start_in_one_line(name: str, tmp_path: Path) -> None:
+    options, told = WRONG[name]
+    status, lines = refused(tmp_path, *options)
+    assert status == 1
+    assert len([line for line in lines if told in line]) == 1
+    assert not [line for line in lines if "Traceback" in line or "Error:" in line]
+    assert len(lines) <= 4, lines
+
+
+@pytest.mark.parametrize("tool", ["mitmweb", "mitmproxy"])
+def test_the_other_tools_stop_too(tool: str, tmp_path: Path) -> None:
+    web = ("web_port=0", "web_open_browser=false") if tool == "mitmweb" else ()
+    status, lines = refused(tmp_path, "wirelint_max_body=lots", *web, tool=tool)
+    assert status == 1
+    if tool == "mitmproxy" and not any("wirelint" in line for line in lines):
+        pytest.skip("the console wants a terminal before it loads anything")
+    assert any("wirelint_max_body=lots" in line for line in lines)
+
+
+def test_selecting_in_several_options(upstream: Upstream, tmp_path: Path) -> None:
+    cut = sse(chunk({"content": "half"}), done=False).encode()
+    upstream.scripts["cut"] = replying([cut], content_type="text/event-stream")
+    body = Talk().record("openai.chat", True)["request"]["body"].encode()
+    chosen = ("wirelint_select=ID", "wirelint_select=truncated-stream", "wirelint_captures=")
+    with running(tmp_path, upstream.url, *chosen) as proxy:
+        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "cut"})
+        proxy.wait_for("error truncated-stream")
+    with running(tmp_path / "other", upstream.url, *chosen, "wirelint_ignore=ST604") as proxy:
+        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "cut"})
+        assert proxy.wait_for(r"openai\.chat acme-1 200 stream.*: ok \[")
+        assert "truncated-stream" not in proxy.log
+
+
+def test_options_of_the_configuration_file(upstream: Upstream, tmp_path: Path) -> None:
+    """YAML makes numbers and booleans of what is text for us."""
+    (tmp_path / "conf").mkdir()
+    settings = {"wirelint_redact": False, "wirelint_max_body": 2048, "wirelint_select": ["ST604", "ID"]}
+    (tmp_path / "conf" / "config.yaml").write_text(json.dumps(settings))
+    upstream.scripts["large"] = replying([b"x" * 3000], content_type="application/json")
+    with running(tmp_path, upstream.url) as proxy:
+        body = Talk().record("openai.chat", False)["request"]["body"].encode()
+        post(
+            proxy.port,
+            "/v1/chat/completions",
+            body,
+            {SCRIPT: "large", "x-test-id": "large", "authorization": "Bearer x1y2z3w4v5"},
+        )
+        record = proxy.wait_for_record("large")
+    assert record["end"] == "unread"
+    assert record["request"]["headers"]["authorization"] == BEARER
+
+
+def test_a_change_of_the_script_begins_anew(upstream: Upstream, tmp_path: Path) -> None:
+    """mitmproxy loads a script again when its file changes: the new instance works, the old one's captures are closed."""
+    checkout = tmp_path / "checkout"
+    (checkout / "addons").mkdir(parents=True)
+    (checkout / "wirelint").symlink_to(SHIM.parents[1] / "wirelint")
+    shim = shutil.copy(SHIM, checkout / "addons")
+    upstream.scripts["well"] = replying(
+        [sse(chunk({"content": "x"}, "stop")).encode()], content_type="text/event-stream"
+    )
+    body = Talk().record("openai.chat", True)["request"]["body"].encode()
+    with running(tmp_path, upstream.url, shim=Path(shim)) as proxy:
+        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "well", "x-test-id": "before"})
+        proxy.wait_for_record("before")
+        Path(shim).write_text(Path(shim).read_text() + "# changed\n")
+        proxy.wait_for("Loading script .*inspector.py", 2)
+        post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "well", "x-test-id": "after"})
+        proxy.wait_for_record("after")
+        assert not [line for line in proxy.log.splitlines() if "rror" in line]
+
+
+def test_missing_dependencies_are_told_in_one_line(tmp_path: Path) -> None:
+    """A mitmproxy of its own environment: everything of ours is missing there but the checkout."""
+    checkout = tmp_path / "checkout"
+    (checkout / "addons").mkdir(parents=True)
+    (checkout / "wirelint" / "addon").mkdir(parents=True)
+    (checkout / "wirelint" / "__init__.py").touch()
+    (checkout / "wirelint" / "addon" / "__init__.py").touch()
+    (checkout / "wirelint" / "addon" / "inspector.py").write_text("import a_module_that_nobody_has\n")
+    shim = Path(shutil.copy(SHIM, checkout / "addons"))
+    status, lines = refused(tmp_path, shim=shim)
+    assert status == 1
+    assert (
+        len([line for line in lines if "no module 'a_module_that_nobody_has'" in line and "pip install" in line]) == 1
+    )
+    assert not [line for line in lines if "Traceback" in line]
+
+
+def test_the_shim_leaves_no_trace_on_the_path(tmp_path: Path) -> None:
+    """The checkout's root holds `tests` and `rules`; on the path they would shadow modules of the same name."""
+    program = (
+        "import runpy, sys; before = list(sys.path); "
+        f"runpy.run_path({str(SHIM)!r}); assert sys.path == before, sys.path; "
+        "import wirelint; print(wirelint.__file__)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()).parent == SHIM.parents[1] / "wirelint"
+
+
+def test_the_folder_of_the_shim_shadows_nothing() -> None:
+    """mitmproxy puts it first on the path."""
+    names = {path.stem for path in SHIM.parent.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert names == {"inspector"}
+    assert not names & sys.stdlib_module_names

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.rules.case import Fires, Silent
+from tests.rules.voices import CALENDAR, CODER, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEB, ran, then
+
+OPENAI = (("openai.chat", False), ("openai.chat", True))
+ANTHROPIC = (("anthropic.messages", False), ("anthropic.messages", True))
+TWO = {
+    "model": "acme-1",
+    "n": 2,
+    "messages": [{"role": "user", "content": "Search the handbook for parental leave."}],
+    "tools": [{"type": "function", "function": {"name": "search_handbook", "description": "Search the handbook."}}],
+}
+SEARCHED = ran("Search SSO", "search_knowledge_base", {"query": "SSO"}, HITS)
+REMINDED = exchange(
+    "/v1/messages",
+    {
+        "model": "acme-1",
+        "max_tokens": 64,
+        "messages": [
+            {"role": "user", "content": "Raise the limit in limits.go."},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": "limits.go"}}],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "toolu_1", "content": "ok"},
+                    {"type": "text", "text": "<system-reminder>The todo list is empty.</system-reminder>"},
+                ],
+            },
+        ],
+        "tools": [{"name": "Edit", "description": "Edits a file.", "input_schema": {"type": "object"}}],
+    },
+    {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "content": [{"type": "text", "text": "I've updated the limit in limits.go."}],
+        "stop_reason": "end_turn",
+    },
+)
+
+
+def choices(*texts: str) -> dict[str, object]:
+    found = [
+        {"index": n, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+        for n, text in enumerate(texts)
+    ]
+    return exchange("/v1/chat/completions", TWO, {"id": "c", "object": "chat.completion", "choices": found})
+
+
+FIRES = {
+    "searched": Fires(
+        Talk((User("Is there a guide on badges?"),), "I searched the knowledge base and found no guide.", tools=KB),
+        says="search_knowledge_base is declared",
+        severity="error",
+        layer="model",
+        fix="none",
+    ),
+    "edited and ran": Fires(
+        Talk((User("Bump it to 9"),), "I've changed the version in setup.cfg to 9 and ran `make check`.", tools=CODER),
+        says="setup.cfg",
+    ),
+    "sent": Talk((User("Tell Mia it is done"),), "I have emailed Mia that it is done.", tools=MAIL),
+    "passive": Fires(
+        Talk((User("Cancel order 31"),), "Order 31 has been cancelled.", tools=SHOP), severity="warning"
+    ),
+    "terse, marked": Talk((User("Delete old.log"),), "✅ Deleted `old.log`.", tools=SHELL),
+    "bare done": Fires(
+        Talk((User("Turn off the lamp in the hall"),), "Done.", tools=HOME), says="Done.", severity="warning"
+    ),
+    "after reading": Talk(
+        (User("Is it signed?"),), "After reading build.gradle, I can confirm that it is signed.", tools=FILES
+    ),
+    "calendar": Talk((User("Any meetings today?"),), "I've checked your calendar: no meetings today.", tools=CALENDAR),
+    "another search than the one on record": Talk(
+        then(SEARCHED, "14.", "Search for proxies too."), "I searched the knowledge base for proxies: nothing.", tools=KB
+    ),
+    "second candidate": Fires(
+        choices("What exactly?", "I searched the handbook and found 2 entries."), pointer="/choices/1/message/content"
+    ),
+    "both candidates": Fires(choices("I searched the handbook.", "I have searched the handbook."), count=2),
+    "german": Talk((User("Suche im Web"),), "Ich habe im Web gesucht und nichts gefunden.", tools=WEB),
+    "chinese": Talk((User("发邮件给李雷"),), "我已经给李雷发送了邮件。", tools=MAIL),
+    "reasoning does not count as a call": Talk(
+        (User("Read notes.md"),), "I've read notes.md. It is empty.", reasoning="I open notes.md.", tools=FILES
+    ),
+}
+
+SILENT = {
+    "no tools": Talk((User("Search it"),), "I searched the knowledge base."),
+    "no fitting tool": Talk((User("Mail Bo"),), "I've sent the email to Bo.", tools=FILES),
+    "a result backs it": Talk(SEARCHED, "I searched the knowledge base and found 14 articles.", tools=KB),
+    "a call in the same reply": Talk(
+        (User("Read a.txt"),), "I've read a.txt.", calls=(Call("read_file", {"path": "b.txt"}),), tools=FILES
+    ),
+    "reminder beside the result": REMINDED,
+    "earlier call on record": Talk(
+        then(SEARCHED, "14.", "Which terms?"), "I searched the knowledge base for SSO.", tools=KB
+    ),
+    "hosted tool offered": Silent(
+        Talk(
+            (User("News?"),),
+            "I searched the web: no news.",
+            tools=WEB,
+            request={"web_search_options": {"search_context_size": "low"}},
+        ),
+        OPENAI,
+    ),
+    "hosted tool declared": Silent(
+        exchange(
+            "/v1/messages",
+            {
+                "model": "m",
+                "max_tokens": 9,
+                "messages": [{"role": "user", "content": "News?"}],
+                "tools": [{"type": "web_search_20250305", "name": "web_search"}, {"name": "search_news", "input_schema": {}}],
+            },
+            {
+                "id": "msg_1",
+                "type": "message",
+                "role": "assistant",
+                "content": [{"type": "text", "text": "I searched the news and found nothing."}],
+                "stop_reason": "end_turn",
+            },
+        )
+    ),
+    "result as text": Talk(
+        (User("a"), Assistant("<call>"), User("[read_file for 'a.txt'] Result:\nhello")), "I've read a.txt.", tools=FILES
+    ),
+    "summarised history": Silent(
+        Talk(
+            (User("This session is continued from a previous conversation. Summary: …"), Assistant("ok"), User("hm")),
+            "As said, I've looked at your question.",
+            tools=FILES,
+        )
+    ),
+    "product in the text": Talk(
+        (User("Write a sort"),), "I've written a sort for you:\n\n```c\nint x;\n```", tools=CODER
+    ),
+    "negated": Talk((User("Sent?"),), "I have not sent the email.", tools=MAIL),
+    "conditional": Talk((User("And then?"),), "Once I've sent the email, I'll tell you.", tools=MAIL),
+    "question": Talk((User("Hm"),), "Have I sent the email already?", tools=MAIL),
+    "quoted": Talk((User("What did it say?"),), 'It said: "I have sent the email to Bo."', tools=MAIL),
+    "in code": Talk((User("Log line?"),), "Print `I have sent the email` there.", tools=MAIL),
+    "user's own act": Talk((User("I read a.txt"),), "You read a.txt, and that is all you need.", tools=FILES),
+    "mental act": Talk((User("Is it fair?"),), "I've considered your question and read your draft twice.", tools=FILES),
+    "letter offered": Talk(
+        (User("Draft a reply to Ann"),), "Sure:\n\nSubject: Update\n\nHi Ann,\n\nI've sent the file.", tools=MAIL
+    ),
+    "code pasted": Talk((User("Is it ok?\n```go\npackage x\n```"),), "I've checked the code; it compiles.", tools=CODER),
+    "error": exchange("/v1/chat/completions", TWO, {"error": {"message": "I searched the handbook."}}, status=500),
+    "two searches on record": Silent(
+        Talk((*SEARCHED, Assistant("", (Call("search_knowledge_base", {"query": "x"}, "call_2"),)), Result("call_2", "[]")),
+             "I searched twice.", tools=KB),
+        ANTHROPIC,
+    ),
+}  # fmt: skip

@@ -1,0 +1,136 @@
+"""Values that everything speaks of: the decoding of argument texts, offsets and events, turns."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.build import Assistant, Call, Result, Talk, User, read
+from wirelint.model import Arguments, Text, ToolCall
+
+# text → (values, offsets after each, rest)
+TEXTS: dict[str, tuple[list[Any], list[int], str]] = {
+    "": ([], [], ""),
+    "  \n": ([], [], ""),
+    "{}": ([{}], [2], ""),
+    ' {"a": 1}\n': ([{"a": 1}], [9], ""),
+    "{}{}": ([{}, {}], [2, 4], ""),
+    '{"a":1}\n{"b":2}\n': ([{"a": 1}, {"b": 2}], [7, 15], ""),
+    '{"a":1},{"b":2}': ([{"a": 1}], [7], ',{"b":2}'),
+    '{"a":1}{"b"': ([{"a": 1}], [7], '{"b"'),
+    '{"a":1}}': ([{"a": 1}], [7], "}"),
+    '{"a":1} then': ([{"a": 1}], [7], "then"),
+    '{"a":1}\xa0': ([{"a": 1}], [7], "\xa0"),
+    '{"a":"}{"}': ([{"a": "}{"}], [10], ""),
+    '{"a"': ([], [], '{"a"'),
+    "{'a': 1}": ([], [], "{'a': 1}"),
+    '{"a": NaN}': ([], [], '{"a": NaN}'),
+    '{"a": 1,}': ([], [], '{"a": 1,}'),
+    '{"a": "x\ny"}': ([], [], '{"a": "x\ny"}'),
+    "\ufeff{}": ([], [], "\ufeff{}"),
+    "null": ([None], [4], ""),
+    "1 2": ([1, 2], [1, 3], ""),
+    '"a""b"': (["a", "b"], [3, 6], ""),
+    '"{\\"a\\":1}"': (['{"a":1}'], [11], ""),
+    '{"a": "\\ud83c\\udf89"}': ([{"a": "🎉"}], [21], ""),
+    '{"a": "\\ud83c"}': ([{"a": "\ud83c"}], [15], ""),
+    '{"a": 123456789012345678901234567890}': ([{"a": 123456789012345678901234567890}], [37], ""),
+    '{"a": 1, "a": 2}': ([{"a": 2}], [16], ""),
+    "[[": ([], [], "[["),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), TEXTS.items(), ids=map(repr, TEXTS))
+def test_arguments(text: str, expected: tuple[list[Any], list[int], str]) -> None:
+    arguments = Arguments(text)
+    values, ends, rest = expected
+    assert [*map(_roughly, arguments.values)] == [*map(_roughly, values)]
+    assert list(arguments.ends) == ends
+    assert arguments.rest == rest
+    single = len(values) == 1 and not rest
+    assert _roughly(arguments.value) == (_roughly(values[0]) if single else None)
+    assert (arguments.mapping is not None) == (single and isinstance(values[0], dict))
+
+
+def _roughly(value: Any) -> Any:
+    """Integers that 64 bits cannot hold may read as floats."""
+    return (
+        {key: float(one) if isinstance(one, int) else one for key, one in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "{}" * 20_000, "1 " * 20_000, '"' + "\\" * 99_999])
+def test_monstrous_arguments_do_no_harm(text: str) -> None:
+    arguments = Arguments(text)
+    assert arguments.mapping is None
+    assert len(arguments.values) in (0, 20_000)
+
+
+OBJECTS = st.dictionaries(st.text(max_size=4), st.integers(-9, 9) | st.text(max_size=6) | st.none(), max_size=3)
+
+
+@given(st.lists(OBJECTS, max_size=4), st.sampled_from(["", " ", "\n", " \r\n\t"]))
+def test_values_in_a_row_are_found_again(values: list[dict[str, Any]], between: str) -> None:
+    texts = [json.dumps(value) for value in values]
+    arguments = Arguments(between.join(texts))
+    assert list(arguments.values) == values
+    assert not arguments.rest
+    assert arguments.mapping == (values[0] if len(values) == 1 else None)
+
+
+@given(st.text(max_size=40))
+def test_nothing_is_lost_of_any_text(text: str) -> None:
+    arguments = Arguments(text)
+    end = arguments.ends[-1] if arguments.ends else 0
+    assert text[end:].strip(" \t\r\n") == arguments.rest
+    assert len(arguments.values) == len(arguments.ends)
+    assert list(arguments.ends) == sorted(set(arguments.ends))
+
+
+@given(OBJECTS)
+def test_arguments_of_a_value(value: dict[str, Any]) -> None:
+    arguments = Arguments.of(value)  # type: ignore[arg-type]
+    assert arguments.mapping == value
+    assert json.loads(arguments.text) == value
+    assert arguments == Arguments(arguments.text)
+    assert arguments.ends == Arguments(arguments.text).ends
+
+
+# Offsets of a text that came with events 3, 4 and 9.
+EVENTS = {0: 3, 1: 3, 2: 4, 6: 4, 7: 9, 99: 9}
+
+
+@pytest.mark.parametrize(("offset", "event"), EVENTS.items())
+def test_event_at(offset: int, event: int) -> None:
+    events = ((0, 3), (2, 4), (7, 9))
+    assert Text("Hello, you", "/x", events).event_at(offset) == event
+    assert ToolCall("a", "b", Arguments("{}"), "/x", events=events).event_at(offset) == event
+    assert Text("Hello", "/x").event_at(offset) is None
+
+
+LOOK = Call("look", {}, "call_1")
+# history → texts of the turn so far (calls and results by their kind), and the last words of a user
+TURNS: dict[str, tuple[list[Any], list[str], str]] = {
+    "one question": ([User("a")], [], "a"),
+    "a call and its result": ([User("a"), Assistant(calls=(LOOK,)), Result("call_1", "x")], ["assistant", "tool"], "a"),
+    "a second question": ([User("a"), Assistant("b"), User("c")], [], "c"),
+    "an answer last": ([User("a"), Assistant("b")], ["assistant"], "a"),
+}
+
+
+@pytest.mark.parametrize(("history", "turn", "last"), TURNS.values(), ids=TURNS)
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
+def test_turns(api: str, history: list[Any], turn: list[str], last: str) -> None:
+    request = read(Talk(history, text="d").record(api, stream=False)).request
+    assert request is not None
+    # Anthropic carries results in a message of the user.
+    roles = ["tool" if message.results else message.role for message in request.turn]
+    assert roles == turn
+    assert request.last_user is not None
+    assert request.last_user.text == last

@@ -1,0 +1,27 @@
+"""`wirelint proxy`: mitmproxy in front of an upstream, the addon loaded."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.option("--upstream", required=True, metavar="URL", help="The API's address: https://api.openai.com.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
+@click.option("--web", is_flag=True, help="Open mitmweb, in the browser.")
+@click.option("--console", is_flag=True, help="Open mitmproxy, in the terminal.")
+@click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
+def proxy(upstream: str, port: int, web: bool, console: bool, extra: tuple[str, ...]) -> int:
+    """Start mitmproxy with wirelint in front of an upstream.
+
+    Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT, with the path it has now. All
+    other options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
+    """
+    from wirelint.addon.proxy import UpstreamError, run
+
+    if web and console:
+        raise click.UsageError("--web and --console are two tools; choose one")
+    try:
+        return run("mitmweb" if web else "mitmproxy" if console else "mitmdump", upstream, port, extra)
+    except UpstreamError as error:
+        raise click.UsageError(str(error)) from error
