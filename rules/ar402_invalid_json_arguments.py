@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from wirelint.argument_faults import REDACTED, Flaw, came_whole, flaw
 from wirelint.conversation import Ledger
-from wirelint.model import Arguments, Exchange, Json, Tool
+from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.rule import Finding, Fix, Rule, excerpt
 from wirelint.schemas import accepts
 
@@ -15,8 +15,8 @@ class InvalidJsonArguments(Rule):
 
     ## What it does
     Reports a tool call whose arguments no JSON parser takes (cut off, single quotes, a trailing comma, a raw line feed in a
-    string), whose arguments are JSON but no object (encoded twice, an array, null), or that has none at all for a tool that
-    requires some.
+    string), whose arguments are JSON but no object (encoded twice, an array, null), that has none at all for a tool that
+    requires some, or that carries an object where the API has text.
 
     ## Why is this bad?
     Clients parse the arguments before they run a tool. Some raise and end the turn, some hand the error to the model and
@@ -96,6 +96,8 @@ class InvalidJsonArguments(Rule):
             for call in choice.calls:
                 tool = exchange.request.tool(call.name) if exchange.request is not None else None
                 found = flaw(call, tool)
+                if found is None and call.start_input is not None and exchange.api.startswith("openai"):
+                    yield self._untexted(call)
                 if found is None or REDACTED in call.arguments.text:
                     continue
                 size = len(call.arguments.text)
@@ -109,6 +111,17 @@ class InvalidJsonArguments(Rule):
                     severity="info" if found.harmless else None,
                     fix=_fix(found, tool),
                 )
+
+    def _untexted(self, call: ToolCall) -> Finding:
+        return self.finding(
+            "response",
+            f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
+            call.pointer,
+            event=call.event,
+            layer="gateway",
+            severity="warning",
+            fix=Fix("safe", "write them as text"),
+        )
 
 
 def _fix(found: Flaw, tool: Tool | None) -> Fix | None:

@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from wirelint import evidence, prose
 from wirelint.actions import Kind
-from wirelint.claims import Claim, asked, claims, composes, looks_back, says_done
+from wirelint.asks import asked, composes, looks_back
+from wirelint.claims import Claim, claims, says_done
 from wirelint.conversation import Ledger
 from wirelint.model import Choice, Exchange, Json, Request, Text, Tool, ToolCall
 from wirelint.prose import Prose
@@ -18,7 +19,8 @@ _REDACTED = "[redacted:"
 _LONGEST_TERSE = 700
 _OUTWARD = frozenset({"send", "book", "delete", "run", "control"})
 _LOOKED_IN = re.compile(
-    r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|index|repo|repository|"
+    r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
+    r"index|repo|repository|"
     r"codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
     re.IGNORECASE,
 )
@@ -32,23 +34,23 @@ class FabricatedCall(Rule):
     """The reply claims an action of a tool, and nothing ran.
 
     ## What it does
-    Reports a reply whose text says that something was done (searched, read, changed, sent, run, booked) which a tool declared
-    in the request does, although no call and no result stands between the user's last words and this reply.
+    Reports a reply whose text says that something was done (searched, read, changed, sent, run, booked) which a tool
+    declared in the request does, although no call and no result stands between the user's last words and this reply.
 
     ## Why is this bad?
-    The user believes that the mail is out, the file is changed, the knowledge base has nothing on the subject. No log of the
-    tools shows anything, because nothing reached them.
+    The user believes that the mail is out, the file is changed, the knowledge base has nothing on the subject. No log
+    of the tools shows anything, because nothing reached them.
 
     ## Example
-    Tools: `search_docs`. The user asks for the holiday policy. The reply is `I searched the documents and found 0 results.`,
-    with finish reason `stop` and no call.
+    Tools: `search_docs`. The user asks for the holiday policy. The reply is `I searched the documents and found 0
+    results.`, with finish reason `stop` and no call.
 
     ## False positives
-    Silent when anything ran in this turn, when the provider was offered tools of its own, when an earlier call on record is what
-    the claim speaks of, and when no declared tool could have done it. What is quoted, in code, negated, asked, conditional or
-    planned is no claim. Neither are acts of the reply itself: a text that was written, a question that was read, code that was
-    corrected in place. Claims that may be meant so, and those of conversations whose beginning was cut off or summarised, are
-    reported as `info` at most.
+    Silent when anything ran in this turn, when the provider was offered tools of its own, when an earlier call on
+    record is what the claim speaks of, and when no declared tool could have done it. What is quoted, in code,
+    negated, asked, conditional or planned is no claim. Neither are acts of the reply itself: a text that was written,
+    a question that was read, code that was corrected in place. Claims that may be meant so, and those of
+    conversations whose beginning was cut off or summarised, are reported as `info` at most.
 
     ## Fix safety
     Reported only: what the tool would have said is not known.
@@ -74,7 +76,8 @@ class FabricatedCall(Rule):
         },
         "response": {
             "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I searched the documents and found 0 results."},"finish_reason":"stop"}]}',
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I searched the documents and found '
+            '0 results."},"finish_reason":"stop"}]}',
         },
     }
     silent: ClassVar[dict[str, Json]] = {
@@ -90,7 +93,8 @@ class FabricatedCall(Rule):
         },
         "response": {
             "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes. I searched nothing so far; what shall I look for?"},"finish_reason":"stop"}]}',
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes. I searched nothing so far; '
+            'what shall I look for?"},"finish_reason":"stop"}]}',
         },
     }
 
@@ -122,22 +126,21 @@ class FabricatedCall(Rule):
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda entry: (entry[0], -entry[2].start))
+        severity, confidence = _GRADES[weight]
         yield self.finding(
             "response",
-            f"claims {excerpt(part.text[claim.start : claim.end], 90)!r} and nothing ran: no call in this reply, no call or result "
+            f"claims {excerpt(part.text[claim.start : claim.end], 90)!r} and nothing ran: no call in this reply, "
+            f"no call or result "
             f"since the user's last message ({fitting.tool.name} is declared)",
             part.pointer,
             event=part.event_at(claim.start),
             span=(claim.start, claim.end),
-            **_GRADES[weight],
+            severity=severity,
+            confidence=confidence,
         )
 
 
-_GRADES: dict[int, dict[str, Severity | Confidence]] = {
-    3: {"severity": "error", "confidence": "high"},
-    2: {"severity": "warning", "confidence": "medium"},
-    1: {"severity": "info", "confidence": "low"},
-}
+_GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("warning", "medium"), 1: ("info", "low")}
 
 
 def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int:
@@ -154,6 +157,9 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
             else 0
         )
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
+    if claim.verb == "results":
+        spoken_of = any("result" in message.text.lower() for message in request.messages if message.role != "assistant")
+        return 0 if spoken_of else 2
     if claim.form in ("passive", "terse", "missed"):
         named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
         if len(read.text) > _LONGEST_TERSE or not (wanted & claim.kinds or named):
@@ -184,7 +190,8 @@ def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Cla
 def _on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Whether an earlier call of the history may be what the claim speaks of.
 
-    It is when its arguments hold what the claim names, and when the user has not just asked for another action of the kind.
+    It is when its arguments hold what the claim names, and when the user has not just asked for another action of the
+    kind.
     """
     before = [call for message in request.messages for call in message.calls if call.name]
     same = [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]

@@ -18,22 +18,22 @@ class FabricatedResult(Rule):
     """A tool result is made up, or the text contradicts the real one.
 
     ## What it does
-    Reports a reply in which the model wrote a tool's result itself, in the notation in which results are handed to models
-    (`<tool_response>`, `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name), and a reply whose text
-    contradicts the results of its turn: nothing found against hits or against an error, a success against an error, a count, a
-    test outcome or an argument that differs.
+    Reports a reply in which the model wrote a tool's result itself, in the notation in which results are handed to
+    models (`<tool_response>`, `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name), and a
+    reply whose text contradicts the results of its turn: nothing found against hits or against an error, a success
+    against an error, a count, a test outcome or an argument that differs.
 
     ## Why is this bad?
-    What follows from an invented result is invented too, and looks exactly like what follows from a real one. An error that is
-    retold as "nothing found" hides the fault from everybody.
+    What follows from an invented result is invented too, and looks exactly like what follows from a real one. An
+    error that is retold as "nothing found" hides the fault from everybody.
 
     ## Example
     The result of `search` is `{"total": 14, "hits": […]}`. The reply is `The search returned no results.`
 
     ## False positives
-    Silent on markup in code or block quotes and on markup that the user has asked about, on counts that agree with any number of
-    the results, on narrowed counts ("2 relevant articles", "none of them mentions it"), when one result of several supports the
-    text, and when the text admits the error.
+    Silent on markup in code or block quotes and on markup that the user has asked about, on counts that agree with
+    any number of the results, on narrowed counts ("2 relevant articles", "none of them mentions it"), when one result
+    of several supports the text, and when the text admits the error.
 
     ## Fix safety
     Cutting an invented result is unsafe: the text after it goes too. Contradictions are reported only.
@@ -58,7 +58,8 @@ class FabricatedResult(Rule):
         },
         "response": {
             "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"<tool_response>\\n{\\"celsius\\": 11}\\n</tool_response>\\nIt is 11 °C in Bern."},"finish_reason":"stop"}]}',
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"<tool_response>\\n{\\"celsius\\": '
+            '11}\\n</tool_response>\\nIt is 11 °C in Bern."},"finish_reason":"stop"}]}',
         },
     }
     silent: ClassVar[dict[str, Json]] = {
@@ -72,7 +73,8 @@ class FabricatedResult(Rule):
         },
         "response": {
             "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Between `<tool_response>` and `</tool_response>`."},"finish_reason":"stop"}]}',
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Between `<tool_response>` and '
+            '`</tool_response>`."},"finish_reason":"stop"}]}',
         },
     }
 

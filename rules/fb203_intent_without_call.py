@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint import evidence, prose
-from wirelint.claims import Announcement, announcement
+from wirelint.announcements import Announcement, announcement
 from wirelint.conversation import Ledger
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.reach import acts_outside
@@ -18,8 +18,10 @@ _MARKUP = re.compile(
     r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
 )
 _HELD_BACK = re.compile(
-    r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan\b|don['’]t (?:do|run|change|execute|call|touch|edit)|do nothing|"
-    r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you (?:start|do|begin)|explain (?:how|what|your)|describe (?:how|what|your)|"
+    r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan\b|don['’]t (?:do|"
+    r"run|change|execute|call|touch|edit)|do nothing|"
+    r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you "
+    r"(?:start|do|begin)|explain (?:how|what|your)|describe (?:how|what|your)|"
     r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías)",
     re.IGNORECASE,
 )
@@ -30,22 +32,23 @@ class IntentWithoutCall(Rule):
     """A call is announced, and the reply ends without it.
 
     ## What it does
-    Reports a reply whose text ends on the announcement of an immediate action ("Let me search …", "Now I will write …") that a
-    declared tool does, while its finish reason says that the turn is over and no call is in it. A reply without any text is
-    judged by how its reasoning ends.
+    Reports a reply whose text ends on the announcement of an immediate action ("Let me search …", "Now I will write
+    …") that a declared tool does, while its finish reason says that the turn is over and no call is in it. A reply
+    without any text is judged by how its reasoning ends.
 
     ## Why is this bad?
-    The agent's loop ends here: there is no call to run, and the user is left with a promise. Typical causes are a model that was
-    thrown off by a damaged history, a parser that dropped the call, and a turn that was cut between text and call.
+    The agent's loop ends here: there is no call to run, and the user is left with a promise. Typical causes are a
+    model that was thrown off by a damaged history, a parser that dropped the call, and a turn that was cut between
+    text and call.
 
     ## Example
     Tools: `read_file`. The reply is `I'll start by reading the config.`, with finish reason `stop` and no call.
 
     ## False positives
-    Silent when a question, an offer or a condition is part of the ending, when the text goes on with its answer after the
-    announcement, when the user wanted a plan, when `tool_choice` is `none`, when the provider runs tools of its own, and when no
-    declared tool could do it. Leaked call markup is a finding of its own. Long replies that end so are reported with less
-    confidence.
+    Silent when a question, an offer or a condition is part of the ending, when the text goes on with its answer after
+    the announcement, when the user wanted a plan, when `tool_choice` is `none`, when the provider runs tools of its
+    own, and when no declared tool could do it. Leaked call markup is a finding of its own. Long replies that end so
+    are reported with less confidence.
 
     ## Fix safety
     Reported only: arguments that were never written cannot be made up.
@@ -69,7 +72,8 @@ class IntentWithoutCall(Rule):
         },
         "response": {
             "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll start by reading the config file."},"finish_reason":"stop"}]}',
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll start by reading the config '
+            'file."},"finish_reason":"stop"}]}',
         },
     }
     silent: ClassVar[dict[str, Json]] = {
@@ -83,7 +87,8 @@ class IntentWithoutCall(Rule):
         },
         "response": {
             "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll read the config file if you tell me where it is."},"finish_reason":"stop"}]}',
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll read the config file if you '
+            'tell me where it is."},"finish_reason":"stop"}]}',
         },
     }
 
@@ -116,7 +121,8 @@ class IntentWithoutCall(Rule):
         why = f"; an id in the history looks mangled ({mangled}), which makes models stop here" if mangled else ""
         yield self.finding(
             "response",
-            f"ends on announcing {excerpt(part.text[found.start : found.end], 90)!r}, with {choice.finish_reason} and no call "
+            f"ends on announcing {excerpt(part.text[found.start : found.end], 90)!r}, with "
+            f"{choice.finish_reason} and no call "
             f"({fitting.tool.name} is declared){why}",
             part.pointer,
             event=part.event_at(found.start),
@@ -136,7 +142,7 @@ def _ending(choice: Choice) -> Text | Reasoning | None:
 
 
 def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
-    """The tool that "I'll call web-browsing to look this up" can only mean: the one that does what the sentence is about."""
+    """The tool that "I'll call web-browsing to look this up" can only mean: the one that does what it is about."""
     if found.verb not in ("call", "use", "invoke", "calling", "using", "invoking", "try"):
         return None
     words = set(re.findall(r"[a-z]+", found.object.lower()))

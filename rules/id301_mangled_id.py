@@ -111,7 +111,7 @@ class MangledId(Rule):
         history = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
         for each in pairs:
-            if "[redacted:" in f"{each.ids}":
+            if each.call.form == "legacy" or "[redacted:" in f"{each.ids}":
                 continue
             found = self._judge(each, exchange, ledger, history)
             if found is not None and found.message not in told:
@@ -179,8 +179,9 @@ def _better(other: str, id_: str) -> bool:
 def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:
     id_, name = call.id or "", call.name or ""
     for issued in ledger.similar(id_, conversation) if id_ else ():
-        near = issued.conversation in (conversation, None) or len(key(id_)) >= _TELLING
-        if near and issued.name == name and issued.id not in history:
+        telling = len(key(id_)) >= _TELLING
+        near = issued.conversation in (conversation, None) and issued.name == name
+        if (near or telling) and issued.id not in history:
             found = match(issued.id, id_)
             return Origin(issued.id, found.how if found else "other characters", "high")
     alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)

@@ -77,7 +77,7 @@ class IdUnstable(Rule):
             return
         end = min((fault.event for fault in reply.faults if fault.kind == "after-end"), default=reply.events)
         ids = [(id_, event) for id_, event in reply.ids if event < end]  # what comes after the end is sse-framing
-        if len(ids) > 1:
+        if len(ids) > 1 and reply.error is None:  # an error event has an id of its own
             yield self._tell_reply(ids, exchange.model)
         for choice in reply.choices:
             for call in choice.calls:

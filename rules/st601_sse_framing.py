@@ -101,7 +101,10 @@ class SseFraming(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply
-        if reply is None or not exchange.ok or not reply.streamed:
+        if reply is None or not exchange.ok:
+            return
+        if not reply.streamed:
+            yield from self._lines(exchange, reply)
             return
         groups: dict[FaultKind, list[Fault]] = {}
         for fault in _real_faults(exchange, reply):
@@ -118,11 +121,19 @@ class SseFraming(Rule):
                 fix=Fix("safe", verdict.fix) if verdict.fix else None,
             )
 
+    def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
+        """A stream was asked for, and what came are the documents of one, a line each."""
+        lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
+        if lines and exchange.request is not None and exchange.request.stream:
+            message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
+            yield self.finding("response", message, fix=Fix("safe", "frame every line as an event"))
+
 
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
     """Faults that are the stream's own, and are not the business of another rule."""
     torn = {fault.event for fault in reply.faults if fault.kind == "cut-event"}
-    restarted = {piece.event for choice in reply.choices for call in choice.calls for piece in call.pieces[1:]}
+    calls = [call for choice in reply.choices for call in choice.calls]
+    restarted = {piece.event for call in calls for piece in call.pieces[1:] if piece.id != call.id}
     for fault in reply.faults:
         match fault.kind:
             case "cut-event" | "missing-end" if exchange.end in ("client-left", "upstream-died"):
@@ -134,7 +145,7 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
             case "broken-json" | "unknown-field" | "bad-utf8" if fault.event in torn and not reply.finished:
                 continue  # the stream broke off inside its last event
             case "restarted-part" if fault.event in restarted:
-                continue  # two calls under one index
+                continue  # two calls under one index, or a call that changes its id
             case "unknown-field" if not _holds_data(fault.detail):
                 continue  # the standard has clients ignore it
             case "event-missing" if fault.detail.endswith(" ping"):

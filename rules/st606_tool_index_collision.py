@@ -18,7 +18,7 @@ class ToolIndexCollision(Rule):
 
     ## What it does
     Follows the calls of a stream by their index and reports an event that begins another call under an index which is
-    taken, and calls of an OpenAI stream that have no index.
+    taken, and calls that have no index.
 
     ## Why is this bad?
     The index is all that says which call a delta belongs to. Clients merge calls that share one: the arguments run
@@ -77,7 +77,7 @@ class ToolIndexCollision(Rule):
             for call in choice.calls:
                 if not call.pieces:
                     continue
-                others = tuple(piece for piece in call.pieces[1:] if _is_another(exchange, call, piece))
+                others = tuple(piece for piece in call.pieces[1:] if starts_anew(call, piece))
                 if others:
                     yield self._shared(call, others)
                 elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
@@ -103,12 +103,6 @@ class ToolIndexCollision(Rule):
             event=call.pieces[0].event,
             fix=Fix("safe", "number the call"),
         )
-
-
-def _is_another(exchange: Exchange, call: ToolCall, piece: Piece) -> bool:
-    if exchange.api.startswith("anthropic"):  # a content block is only ever labelled by its start
-        return piece.id != call.pieces[0].id
-    return starts_anew(call, piece)
 
 
 def _needs_none(exchange: Exchange) -> bool:

@@ -85,7 +85,7 @@ class UndeclaredTool(Rule):
             return
         for choice in reply.choices:
             for call in choice.calls:
-                if call.name and request.tool(call.name) is None and not _is_hosted(call.name, request):
+                if call.name and not _is_declared(call, request) and not _is_hosted(call.name, request):
                     yield self._finding(call, call.name, request)
 
     def _finding(self, call: ToolCall, name: str, request: Request) -> Finding:
@@ -102,6 +102,12 @@ class UndeclaredTool(Rule):
         return self.finding(
             "response", message, call.pointer, event=call.event, layer=_layer(name, meant), fix=_fix(shown, meant)
         )
+
+
+def _is_declared(call: ToolCall, request: Request) -> bool:
+    """Whether a tool of this name is offered; a name may come in pieces, which clients join."""
+    joined = "".join(piece.name or "" for piece in call.pieces)
+    return request.tool(call.name) is not None or request.tool(joined) is not None
 
 
 def _knows_all_tools(request: Request) -> bool:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import Assistant, Call, Result, Talk, User, read
@@ -75,6 +75,7 @@ def test_monstrous_arguments_do_no_harm(text: str) -> None:
 OBJECTS = st.dictionaries(st.text(max_size=4), st.integers(-9, 9) | st.text(max_size=6) | st.none(), max_size=3)
 
 
+@settings(deadline=None)
 @given(st.lists(OBJECTS, max_size=4), st.sampled_from(["", " ", "\n", " \r\n\t"]))
 def test_values_in_a_row_are_found_again(values: list[dict[str, Any]], between: str) -> None:
     texts = [json.dumps(value) for value in values]
@@ -84,6 +85,7 @@ def test_values_in_a_row_are_found_again(values: list[dict[str, Any]], between: 
     assert arguments.mapping == (values[0] if len(values) == 1 else None)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40))
 def test_nothing_is_lost_of_any_text(text: str) -> None:
     arguments = Arguments(text)
@@ -93,6 +95,7 @@ def test_nothing_is_lost_of_any_text(text: str) -> None:
     assert list(arguments.ends) == sorted(set(arguments.ends))
 
 
+@settings(deadline=None)
 @given(OBJECTS)
 def test_arguments_of_a_value(value: dict[str, Any]) -> None:
     arguments = Arguments.of(value)  # type: ignore[arg-type]

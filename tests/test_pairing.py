@@ -120,6 +120,10 @@ def test_thousands_of_strangers_cost_a_bounded_number_of_comparisons(monkeypatch
 
     compared: list[str] = []
     monkeypatch.setattr(module, "match", lambda one, *_: compared.append(one))
-    turns = [ASK, calls(*(f"call_{n:x}zz" for n in range(2000))), *results(*(f"toolu_{n:x}yy" for n in range(2000)))]
+    turns: list[User | Assistant | Result] = [
+        ASK,
+        calls(*(f"call_{n:x}zz" for n in range(2000))),
+        *results(*(f"toolu_{n:x}yy" for n in range(2000))),
+    ]
     assert len(pair(request(*turns)).orphans) == 2000
     assert len(compared) <= 20_000

@@ -6,7 +6,7 @@ import socket
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema
@@ -118,32 +118,50 @@ BROKEN: dict[str, tuple[dict[str, Any], Any, list[tuple[str, str, str]]]] = {
     "types": (of({"type": ["integer", "null"]}), {"x": "a"}, [("x", "type", '"a" is not integer or null')]),
     "missing": (schema(("x",), x="string"), {}, [("", "required", "x is missing")]),
     "a name with quotes": (schema(('a"b',)), {}, [("", "required", 'a"b is missing')]),
-    "two missing": (schema(x="string", y="string"), {}, [("", "required", "x is missing"), ("", "required", "y is missing")]),
+    "two missing": (
+        schema(x="string", y="string"),
+        {},
+        [("", "required", "x is missing"), ("", "required", "y is missing")],
+    ),
     "extra": (of({}, additionalProperties=False), {"y": 1}, [("", "additionalProperties", "y is no parameter")]),
-    "extras": (of({}, additionalProperties=False), {"y": 1, "z": 2}, [("", "additionalProperties", "y, z are no parameters")]),
+    "extras": (
+        of({}, additionalProperties=False),
+        {"y": 1, "z": 2},
+        [("", "additionalProperties", "y, z are no parameters")],
+    ),
     "enumeration": (of({"enum": ["a", "b"]}), {"x": "c"}, [("x", "enum", '"c" is not one of "a", "b"')]),
     "alternatives": (
-        of({"anyOf": [{"type": "integer"}, {"type": "null"}]}), {"x": "a"}, [("x", "anyOf", '"a" is not integer or null')],
+        of({"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+        {"x": "a"},
+        [("x", "anyOf", '"a" is not integer or null')],
     ),
     "alternatives of shapes": (
-        of({"anyOf": [schema(a="string"), schema(b="string")]}), {"x": {}}, [("x", "anyOf", "{} fits none of the allowed forms")],
+        of({"anyOf": [schema(a="string"), schema(b="string")]}),
+        {"x": {}},
+        [("x", "anyOf", "{} fits none of the allowed forms")],
     ),
     "deep": (
-        of({"type": "array", "items": schema(y="string")}), {"x": [{"y": "a"}, {"y": 1}]}, [("x[1].y", "type", "1 is not string")],
+        of({"type": "array", "items": schema(y="string")}),
+        {"x": [{"y": "a"}, {"y": 1}]},
+        [("x[1].y", "type", "1 is not string")],
     ),
     "through a reference": (
-        {"$defs": {"n": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/n"}}}, {"x": "a"},
+        {"$defs": {"n": {"type": "integer"}}, "properties": {"x": {"$ref": "#/$defs/n"}}},
+        {"x": "a"},
         [("x", "type", '"a" is not integer')],
     ),
     "draft 7, tuple": (
-        {"$schema": DRAFT_7, **of({"type": "array", "items": [{"type": "string"}]})}, {"x": [1]},
+        {"$schema": DRAFT_7, **of({"type": "array", "items": [{"type": "string"}]})},
+        {"x": [1]},
         [("x[0]", "type", "1 is not string")],
     ),
     "shallow first": (
-        schema(("z",), x=schema(y="string")), {"x": {"y": 1}}, [("", "required", "z is missing"), ("x.y", "type", "1 is not string")],
+        schema(("z",), x=schema(y="string")),
+        {"x": {"y": 1}},
+        [("", "required", "z is missing"), ("x.y", "type", "1 is not string")],
     ),
     "valid": (of({"type": "integer"}), {"x": 1}, []),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("declared", "value", "expected"), BROKEN.values(), ids=BROKEN)
@@ -243,6 +261,7 @@ ANYTHING = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(WORDS, ANYTHING, max_size=5), st.dictionaries(st.sampled_from("xyz"), ANYTHING, max_size=3))
 def test_no_schema_makes_it_fail(declared: dict[str, Any], value: dict[str, Any]) -> None:
     compiled = schemas.validator(tool(declared))

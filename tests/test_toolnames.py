@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wirelint.toolnames import match
@@ -64,7 +64,8 @@ CERTAIN = {
 }
 LIKELY = {"shell.bash": "bash", "weather.get_weather": "get_weather", "fs/Read": "Read"}
 NONE = [
-    "", " ", "\n", "functions", "functions.", "tool", "web_search", "bas", "bashful", "rebash", "get_weather_forecast", "weather",
+    "", " ", "\n", "functions", "functions.", "tool", "web_search", "bas", "bashful", "rebash", "get_weather_forecast",
+    "weather",
     "mcp__other__find_issue", "mcp__hub__close_issue", "functions.web_search", "toolsbash", "toolbox.web.answer",
     "multi_tool_use.parallel", "{}", "<|im_end|>", "x" * 10_000, "bash" * 1_000, "a" * 500, "mcp__" * 100, "<" * 500,
 ]  # fmt: skip
@@ -109,6 +110,7 @@ def test_exact_wins_over_folded() -> None:
     assert found.name == "read"
 
 
+@settings(deadline=None)
 @given(st.text(max_size=40), st.lists(st.text(max_size=12), max_size=5))
 def test_only_declared_names_are_given(written: str, declared: list[str]) -> None:
     found = match(written, declared)

@@ -51,7 +51,8 @@ def starts_anew(call: ToolCall, piece: Piece) -> bool:
     other_name = bool(piece.name and call.name and piece.name != call.name)
     if other_id and other_name:
         return True
-    return (other_id or other_name) and _complete_at(call.arguments, piece.offset)
+    complete = call.start_input is not None or _complete_at(call.arguments, piece.offset)
+    return (other_id or other_name) and complete
 
 
 def _complete_at(arguments: Arguments, offset: int) -> bool:

@@ -1,8 +1,8 @@
 """Where a reply contradicts the results of its own turn.
 
-Each check answers one question, and says nothing as soon as one result of the turn supports the text: hits denied, hits that
-were never counted, a failure told as a success, tests that did not pass, an argument that was not sent, details that no result
-can have given. A text that owns up to the error anywhere contradicts nothing.
+Each check answers one question, and says nothing as soon as one result of the turn supports the text: hits denied,
+hits that were never counted, a failure told as a success, tests that did not pass, an argument that was not sent,
+details that no result can have given. A text that owns up to the error anywhere contradicts nothing.
 """
 
 from __future__ import annotations
@@ -45,34 +45,48 @@ class Fact:
 
 
 _HITS = (
-    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|entry|files?|rows?|occurrences|items?|messages?|emails?|events?|"
+    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|entry|files?|rows?|occurrences|"
+    r"items?|messages?|emails?|events?|"
     r"tickets?|orders?|pages?|passages?|information|data|anything)"
 )
 _ZERO = re.compile(
-    rf"\b(?:0|zero|no) (?:[\w-]+ )?{_HITS}\b|\bnothing (?:was |has been )?(?:found|came up|turned up|returned)|\bfound nothing\b|"
-    rf"\b(?:did not|didn['’]t|couldn['’]t|could not|failed to|unable to) (?:return|find|yield|produce|turn up) (?:any|anything|a single)\b|\b(?:came|comes) (?:back|up) empty\b|"
-    r"\b(?:keine|keinerlei) (?:\w+ )?(?:treffer|ergebnisse|einträge|dokumente)\b|\bnichts gefunden\b|\b0 treffer\b|\baucune? (?:résultat|document|correspondance)s?\b|"
-    r"\brien trouvé\b|\bning[uú]na? (?:resultado|documento|coincidencia)\b|\bno (?:se )?encontr\w+ (?:ning\w+|nada|resultados)|\bsin resultados\b|\b0 (?:résultats?|resultados?)\b|"
+    rf"\b(?:0|zero|no) (?:[\w-]+ )?{_HITS}\b|\bnothing (?:was |has been )?(?:found|came up|turned up|returned)|"
+    rf"\bfound nothing\b|"
+    rf"\b(?:did not|didn['’]t|couldn['’]t|could not|failed to|unable to) (?:return|find|yield|produce|turn up) "
+    rf"(?:any|anything|a single)\b|\b(?:came|comes) (?:back|up) empty\b|"
+    r"\b(?:keine|keinerlei) (?:\w+ )?(?:treffer|ergebnisse|einträge|dokumente)\b|\bnichts gefunden\b|\b0 "
+    r"treffer\b|\baucune? (?:résultat|document|correspondance)s?\b|"
+    r"\brien trouvé\b|\bning[uú]na? (?:resultado|documento|coincidencia)\b|\bno (?:se )?encontr\w+ (?:ning\w+|"
+    r"nada|resultados)|\bsin resultados\b|\b0 (?:résultats?|resultados?)\b|"
     r"(?:没有|未能?)(?:找到|搜索到|查到|检索到|发现|返回)(?:任何)?|0 ?(?:个|条)结果",
     re.IGNORECASE,
 )
 _NARROWED = re.compile(
-    r"\b(?:relevant|matching|exact|specific|directly?|related|additional|further|other|others|more|new|newer|older|that|which|whose|containing|mention\w*|"
-    r"below|under|above|over|cheaper|available|none of|among|of (?:these|those|them|the)|beyond|besides|except|left|remaining|errors?|warnings?|"
-    r"top|best|first|most|unique|distinct|about|around|at least|more than|some|weitere\w*|relevante\w*|passende\w*|pertinents?|relevantes?)\b|相关|其他|更多",
+    r"\b(?:relevant|matching|exact|specific|directly?|related|additional|further|other|others|more|new|newer|"
+    r"older|that|which|whose|containing|mention\w*|"
+    r"below|under|above|over|cheaper|available|none of|among|of (?:these|those|them|the)|beyond|besides|except|"
+    r"left|remaining|errors?|warnings?|"
+    r"top|best|first|most|unique|distinct|about|around|at least|more than|some|weitere\w*|relevante\w*|"
+    r"passende\w*|pertinents?|relevantes?)\b|相关|其他|更多",
     re.IGNORECASE,
 )
 _ADMITS = re.compile(
-    r"\b(?:error|errors|fail\w*|could ?n['’]?t|could not|can['’]?t|cannot|unable|unsuccessful\w*|not found|does ?n['’]?t exist|does not exist|did ?n['’]?t|did not|no such|missing|"
-    r"denied|invalid|time ?out|timed out|unavailable|problem|issue|unfortunately|sorry|wrong|try again|retry\w*|not work|not available|not exist|not \w+|rejected|refused|"
-    r"rate.?limit\w*|exception|crash\w*|broken|blocked|still|there (?:is|are) no|nothing to|no file|already|instead|nicht|kein\w*|fehler\w*|leider|konnte\w*|fehlgeschlagen|"
-    r"erreur|échec|échoué|impossible|malheureusement|pas|no pude|no se pudo|falló|fallo|lamentablemente|no existe|no hay)\b|\b[45]\d\d\b|"
+    r"\b(?:error|errors|fail\w*|could ?n['’]?t|could not|can['’]?t|cannot|unable|unsuccessful\w*|not found|does "
+    r"?n['’]?t exist|does not exist|did ?n['’]?t|did not|no such|missing|"
+    r"denied|invalid|time ?out|timed out|unavailable|problem|issue|unfortunately|sorry|wrong|try again|retry\w*|"
+    r"not work|not available|not exist|not \w+|rejected|refused|"
+    r"rate.?limit\w*|exception|crash\w*|broken|blocked|still|there (?:is|are) no|nothing to|no file|already|"
+    r"instead|nicht|kein\w*|fehler\w*|leider|konnte\w*|fehlgeschlagen|"
+    r"erreur|échec|échoué|impossible|malheureusement|pas|no pude|no se pudo|falló|fallo|lamentablemente|no "
+    r"existe|no hay)\b|\b[45]\d\d\b|"
     r"错误|失败|无法|抱歉|不存在|未能|不能|没能|没有成功|超时|出错",
     re.IGNORECASE,
 )
 _ADMITS_LOOKING = re.compile(
-    r"\b(?:errors?|fail(?:ed|s|ure|ing)?|denied|invalid|time ?out|timed out|unavailable|problem|unfortunately|sorry|try again|retry|rejected|rate.?limit\w*|exception|crashed|fehler|leider|"
-    r"fehlgeschlagen|erreur|échoué|malheureusement|falló|unable to (?:search|access|reach|connect))\b|错误|失败|无法|抱歉|超时|出错",
+    r"\b(?:errors?|fail(?:ed|s|ure|ing)?|denied|invalid|time ?out|timed out|unavailable|problem|unfortunately|"
+    r"sorry|try again|retry|rejected|rate.?limit\w*|exception|crashed|fehler|leider|"
+    r"fehlgeschlagen|erreur|échoué|malheureusement|falló|unable to (?:search|access|reach|connect))\b|错误|失败|无法|"
+    r"抱歉|超时|出错",
     re.IGNORECASE,
 )
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn['’]t exist|enoent|\b404\b|unknown")
@@ -81,32 +95,39 @@ _TARGET = re.compile(
     r"\b(?:for|about|on|from|by|in|regarding|nach|zu|über|pour|sur|sobre|para)\s+[\"'“„«`*]*([\w][\w.@-]*)",
     re.IGNORECASE,
 )
-_PLAIN = frozenset(
-    "the this that your it them these those any a an all our my der die das dem den le la les el los las dies dieser".split()
-)
+_PLAIN = frozenset({
+    "the", "this", "that", "your", "it", "them", "these", "those", "any", "a", "an", "all", "our", "my", "der", "die",
+    "das", "dem", "den", "le", "la", "les", "el", "los", "las", "dies", "dieser",
+})  # fmt: skip
 _TOKEN = re.compile(r"[\w-]+(?:[./_-][\w-]+)+|\b[A-Za-z]*\d[\w-]{3,}\b|\b[A-Z][a-z]+ \d+\b")
 _COUNTED = re.compile(
-    rf"\b(?:found|returned|yielded|gave|got|retrieved|shows?|there (?:are|were)|gefunden|trouvé|encontré) (?:a total of |exactly )?([1-9]\d{{0,6}}) (?:\w+ )?{_HITS}\b",
+    rf"\b(?:found|returned|yielded|gave|got|retrieved|shows?|there (?:are|were)|gefunden|trouvé|encontré) (?:a "
+    rf"total of |exactly )?([1-9]\d{{0,6}}) (?:\w+ )?{_HITS}\b",
     re.IGNORECASE,
 )
 _PAGED = re.compile(r"truncat|next|more|cursor|page|limit|offset|\.\.\.|…", re.IGNORECASE)
 _PASSED = re.compile(
-    r"\b(?:all|every|each)(?: of)?(?: the)?(?: \d+)?(?: \w+)? tests? (?:are |is |have |has |now )*(?:pass\w*|green|succeed\w*)|\btests? (?:now )?pass(?:es)?\b(?! (?:if|when))|"
-    r"\beverything (?:now )?passes\b|\bbuild (?:now )?(?:succeeded|succeeds|passes|is green)\b|\balle tests (?:laufen|bestehen|sind)\b|\btous les tests passent\b|所有测试(?:都|均)?通过",
+    r"\b(?:all|every|each)(?: of)?(?: the)?(?: \d+)?(?: \w+)? tests? (?:are |is |have |has |now )*(?:pass\w*|"
+    r"green|succeed\w*)|\btests? (?:now )?pass(?:es)?\b(?! (?:if|when))|"
+    r"\beverything (?:now )?passes\b|\bbuild (?:now )?(?:succeeded|succeeds|passes|is green)\b|\balle tests "
+    r"(?:laufen|bestehen|sind)\b|\btous les tests passent\b|所有测试(?:都|均)?通过",
     re.IGNORECASE,
 )
 _FAILED = re.compile(
-    r"\b([1-9]\d*) (?:tests? )?(?:failed|failures?|failing)\b|\bfailures?[=:] ?([1-9]\d*)|^FAILED\b|\bBUILD FAILED\b|test result: FAILED",
+    r"\b([1-9]\d*) (?:tests? )?(?:failed|failures?|failing)\b|\bfailures?[=:] ?([1-9]\d*)|^FAILED\b|\bBUILD "
+    r"FAILED\b|test result: FAILED",
     re.IGNORECASE | re.MULTILINE,
 )
 _FIGURE = re.compile(r"\b(\d+) (?:tests? )?(?:have )?(passed|failed)\b|\b(passed|failed)[:=] ?(\d+)", re.IGNORECASE)
 _SUCCESS = re.compile(
-    r"\b(?:success\w*|succeeded|passed|passes|without (?:any )?(?:errors?|issues?|problems?)|completed|worked|erfolgreich|avec succès|con éxito)\b|成功",
+    r"\b(?:success\w*|succeeded|passed|passes|without (?:any )?(?:errors?|issues?|problems?)|completed|worked|"
+    r"erfolgreich|avec succès|con éxito)\b|成功",
     re.IGNORECASE,
 )
-_VAGUE = frozenset(
-    "ran run executed called invoked used tested started checked reran searched queried looked up tried".split()
-)
+_VAGUE = frozenset({
+    "ran", "run", "executed", "called", "invoked", "used", "tested", "started", "checked", "reran", "searched",
+    "queried", "looked", "up", "tried",
+})  # fmt: skip
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,40}) ?(?:=|:) ?[\"'`]*([\w./:@-]*\w)")
 _FIGURES = re.compile(r"\d+|[\"“][^\"”\n]{3,80}[\"”]")
 _AHEAD = re.compile(r"\b(?:will|would|could|should|can|may|might|let me|if|please|I['’]ll)\b|[?？]", re.IGNORECASE)
@@ -301,7 +322,7 @@ def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[R
 
 
 def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Details of the very thing that could not be had: every result of the turn is an error, and the text does not say so."""
+    """Details of the very thing that could not be had: every result is an error, and the text does not say so."""
     if not known or not all(fact.outcome.error for fact in known) or _ADMITS.search(prose.masked):
         return
     targets = {

@@ -1,8 +1,8 @@
 """What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
 
 The turn is read more widely than `Request.turn`: a user message that carries tool results beside text (agents append
-reminders to them) does not begin a new turn. Text protocols count as well: a user message that is itself the result of a tool
-is evidence, though no API field says so.
+reminders to them) does not begin a new turn. Text protocols count as well: a user message that is itself the result
+of a tool is evidence, though no API field says so.
 """
 
 from __future__ import annotations
@@ -17,18 +17,23 @@ from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Requ
 
 _REMINDER = re.compile(r"\s*<(system-reminder|system_reminder|environment_details|env|context)\b[\s\S]*</\1>\s*\Z")
 _RESULT_TEXT = re.compile(
-    r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|^\s*Observation:|"
-    r"^\[[\w.-]+(?: for [^\]\n]{1,200})?\] Result:|^\s*(?:\[|\*\*)?(?:Tool|Function|Command) (?:result|output|response)s?\b",
+    r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|"
+    r"^\s*Observation:|"
+    r"^\[[\w.-]+(?: for [^\]\n]{1,200})?\] Result:|^\s*(?:\[|\*\*)?(?:Tool|Function|Command) (?:result|output|"
+    r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
 _SUMMARY = re.compile(
-    r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|session|work|previous)|"
-    r"previous conversation|compacted|<summary>|earlier in this (?:conversation|session)|progress so far|work (?:done|completed) so far",
+    r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
+    r"session|work|previous)|"
+    r"previous conversation|compacted|<summary>|earlier in this (?:conversation|session)|progress so far|work "
+    r"(?:done|completed) so far",
     re.IGNORECASE,
 )
 
 _SUPPLIED = re.compile(
-    r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|<(?:context|documents?|sources?|results|passages)>",
+    r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|"
+    r"<(?:context|documents?|sources?|results|passages)>",
     re.IGNORECASE,
 )
 
@@ -120,7 +125,8 @@ def introduces(request: Request, word: str) -> bool:
         return False
     spelled = re.escape(word)
     labelled = re.compile(
-        rf"{spelled}[`'\"*)\]]{{0,3}}[^\n]{{0,40}}(?::[ \t]*\n|:?\s*\n?```|\n```)|^(?:#+|---|===|//|<\w+)[^\n]{{0,40}}{spelled}"
+        rf"{spelled}[`'\"*)\]]{{0,3}}[^\n]{{0,40}}(?::[ \t]*\n|:?\s*\n?```|\n```)|^(?:#+|---|===|//|"
+        rf"<\w+)[^\n]{{0,40}}{spelled}"
         rf"|(?:path|name|file|source|title)=[\"']?[^\"'\n]{{0,80}}{spelled}",
         re.IGNORECASE | re.MULTILINE,
     )
@@ -143,9 +149,12 @@ def brings_content(request: Request) -> bool:
 
 # What results say.
 _ERROR_START = re.compile(
-    r"\s*(?:<(?:tool_use_error|error)>|\[?(?:error|fatal|exception|failed|failure|fehler|erreur)\]?\s*[:\-–!]|error[: ]+\w*error\b|"
-    r"traceback \(most recent|\w*(?:Error|Exception): |failed to |permission denied|access denied|unauthorized|forbidden|command not found|"
-    r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|error)|cannot |could not |"
+    r"\s*(?:<(?:tool_use_error|error)>|\[?(?:error|fatal|exception|failed|failure|fehler|erreur)\]?\s*[:\-–!]|"
+    r"error[: ]+\w*error\b|"
+    r"traceback \(most recent|\w*(?:Error|Exception): |failed to |permission denied|access denied|unauthorized|"
+    r"forbidden|command not found|"
+    r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|"
+    r"error)|cannot |could not |"
     r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败)",
     re.IGNORECASE,
 )
@@ -156,25 +165,28 @@ _EXIT = re.compile(
 _FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
 _HITS = (
-    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|messages?|emails?|"
+    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|"
+    r"messages?|emails?|"
     r"events?|tickets?|orders?|pages?|passages?|treffer|ergebnisse|résultats?|resultados?)"
 )
 _NUMBER = re.compile(
-    rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|(\d{{1,7}}) ?(?:条|个)(?:结果|记录)",
+    rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|"
+    rf"(\d{{1,7}}) ?(?:条|个)(?:结果|记录)",
     re.IGNORECASE,
 )
 _NONE = re.compile(
-    rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? (?:found|returned)|^\W*(?:nothing|not) found\b|"
+    rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? "
+    rf"(?:found|returned)|^\W*(?:nothing|not) found\b|"
     r"^\s*(?:none|null|\[\s*\]|\{\s*\}|\(empty\)|empty|没有找到.*|无结果)?\s*\Z",
     re.IGNORECASE | re.MULTILINE,
 )
 _COUNT_KEYS = frozenset({
-    "total", "count", "total_count", "totalcount", "totalresults", "total_results", "num_results", "numfound", "total_hits", "hit_count",
-    "result_count", "resultcount", "matches", "hits", "found", "nb_hits", "size",
+    "total", "count", "total_count", "totalcount", "totalresults", "total_results", "num_results", "numfound", "total_hits",
+    "hit_count", "result_count", "resultcount", "matches", "hits", "found", "nb_hits", "size",
 })  # fmt: skip
 _LIST_KEYS = frozenset({
-    "results", "hits", "items", "matches", "data", "documents", "docs", "records", "files", "rows", "entries", "articles", "events",
-    "messages", "emails", "orders", "issues", "tickets", "pages", "value", "list", "content",
+    "results", "hits", "items", "matches", "data", "documents", "docs", "records", "files", "rows", "entries", "articles",
+    "events", "messages", "emails", "orders", "issues", "tickets", "pages", "value", "list", "content",
 })  # fmt: skip
 
 

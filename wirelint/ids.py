@@ -180,8 +180,8 @@ _PLACEHOLDER = re.compile(
 _OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
 _JOINED = re.compile(
     r"(?P<id>(?:call|toolu)_[A-Za-z0-9_-]{3,60}?)"
-    r"(?:[^A-Za-z0-9_-]{1,4}(?:(?:call|toolu|fc|msg|rs|ctc)_?[A-Za-z0-9_-]{2,}|undefined|null|None)?"
-    r"|[_-]fc_?[0-9a-f]{16,})"
+    r"(?:[^A-Za-z0-9_-]{1,4}(?:(?:call|toolu|fc|msg|rs|ctc)_?[A-Za-z0-9_-]{2,}|undefined|null|None)"
+    r"|\||[_-]fc_?[0-9a-f]{16,})"
 )
 _JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
 _EDITOR_SUFFIX = re.compile(r"(?P<id>.{4,}?)__vscode-\d+")

@@ -1,8 +1,8 @@
 """Markup in which tool results are handed to models, found where a model wrote it itself.
 
-Every chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header for the tool's
-role, a label of a text protocol (`Observation:` after an `Action:`). A model that writes one goes on with what it imagines.
-Sources: the chat templates of the model families named beside the patterns.
+Every chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header for the
+tool's role, a label of a text protocol (`Observation:` after an `Action:`). A model that writes one goes on with what
+it imagines. Sources: the chat templates of the model families named beside the patterns.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ class Invented:
 
 _MARKERS = re.compile(
     # Hermes, Qwen, GLM; Anthropic's legacy markup; what models make of both
-    r"<(?:\w{1,10}:)?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|function_response|tool_outputs?|tool_call_result)\b[^<>\n]{0,200}>"
+    r"<(?:\w{1,10}:)?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|"
+    r"function_response|tool_outputs?|tool_call_result)\b[^<>\n]{0,200}>"
     # Mistral
     r"|\[TOOL_RESULTS?\]"
     # DeepSeek, with its own bars and with plain ones
@@ -32,9 +33,11 @@ _MARKERS = re.compile(
     # Harmony: a message whose author is a function
     r"|<\|start\|>(?:functions|browser|python|container)[\w.]{0,64} to=assistant"
     # Llama 3, ChatML, Kimi
-    r"|<\|start_header_id\|>(?:ipython|tool)<\|end_header_id\|>|<\|im_start\|>tool\b|<\|im_system\|>[\w.:-]{0,64}<\|im_middle\|>\s*## Return of|^## Return of [\w.:-]{1,64}$"
+    r"|<\|start_header_id\|>(?:ipython|tool)<\|end_header_id\|>|<\|im_start\|>tool\b|"
+    r"<\|im_system\|>[\w.:-]{0,64}<\|im_middle\|>\s*## Return of|^## Return of [\w.:-]{1,64}$"
     # GLM, Gemma, Cohere, MiniMax, Granite
-    r"|<\|observation\|>(?=\s*\S)|<start_function_response>|<\|tool_response>|<\|START_TOOL_RESULT\|>|\]~b\]tool\b|<\|start_of_role\|>tool_response<\|end_of_role\|>",
+    r"|<\|observation\|>(?=\s*\S)|<start_function_response>|<\|tool_response>|<\|START_TOOL_RESULT\|>|"
+    r"\]~b\]tool\b|<\|start_of_role\|>tool_response<\|end_of_role\|>",
     re.MULTILINE,
 )
 _HINTS = (
@@ -47,6 +50,8 @@ _HINTS = (
     "START_TOOL",
     "]~b]",
     "Observation:",
+    "Human:",
+    "User:",
 )
 _ACTION = re.compile(r"^[ \t>*]*\**Action\**(?: Input)?\**:", re.MULTILINE | re.IGNORECASE)
 _OBSERVATION = re.compile(

@@ -73,8 +73,9 @@ class Piece:
 class ToolCall:
     """A call that the client is to run. `id` and `name` are None when the wire never gave them.
 
-    `arguments` is what a client assembles by the API's own rules; `start_input` is the non-empty input that an
-    Anthropic `content_block_start` carried (None otherwise), `deltas` the argument text that came after it. `form` is
+    `arguments` is what a client assembles by the API's own rules; `start_input` is the non-empty value that came as a
+    value and not as text (None otherwise): the input of an Anthropic block or its start, or an object where OpenAI has
+    text. `deltas` is the argument text that came after it. `form` is
     `function` (JSON arguments), `custom` (free text) or `legacy` (OpenAI's `function_call`).
     `pieces` has one entry at least for a streamed call and none for a whole body.
     """

@@ -1,9 +1,9 @@
 """What of a text is its author's own statement: code, quotations and block quotes masked, the rest cut into sentences.
 
-Theory of operation. A mask has the length of the text, so every offset found in it is an offset of the text. Blocks (fences,
-indented code, block quotes, HTML) are found by a CommonMark parser; code spans and quotation marks by a scan of what is left.
-Masked characters keep the line structure and become one of two letters that no pattern of prose can match: `CODE` inside a
-code span, `QUOTE` for everything that is quoted or a block of its own.
+Theory of operation. A mask has the length of the text, so every offset found in it is an offset of the text. Blocks
+(fences, indented code, block quotes, HTML) are found by a CommonMark parser; code spans and quotation marks by a scan
+of what is left. Masked characters keep the line structure and become one of two letters that no pattern of prose can
+match: `CODE` inside a code span, `QUOTE` for everything that is quoted or a block of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "html_block"})
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
 _QUOTED = re.compile(
-    r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|„[^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」|『[^』\n]{1,400}』|‘[^’\n]{1,200}’'
+    r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|„[^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」|『[^』\n]{1,400}』|'
+    r"‘[^’\n]{1,200}’"
     r"|(?<![\w'])'[^'\n]{1,200}'(?!\w)"
 )
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")

@@ -1,9 +1,9 @@
 """Whether a claimed action reaches outside of the conversation, so that only a tool could have done it.
 
-"I've written a function", "I read your question", "I created an outline below" are acts of the reply itself: what they speak of
-stands in the text, or was given by the user. "I've saved it to utils.py", "I read the log file", "I sent the mail" are not.
-What decides is the object: a path, an address or a noun of the outside world reaches out; a noun for a piece of text does not,
-and nothing reaches out that the user brought along.
+"I've written a function", "I read your question", "I created an outline below" are acts of the reply itself: what
+they speak of stands in the text, or was given by the user. "I've saved it to utils.py", "I read the log file", "I
+sent the mail" are not. What decides is the object: a path, an address or a noun of the outside world reaches out; a
+noun for a piece of text does not, and nothing reaches out that the user brought along.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import re
 from enum import IntEnum
 
 from wirelint.actions import SOON, TOPIC_OF, Topic, words_of
-from wirelint.claims import Announcement, Claim
+from wirelint.announcements import Announcement
+from wirelint.claims import Claim
 from wirelint.prose import Prose
 from wirelint.toolkinds import PATH, URL, Ability, names, topics_in
 
@@ -26,25 +27,33 @@ class Reach(IntEnum):
 
 
 _GIVEN = re.compile(
-    r"\b(?:your|the|this|that|these|those) (?:[\w-]+ ){0,2}?(?:(?<!pull )request|messages?|questions?|prompt|text|snippet|essay|draft|input|paragraph|"
-    r"sentence|instructions?|requirements?|image|screenshot|photo|picture|attachment|conversation|error message|stack trace|traceback|"
+    r"\b(?:your|the|this|that|these|those) (?:[\w-]+ ){0,2}?(?:(?<!pull )request|messages?|questions?|prompt|"
+    r"text|snippet|essay|draft|input|paragraph|"
+    r"sentence|instructions?|requirements?|image|screenshot|photo|picture|attachment|conversation|error message|"
+    r"stack trace|traceback|"
     r"options?|code|diff|résumé|resume|cv|poem|story|idea|plan|concern|feedback|situation|argument)\b|"
-    r"\byou(?:['’]ve| have)? (?:just )?(?:pasted|shared|provided|gave|given|posted|attached|uploaded|included|listed above)\b|"
-    r"\b(?:above|below|attached|pasted|provided|following)\b|\bmy (?:own |internal )?(?:memory|knowledge|training|notes|mind|head|reasoning|answer|response)\b|"
+    r"\byou(?:['’]ve| have)? (?:just )?(?:pasted|shared|provided|gave|given|posted|attached|uploaded|included|"
+    r"listed above)\b|"
+    r"\b(?:above|below|attached|pasted|provided|following)\b|\bmy (?:own |internal )?(?:memory|knowledge|"
+    r"training|notes|mind|head|reasoning|answer|response)\b|"
     r"\bin (?:the|your|this) (?:example|script|function|query|table|list|template|version|answer)\b|"
-    r"\b(?:deine?n?|ihre?n?) (?:frage|nachricht|text|code|anfrage)\b|\b(?:votre|ta|ton) (?:question|message|texte|code)\b|"
+    r"\b(?:deine?n?|ihre?n?) (?:frage|nachricht|text|code|anfrage)\b|\b(?:votre|ta|ton) (?:question|message|"
+    r"texte|code)\b|"
     r"\b(?:tu|su) (?:pregunta|mensaje|texto|código)\b|你的(?:问题|消息|代码)|您的(?:问题|消息|代码)",
     re.IGNORECASE,
 )
-_TEXTUAL = frozenset(
-    "code function snippet poem story essay outline plan draft summary table list report letter text paragraph sentence script query "
-    "example template diagram regex class method component section version response answer explanation message email mail e-mail "
-    "document schedule itinerary recipe prompt title headline caption bug typo mistake problem error logic syntax import variable "
-    "parameter comment formula schema page post article quiz exercise question joke slogan idea option note notes post reply "
-    "implementation solution program algorithm proof translation chart timeline overview guide checklist "
-    "gedicht funktion text liste tabelle zusammenfassung entwurf plan geschichte satz poème fonction texte liste tableau résumé plan histoire "
-    "phrase cuento poema función texto lista tabla resumen plan historia frase".split()
-)
+_TEXTUAL = frozenset({
+    "code", "function", "snippet", "poem", "story", "essay", "outline", "plan", "draft", "summary", "table", "list",
+    "report", "letter", "text", "paragraph", "sentence", "script", "query", "example", "template", "diagram", "regex",
+    "class", "method", "component", "section", "version", "response", "answer", "explanation", "message", "email",
+    "mail", "e-mail", "document", "schedule", "itinerary", "recipe", "prompt", "title", "headline", "caption", "bug",
+    "typo", "mistake", "problem", "error", "logic", "syntax", "import", "variable", "parameter", "comment", "formula",
+    "schema", "page", "post", "article", "quiz", "exercise", "question", "joke", "slogan", "idea", "option", "note",
+    "notes", "reply", "implementation", "solution", "program", "algorithm", "proof", "translation", "chart",
+    "timeline", "overview", "guide", "checklist", "gedicht", "funktion", "liste", "tabelle", "zusammenfassung",
+    "entwurf", "geschichte", "satz", "poème", "fonction", "texte", "tableau", "résumé", "histoire", "phrase",
+    "cuento", "poema", "función", "texto", "lista", "tabla", "resumen", "historia", "frase",
+})  # fmt: skip
 _TEXTUAL_CJK = (
     "诗",
     "函数",
@@ -62,7 +71,8 @@ _TEXTUAL_CJK = (
     "方案",
 )
 _SAVES = re.compile(
-    r"\b(?:saved?|stored?|uploaded?|gespeichert|enregistré|sauvegardé|guardado|committed)\b|\b(?:written|wrote) (?:\w+ ){0,3}to\b|保存|写入",
+    r"\b(?:saved?|stored?|uploaded?|gespeichert|enregistré|sauvegardé|guardado|committed)\b|\b(?:written|wrote) "
+    r"(?:\w+ ){0,3}to\b|保存|写入",
     re.IGNORECASE,
 )
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
@@ -72,18 +82,29 @@ _TARGET = re.compile(
 )
 _RECIPIENT = re.compile(r"\bto (?:[A-Z]\w+|the |your |our |them|him|her|all|\S+@)")
 _ALONE = frozenset(
-    "committed pushed merged restarted deployed installed compiled booked reserved refunded purchased".split()
+    [
+        "committed",
+        "pushed",
+        "merged",
+        "restarted",
+        "deployed",
+        "installed",
+        "compiled",
+        "booked",
+        "reserved",
+        "refunded",
+        "purchased",
+    ]
 )
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_TELLING_ALONE = (
-    frozenset(
-        "search look up google searching looking up googling query send sending email emailing e-mail book booking reserve reserving delete deleting "
-        "cancel canceling cancelling refund refunding schedule scheduling notify notifying escalate escalating".split()
-    )
-    | {"look up", "looking up"}
-    | {word for table in SOON for word in table}
-)
-_NEEDS_NAME = frozenset("used called invoked use call invoke using calling invoking".split())
+_TELLING_ALONE = frozenset({
+    "search", "searching", "look up", "looking up", "google", "googling", "query", "send", "sending", "email", "emailing",
+    "e-mail", "book", "booking", "reserve", "reserving", "delete", "deleting", "cancel", "canceling", "cancelling",
+    "refund", "refunding", "schedule", "scheduling", "notify", "notifying", "escalate", "escalating",
+    *(word for table in SOON for word in table),
+})  # fmt: skip
+"""Verbs that announce an action outside whatever they are said of."""
+_NEEDS_NAME = frozenset(["used", "called", "invoked", "use", "call", "invoke", "using", "calling", "invoking"])
 _CODE = re.compile(r"`[^`\n]+`")
 _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "data", "mail"})
 

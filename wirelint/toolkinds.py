@@ -1,8 +1,8 @@
 """Which declared tool could have done a claimed or announced action, told from tool names and descriptions.
 
-A tool is read as an *ability*: kinds of action (its verbs), topics (its nouns), and whether it is a shell, which can do
-anything to files and programs. A claim and a tool meet when a kind fits and they share a topic or a word, or when one of the two
-names no topic at all and the verb alone is telling.
+A tool is read as an *ability*: kinds of action (its verbs), topics (its nouns), and whether it is a shell, which can
+do anything to files and programs. A claim and a tool meet when a kind fits and they share a topic or a word, or when
+one of the two names no topic at all and the verb alone is telling.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 from wirelint.actions import BASE, VERB_TOPICS, Kind, Topic, topics_of, words_of
@@ -17,8 +18,10 @@ from wirelint.model import Tool
 
 PATH = re.compile(
     r"(?<![\w@:/])(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*|(?<![\w@/])[\w.-]+(?:/[\w.-]+)+\.\w{1,5}\b|"
-    r"(?<![\w@/])[\w-]+(?:\.[\w-]+)*\.(?:py|go|ts|js|tsx|jsx|mjs|json|jsonl|ya?ml|toml|md|txt|rst|rs|java|kt|c|h|cc|cpp|hpp|cs|rb|php|sh|sql|"
-    r"html?|css|scss|csv|tsv|xml|ini|cfg|conf|log|lock|env|pdf|docx?|xlsx?|ipynb|proto|swift|gradle|vue|svelte|png|jpe?g|svg|zip|tex)\b"
+    r"(?<![\w@/])[\w-]+(?:\.[\w-]+)*\.(?:py|go|ts|js|tsx|jsx|mjs|json|jsonl|ya?ml|toml|md|txt|rst|rs|java|kt|c|h|"
+    r"cc|cpp|hpp|cs|rb|php|sh|sql|"
+    r"html?|css|scss|csv|tsv|xml|ini|cfg|conf|log|lock|env|pdf|docx?|xlsx?|ipynb|proto|swift|gradle|vue|svelte|"
+    r"png|jpe?g|svg|zip|tex)\b"
     r"|\b(?:Dockerfile|Makefile|README|CHANGELOG|LICENSE)\b"
 )
 URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
@@ -75,7 +78,8 @@ _FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
 )
 _SHELL = re.compile(r"(?:^|_)(?:bash|shell|sh|zsh|terminal|powershell|pwsh|console|cmd|command|commands|exec)(?:$|_)")
 _SHELL_SAYS = re.compile(
-    r"\b(?:shell|bash|terminal|powershell|command[- ]line) (?:command|session|script)s?\b|\bin (?:a|the) (?:shell|terminal|pty)\b",
+    r"\b(?:shell|bash|terminal|powershell|command[- ]line) (?:command|session|script)s?\b|\bin (?:a|the) "
+    r"(?:shell|terminal|pty)\b",
     re.IGNORECASE,
 )
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
@@ -83,11 +87,13 @@ _INTERPRETER = re.compile(
     r"(?:^|_)(?:python|interpreter|jupyter|repl|ipython|execute_code|run_code|code_exec\w*|code_interpreter)(?:$|_)"
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_STOP = frozenset(
-    "the a an of and or to in on for by with from its it is are be as at this that these those use used using user users new tool "
-    "tools all any one name id number string value values text data given specific current latest return returns result results "
-    "action actions input output function api mcp server call out up down".split()
-)
+_STOP = frozenset({
+    "the", "a", "an", "of", "and", "or", "to", "in", "on", "for", "by", "with", "from", "its", "it", "is", "are",
+    "be", "as", "at", "this", "that", "these", "those", "use", "used", "using", "user", "users", "new", "tool",
+    "tools", "all", "any", "one", "name", "id", "number", "string", "value", "values", "text", "data", "given",
+    "specific", "current", "latest", "return", "returns", "result", "results", "action", "actions", "input", "output",
+    "function", "api", "mcp", "server", "call", "out", "up", "down",
+})  # fmt: skip
 _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
 """Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
 
@@ -113,7 +119,7 @@ def ability(tool: Tool) -> Ability:
     name_words = [word for word in named.split("_") if word]
     sentence = re.split(r"(?<=[.!?。])\s|\n", tool.description.strip(), maxsplit=1)[0][:200]
     described = words_of(sentence)
-    verbs = list(name_words) + [" ".join(pair) for pair in zip(name_words, name_words[1:], strict=False)]
+    verbs = list(name_words) + [" ".join(pair) for pair in pairwise(name_words)]
     kinds = {kind for word in verbs for kind in _kinds_of(word)}
     lead = [word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4]]
     kinds |= {

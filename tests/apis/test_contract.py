@@ -210,7 +210,12 @@ VALUES = [
     "redacted_thinking", "server_tool_use", "web_search_tool_result", "none", "chat.completion",
 ]  # fmt: skip
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-2, 3), st.just(10**30), st.floats(allow_nan=False), st.sampled_from(VALUES)
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 3),
+    st.just(10**30),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(VALUES),
 )
 JSON = st.recursive(
     SCALARS,

@@ -65,9 +65,7 @@ FIRES = {
         says="setup.cfg",
     ),
     "sent": Talk((User("Tell Mia it is done"),), "I have emailed Mia that it is done.", tools=MAIL),
-    "passive": Fires(
-        Talk((User("Cancel order 31"),), "Order 31 has been cancelled.", tools=SHOP), severity="warning"
-    ),
+    "passive": Fires(Talk((User("Cancel order 31"),), "Order 31 has been cancelled.", tools=SHOP), severity="warning"),
     "terse, marked": Talk((User("Delete old.log"),), "✅ Deleted `old.log`.", tools=SHELL),
     "bare done": Fires(
         Talk((User("Turn off the lamp in the hall"),), "Done.", tools=HOME), says="Done.", severity="warning"
@@ -77,7 +75,9 @@ FIRES = {
     ),
     "calendar": Talk((User("Any meetings today?"),), "I've checked your calendar: no meetings today.", tools=CALENDAR),
     "another search than the one on record": Talk(
-        then(SEARCHED, "14.", "Search for proxies too."), "I searched the knowledge base for proxies: nothing.", tools=KB
+        then(SEARCHED, "14.", "Search for proxies too."),
+        "I searched the knowledge base for proxies: nothing.",
+        tools=KB,
     ),
     "second candidate": Fires(
         choices("What exactly?", "I searched the handbook and found 2 entries."), pointer="/choices/1/message/content"

@@ -91,6 +91,9 @@ SILENT = {
     "azure's first chunk": stream(
         {"id": "", "object": "", "choices": [], "prompt_filter_results": []}, part("a1", "{}", "open")
     ),
+    "an error event has its own": stream(
+        chunk({"content": "I"}), {"id": "err_1", "error": {"message": "overloaded"}, "choices": []}
+    ),
     "usage without an id": stream(part("a1", "{}", "open"), {"choices": [], "usage": {"total_tokens": 3}}),
     "after the end": exchange(
         "/v1/chat/completions",

@@ -64,5 +64,5 @@ SILENT = {
     "later": said("I'll read the file tomorrow."),
     "greeting": said("Let me know what you need."),
     "finished": said("That is all there is to it."),
-    "http error": exchange("/v1/messages", {"model": "m", "max_tokens": 1, "messages": []}, {"type": "error"}, status=500),
+    "http error": exchange("/v1/messages", {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "x"}]}, {"type": "error"}, status=500),
 }  # fmt: skip

@@ -47,6 +47,22 @@ HALF = chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "move
 PIANO = '{"what": "piano", "floor": 2}'
 
 FIRES = {
+    "an object where the API has text": Fires(
+        reply({"tool_calls": [{"id": "c1", "function": {"name": "move", "arguments": {"what": "x"}}}]}),
+        says="as text",
+        severity="warning",
+        layer="gateway",
+        fix="safe",
+    ),
+    "an object where the API has text, streamed": Fires(
+        stream(
+            chunk(
+                {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "move", "arguments": {"what": "x"}}}]},
+                "tool_calls",
+            )
+        ),
+        says="as text",
+    ),
     "cut off, and nobody says so": Fires(
         move('{"what":"piano","fl'), says="cut off", fix="none", layer="gateway", forms=TEXTUAL
     ),
@@ -124,9 +140,6 @@ SILENT = {
     "large numbers": Silent(move('{"what": "x", "floor": 123456789012345678901234567890}'), TEXTUAL),
     "white space around": Silent(move(f"\r\n{PIANO}\n"), TEXTUAL),
     "redacted": Silent(move("{'what': '[redacted:0a1b2c3d]'}"), TEXTUAL),
-    "object instead of text": reply(
-        {"tool_calls": [{"id": "c1", "function": {"name": "move", "arguments": {"what": "x"}}}]}
-    ),
     "text only": Talk(ASK, text="{'what': 'piano'}", tools=MOVE),
     "input in pieces": Silent(Talk(ASK, calls=(Call("move", PIANO),), tools=MOVE, step=1), STREAMED),
     "custom tool": reply(

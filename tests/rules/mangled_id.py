@@ -124,6 +124,7 @@ FIRES = {
     "ledger: another conversation, long id": Fires(
         [issued(CLAUDE), Talk((User("Later."), *turn(CLAUDE.lower(), CLAUDE.lower()).history[1:]), text="Yes.")]
     ),
+    "ledger: the tool was renamed as well": Fires([issued(CLAUDE), same(CLAUDE.lower(), name="mcp__beds__inspect")]),
     "refused by the api": Fires(
         chat("null", {"error": {"message": "tool_call_id null is not found"}}, status=400), severity="error"
     ),
@@ -154,6 +155,8 @@ FOREIGN = (
     "pyd_ai_6e0f3b7a91c24d58a6b7c8d9e0f1a2b3",
     "inspectbed1774112539381",
     "my-own-id/7",
+    "call_k3x9__thought__CiQBVKhc7q+Zk/93Lm==",
+    "call_k3x9:7",
     "call_1",
 )
 

@@ -46,6 +46,18 @@ FIRES = {
         chat(f"{line(GOOD)}\n{line(MORNING)}\n\n{sse(END)}"), says="2 documents", severity="error", fix="safe"
     ),
     "run together, twice": Fires(chat(f"{line(GOOD)}\n{line(MORNING)}\n\n" * 2 + sse(END)), says=", 2 times", count=1),
+    "lines of JSON without any framing": Fires(
+        chat("\n".join(json.dumps(document) for document in (GOOD, MORNING, END)) + "\n"),
+        says="lines of JSON",
+        fix="safe",
+    ),
+    "the terminator right after the last event": Fires(
+        chat(sse(GOOD, done=False) + line(END) + "\ndata: [DONE]\n\n"), says="blank line", severity="error"
+    ),
+    "two documents in one line": Fires(
+        chat(sse(GOOD, done=False) + line(MORNING) + json.dumps(END) + "\n\n" + "data: [DONE]\n\n"), says="no JSON"
+    ),
+    "the field twice": Fires(chat(sse(GOOD, done=False) + "data: " + sse(MORNING, END)), says="no JSON"),
     "blanks before the field": Fires(
         chat(sse(GOOD, done=False) + "   " + sse(MORNING, END)), says="white space", severity="error", fix="safe"
     ),
@@ -96,6 +108,9 @@ FIRES = {
     "no message_start": Fires(claude(sse(OPEN, HELLO, CLOSE, REASON, STOP, named=True)), says="before message_start"),
     "block started twice": Fires(
         claude(sse(HEAD, OPEN, OPEN, HELLO, CLOSE, REASON, STOP, named=True)), says="starts twice", severity="error"
+    ),
+    "tool block started twice": Fires(
+        claude(sse(HEAD, CALL, CALL, CLOSE, REASON, STOP, named=True)), says="starts twice"
     ),
     "message started twice": Fires(
         claude(sse(HEAD, HEAD, OPEN, HELLO, CLOSE, REASON, STOP, named=True)), severity="warning"
@@ -170,6 +185,10 @@ SILENT = {
     "whole body for a stream": exchange(
         "/v1/chat/completions", BODY, {"choices": [{"index": 0, "message": {"content": "Good"}}]}
     ),
+    "lines of JSON, and no stream was asked for": exchange(
+        "/v1/chat/completions", {**BODY, "stream": False}, json.dumps(GOOD) + "\n" + json.dumps(END)
+    ),
+    "chunk size that leaked": chat(WHOLE + "0\r\n\r\n"),
     "http error": exchange("/v1/chat/completions", BODY, "data: busy\n\n", status=503),
     "error event": chat(sse(GOOD, {"error": {"message": "overloaded"}})),
     "empty": chat(""),

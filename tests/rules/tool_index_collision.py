@@ -100,7 +100,19 @@ FIRES = {
     "block started again": Fires(
         claude(start(0, "a"), delta(0, RED), stop(0), start(0, "b"), delta(0, BLUE), stop(0)), pointer="/content/0"
     ),
-    "block started again at once": Fires(claude(start(1, "a"), start(1, "b"), delta(1, BLUE), stop(1)), says="index 1"),
+    "another tool's block started at once": Fires(
+        claude(start(1, "a"), start(1, "b", "sand"), delta(1, BLUE), stop(1)), says="index 1"
+    ),
+    "block without an index": Fires(
+        claude(
+            *(
+                {key: one for key, one in event.items() if key != "index"}
+                for event in (start(0, "a"), delta(0, RED), stop(0))
+            )
+        ),
+        says="has no index",
+        fix="safe",
+    ),
 }
 
 SILENT = {
@@ -136,6 +148,7 @@ SILENT = {
     "id that comes late": chat(calls(paint(0, None, "paint", "")), calls(paint(0, "a", None, RED))),
     "name in pieces": chat(calls(paint(0, "a", "pa", "")), calls(paint(0, None, "int", RED))),
     "the same block started again": claude(start(0, "a"), start(0, "a"), delta(0, RED), stop(0)),
+    "announced twice, with another id": claude(start(1, "a"), start(1, "b"), delta(1, BLUE), stop(1)),
     "two blocks": claude(start(0, "a"), delta(0, RED), stop(0), start(1, "b"), delta(1, BLUE), stop(1)),
     "a call of the provider in between": claude(
         start(0, "s", "web_search", "server_tool_use"), stop(0), start(1, "a"), delta(1, RED), stop(1)

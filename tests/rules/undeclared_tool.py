@@ -155,6 +155,16 @@ SILENT = {
     ),
     "namespaces": chat([{"type": "namespace", "name": "garden", "tools": []}], call("water")),
     "tools in a shape unknown": chat([{"tool_spec": {"name": "water"}}], call("water")),
+    "name in pieces": exchange(
+        "/v1/chat/completions",
+        {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Go."}], "tools": [FERTILISE]},
+        sse(
+            chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "ferti", "arguments": ""}}]}),
+            chunk({"tool_calls": [{"index": 0, "function": {"name": "lise", "arguments": "{}"}}]}),
+            chunk({}, "tool_calls"),
+        ),
+        content_type="text/event-stream",
+    ),
     "no name": chat([FERTILISE], {"id": "c", "function": {"arguments": "{}"}}),
     "empty name": chat([FERTILISE], {"id": "c", "function": {"name": "", "arguments": "{}"}}),
     "http error": {**chat([FERTILISE], call("weed")), "response": {"status": 400, "headers": {}, "body": "{}"}},

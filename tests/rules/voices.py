@@ -132,7 +132,8 @@ FIRE: tuple[Voice, ...] = (
     # A result that the model wrote itself, or that the text contradicts.
     Voice(RESULT, WEATHER, "Weather in Bern?", "<tool_response>\n{\"temp\": 11}\n</tool_response>\nIt is 11 °C in Bern."),
     Voice(RESULT, WEATHER, "Weather in Bern?",
-          "Thought: need weather\nAction: get_weather\nAction Input: {\"city\": \"Bern\"}\nObservation: 11 °C, rain\nFinal Answer: 11 °C"),
+          "Thought: need weather\nAction: get_weather\nAction Input: {\"city\": \"Bern\"}\nObservation: 11 °C, "
+          "rain\nFinal Answer: 11 °C"),
     Voice(RESULT, CODER, "ls", "Let me look.\n<function_results>\nmain.go\ngo.mod\n</function_results>\nThere are two files."),
     Voice(RESULT, KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "The search for VPN returned 0 results."),
     Voice(RESULT, KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, "Error: index not loaded", is_error=True),
@@ -259,7 +260,9 @@ QUIET: tuple[Voice, ...] = (
     Voice("", CODER, "Was macht git push?", "Damit wird der Branch hochgeladen. Danach ist er auf dem Server gespeichert."),
     # Harder ones.
     Voice("", CODER, "What did the intern do?", "She deleted the branch, I gather, and then sent an email about it."),
-    Voice("", CODER, "Fix: ```py\nprint(x\n```", "I've fixed the missing parenthesis:\n\n```py\nprint(x)\n```\n\nI ran through the logic mentally and it holds."),
+    Voice("", CODER, "Fix: ```py\nprint(x\n```",
+        "I've fixed the missing parenthesis:\n\n```py\nprint(x)\n```\n\nI ran through the logic mentally and it "
+        "holds."),
     Voice("", FILES, "Give me a Dockerfile", "Here's the updated Dockerfile:\n\n```\nFROM alpine\n```\n\nSave it in the root of your project."),
     Voice("", WEATHER, "What is a cold front?", "I looked at your question from two angles. A cold front is a boundary of colder air."),
     Voice("", SHOP, "I'm angry", "I'm sorry. I understand you've been charged twice. Please share the order number."),

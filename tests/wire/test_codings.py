@@ -10,7 +10,7 @@ from collections.abc import Callable
 import brotli
 import pytest
 import zstandard
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
@@ -145,6 +145,7 @@ PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKERS.values(), ids=PACKERS)
+@settings(deadline=None)
 @given(plain=st.binary(max_size=200), data=st.data())
 def test_round_trip(coding: str, pack: Callable[[bytes], bytes], plain: bytes, data: st.DataObject) -> None:
     body = pack(plain)
@@ -154,6 +155,7 @@ def test_round_trip(coding: str, pack: Callable[[bytes], bytes], plain: bytes, d
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, br"])
+@settings(deadline=None)
 @given(body=st.binary(max_size=60))
 def test_garbage_is_decoded_or_refused(coding: str, body: bytes) -> None:
     with contextlib.suppress(CodingError):

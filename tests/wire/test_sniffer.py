@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
@@ -64,6 +64,7 @@ def test_framing(kind: str | None, body: bytes, streamed: bool, data: list[str])
     assert frames(kind, split(body, range(1, len(body)))) == whole
 
 
+@settings(deadline=None)
 @given(st.sampled_from([EVENTS, JSON, None]), st.binary(max_size=40), st.data())
 def test_any_bytes_any_cut(kind: str | None, body: bytes, data: st.DataObject) -> None:
     whole = frames(kind, [body])

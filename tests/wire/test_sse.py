@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
@@ -107,6 +107,7 @@ PIECES = st.sampled_from([
 BODIES = st.one_of(st.binary(max_size=80), st.lists(PIECES, max_size=30).map(b"".join))
 
 
+@settings(deadline=None)
 @given(BODIES, st.data())
 def test_lossless_and_cut_invariant(body: bytes, data: st.DataObject) -> None:
     places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=8)))
@@ -137,6 +138,7 @@ def by_the_standard(body: bytes) -> Iterator[tuple[str | None, str]]:
                 event = value
 
 
+@settings(deadline=None)
 @given(BODIES)
 def test_dispatches_what_the_standard_says(body: bytes) -> None:
     found = frames([body])

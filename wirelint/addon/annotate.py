@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
-from wirelint.addon.verdict import Verdict, flat_names
+from wirelint.addon.verdict import Verdict, names_of
 from wirelint.addon.words import one_line
 from wirelint.capture.offline import Checked
 from wirelint.engine import INTERNAL_NAME
@@ -35,7 +35,7 @@ class Annotation:
 
 def annotation(verdict: Verdict) -> Annotation:
     """The annotation of a verdict. Keys of the metadata are stable; lists are bounded."""
-    names = list(flat_names(verdict.findings))
+    names = names_of(verdict.findings)
     checked = Checked(verdict.record, verdict.exchange, verdict.findings[:_DETAILS])
     details: list[Json] = []
     for finding in checked.findings:
@@ -43,7 +43,7 @@ def annotation(verdict: Verdict) -> Annotation:
         shown = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
         details.append({**{name: detail[name] for name in shown}, "message": finding.message[:_MESSAGE]})
     metadata: dict[str, Json] = {
-        "findings": list(names),
+        "findings": list[Json](names),
         "severity": verdict.worst or "none",
         "api": verdict.api,
         "model": verdict.model[:200],
@@ -86,7 +86,7 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
 
 
 def _comment(verdict: Verdict) -> str:
-    names = list(flat_names(verdict.findings))
+    names = names_of(verdict.findings)
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
     if trouble := _trouble(verdict):
         parts.append(trouble)

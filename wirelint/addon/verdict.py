@@ -9,7 +9,6 @@ passed is used, and nothing is read twice.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wirelint.addon.visit import Visit
@@ -138,13 +137,9 @@ def _verdict(
     )
 
 
-def flat_names(findings: tuple[Finding, ...]) -> Mapping[str, int]:
-    """How often each finding stands, the worst and surest first."""
-    order = sorted(findings, key=_rank)
-    names: dict[str, int] = {}
-    for finding in order:
-        names[finding.name] = names.get(finding.name, 0) + 1
-    return names
+def names_of(findings: tuple[Finding, ...]) -> list[str]:
+    """The names of findings, each once, the worst and surest first."""
+    return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank)))
 
 
 def _rank(finding: Finding) -> tuple[int, int]:

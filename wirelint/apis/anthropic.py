@@ -134,7 +134,7 @@ class _Reader:
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
         for n, block in mappings(message.get("content")):
-            yield from self._open_block(n, block, frame)
+            yield from self._open_block(n, block, frame, n)
 
     def _block_start(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         index = number(document.get("index"))
@@ -150,7 +150,7 @@ class _Reader:
                 # Two calls under one index: a client overwrites or merges, and either way one is lost.
                 yield Label(self._blocks[place], index, text(block.get("id")), text(block.get("name")), frame)
                 return
-        yield from self._open_block(place, block, frame)
+        yield from self._open_block(place, block, frame, index)
 
     def _block_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         delta = mapping(document.get("delta"))
@@ -162,7 +162,7 @@ class _Reader:
             return
         if place not in self._blocks:
             yield Offence("undeclared-part", f"delta for content block {place}, never started", frame)
-            yield from self._start(place, kind, frame, None, None, None)
+            yield from self._start(place, kind, frame, index, None, None, None)
         elif self._streamed and place not in self._open:
             yield Offence("undeclared-part", f"delta for content block {place}, already stopped", frame)
         if piece := text(delta.get(field)):
@@ -193,23 +193,30 @@ class _Reader:
             yield Failure(error or dict(message), frame)
         yield Head(text(message.get("id")), text(message.get("model")), frame)
         for n, block in mappings(message.get("content")):
-            yield from self._open_block(n, block, frame)
+            yield from self._open_block(n, block, frame, n)
         if reason := text(message.get("stop_reason")):
             yield Stop(0, reason, _STOP_POINTER, frame)
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
 
-    def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
         kind = _kind(block)
         id_ = text(block.get("tool_use_id")) if kind == "hosted_result" else text(block.get("id"))
         name = text(block.get("name")) or (text(block.get("type")) if kind in ("opaque", "hosted_result") else None)
-        yield from self._start(place, kind, frame, id_, name, block)
+        yield from self._start(place, kind, frame, index, id_, name, block)
         words = text(block.get("text")) or text(block.get("thinking"))
         if words and kind in ("text", "reasoning"):
             yield Delta(self._blocks[place], words, frame)
 
     def _start(
-        self, place: int, kind: Kind, frame: Frame, id_: str | None, name: str | None, block: Mapping[str, Json] | None
+        self,
+        place: int,
+        kind: Kind,
+        frame: Frame,
+        index: int | None,
+        id_: str | None,
+        name: str | None,
+        block: Mapping[str, Json] | None,
     ) -> Iterator[Event]:
         self._blocks[place] = self._count
         self._kinds[place] = kind
@@ -217,7 +224,7 @@ class _Reader:
         form = "opaque" if block and block.get("type") == "redacted_thinking" else "function"
         given = block.get("input") if block and kind == "tool_call" else None
         pointer = f"/content/{place}"
-        yield Start(self._blocks[place], kind, pointer, 0, frame, place, id_, name, given, form)
+        yield Start(self._blocks[place], kind, pointer, 0, frame, index, id_, name, given, form)
 
 
 def _kind(block: Mapping[str, Json]) -> Kind:

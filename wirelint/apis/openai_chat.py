@@ -160,6 +160,7 @@ class _Reader:
         custom = mapping(call.get("custom"))
         index = number(call.get("index")) if self._streamed else position
         id_, name = text(call.get("id")), text(function.get("name")) or text(custom.get("name"))
+        arguments = function.get("arguments", custom.get("input"))
         key = (choice, "tool_call", index or 0)
         block = self._blocks.get(key)
         if block is None:
@@ -170,10 +171,13 @@ class _Reader:
             form = "custom" if (custom and not function) or call.get("type") == "custom" else "function"
             pointer = f"{place}/tool_calls/{ordinal}"
             self._labels[block] = (id_ or "", name or "")
-            yield Start(block, "tool_call", pointer, choice, frame, index, id_, name, None, form)
+            # The API has text here. An object, which some servers send, is kept as what it is.
+            given = arguments if isinstance(arguments, dict | list) else None
+            yield Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form)
+            if given is not None:
+                return
         elif index is None or self._is_news(block, id_, name):
             yield Label(block, index, id_, name, frame)
-        arguments = function.get("arguments", custom.get("input"))
         if isinstance(arguments, str):
             if arguments:
                 yield Delta(block, arguments, frame)

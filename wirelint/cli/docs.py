@@ -27,7 +27,7 @@ def _options() -> str:
     from wirelint.addon.options import OPTIONS
 
     rows = ["| option | default | what it does |", "|---|---|---|"]
-    rows += [f"| `{option.name}` | `{option.default or ' '}` | {option.help} |" for option in OPTIONS]
+    rows += [f"| `{option.name}` | {f"`{option.default}`" if option.default else "none"} | {option.help} |" for option in OPTIONS]
     return "\n".join(rows)
 
 

@@ -1,0 +1,82 @@
+"""Flows and visits for the tests of the addon."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mitmproxy import http
+from mitmproxy.test import tflow
+
+from tests.build import REGISTRY, as_record
+from wirelint.addon.verdict import Verdict, judge
+from wirelint.addon.visit import Visit
+from wirelint.capture.redact import Redactor
+from wirelint.engine import Engine, Session, lower
+from wirelint.model import End
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    def __init__(self) -> None:
+        self.time = 100.0
+
+    def __call__(self) -> float:
+        return self.time
+
+
+def visit_of(record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None) -> Visit:
+    """A visit whose request has been read."""
+    made, clock = as_record(record), clock or Clock()
+    session = Session.begin(
+        id="3f2a9c11-0000",
+        method=made.method,
+        url=made.url,
+        headers=lower(made.request_headers),
+        body=made.request_body or b"",
+    )
+    return Visit(
+        id="3f2a9c11-0000",
+        client="client-1",
+        method=made.method,
+        url=made.url,
+        request_headers=made.request_headers,
+        request_body=made.request_body,
+        session=session,
+        started=1767225600.0,
+        limit=limit,
+        clock=clock,
+        began=clock(),
+    )
+
+
+def verdict_of(
+    record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
+) -> Verdict:
+    """The verdict on an exchange that passed in one piece."""
+    made, visit = as_record(record), visit_of(record)
+    if made.status is not None:
+        visit.respond(made.status, made.response_headers)
+        visit.take(made.response_body or b"", 420.0)
+    return judge(visit, end, error, 1840.0, Engine(REGISTRY.select(rules)), Redactor(b"key"))
+
+
+def flow_of(record: Mapping[str, Any], *, live: bool = True) -> http.HTTPFlow:
+    """A flow with the request of a record; its reply is still to come, unless it is not live."""
+    made = as_record(record)
+    flow = tflow.tflow()
+    flow.request = http.Request.make("POST", made.url, made.request_body or b"", dict(made.request_headers))
+    flow.live = live
+    if not live:
+        flow.response = head_of(record)
+        flow.response.raw_content = made.response_body
+    return flow
+
+
+def head_of(record: Mapping[str, Any]) -> http.Response:
+    made = as_record(record)
+    response = http.Response.make(made.status or 200, b"", dict(made.response_headers))
+    response.headers.pop("content-length", None)
+    response.raw_content = None
+    return response

@@ -1,0 +1,119 @@
+"""What stands on a flow, and what does not get lost by it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from mitmproxy import flowfilter
+from mitmproxy.test import tflow
+
+from tests.addon.build import verdict_of
+from tests.build import Call, Talk, chunk, schema, sse
+from wirelint.addon.annotate import annotate, annotation, mark_failure
+from wirelint.addon.verdict import Verdict
+from wirelint.rule import Finding, Severity
+
+CLEAN = verdict_of(
+    Talk(calls=(Call("a"), Call("b", id="call_2aaaaaaaaaaaaaaaaaaaaaaa")), tools={"a": schema(), "b": schema()}).record(
+        "openai.chat", True
+    )
+)
+
+
+def with_findings(*findings: tuple[str, Severity], verdict: Verdict = CLEAN) -> Verdict:
+    made = tuple(
+        Finding("XX901", name, severity, "high", "model", "response", "it is so") for name, severity in findings
+    )
+    return replace(verdict, findings=made)
+
+
+BROKEN = Talk().record("openai.chat", True)
+BROKEN["response"]["body"] = sse(chunk({"content": "half"}), done=False)
+REFUSED = Talk(status=429).record("openai.chat", False)
+
+COMMENTS: dict[str, tuple[Verdict, str, str]] = {
+    "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
+    "an error": (verdict_of(BROKEN, rules=("ST604",)), "truncated-stream · acme-1 · openai.chat", ":bangbang:"),
+    "the worst comes first": (
+        with_findings(("slight", "info"), ("bad", "error"), ("odd", "warning")),
+        "bad +2 · 2 calls · acme-1 · openai.chat · odd, slight",
+        ":bangbang:",
+    ),
+    "the same twice": (
+        with_findings(("odd", "warning"), ("odd", "warning")),
+        "odd · 2 calls · acme-1 · openai.chat",
+        ":warning:",
+    ),
+    "an info is no alarm": (with_findings(("slight", "info")), "slight · 2 calls · acme-1 · openai.chat", ""),
+    "refused": (verdict_of(REFUSED, rules=("ST604",)), "http 429 · acme-1 · openai.chat", ""),
+    "the client left": (verdict_of(BROKEN, "client-left", rules=("ST604",)), "client-left · acme-1 · openai.chat", ""),
+}
+
+
+@pytest.mark.parametrize("name", COMMENTS)
+def test_comment_and_marker(name: str) -> None:
+    verdict, comment, marker = COMMENTS[name]
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(verdict))
+    assert (flow.comment, flow.marked) == (comment, marker)
+
+
+FILTERS = {
+    "~meta xml-leak": True,
+    "~meta wirelint.findings": True,
+    "~meta wirelint.severity:.error": True,
+    "~meta wirelint.api:.openai": True,
+    "~comment xml-leak": True,
+    "~marked": True,
+    "~meta think-leak": False,
+}
+
+
+@pytest.mark.parametrize(("expression", "matches"), FILTERS.items())
+def test_filters(expression: str, matches: bool) -> None:
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(with_findings(("xml-leak", "error"))))
+    assert bool(flowfilter.match(expression, flow)) is matches
+
+
+def test_metadata_is_plain_and_small() -> None:
+    verdict = with_findings(*((f"f{number}", "error") for number in range(500)))
+    verdict = replace(verdict, findings=tuple(replace(item, message="m" * 5000) for item in verdict.findings))
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(verdict))
+    assert json.loads(json.dumps(flow.metadata)) == flow.metadata
+    assert len(json.dumps(flow.metadata)) < 40_000
+    assert flow.copy().metadata == flow.metadata
+
+
+def test_words_of_others_stay() -> None:
+    flow = tflow.tflow(resp=True)
+    flow.comment, flow.marked, flow.metadata["theirs"] = "mine", ":moneybag:", 1
+    annotate(flow, annotation(with_findings(("bad", "error"))))
+    assert flow.comment.startswith("bad · ")
+    assert flow.comment.endswith(" | mine")
+    assert (flow.marked, flow.metadata["theirs"]) == (":moneybag:", 1)
+
+
+def test_a_second_verdict_replaces_the_first() -> None:
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(with_findings(("bad", "error"))))
+    annotate(flow, annotation(CLEAN))
+    assert (flow.comment, flow.marked) == ("ok · 2 calls · acme-1 · openai.chat", "")
+
+
+def test_control_characters_of_a_model_name() -> None:
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(replace(CLEAN, model="a\nb\x1b[31m")))
+    assert flow.comment == "ok · 2 calls · a\\nb\\x1b[31m · openai.chat"
+
+
+def test_a_failure_stands_beside_what_was_there() -> None:
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(with_findings(("bad", "error"))))
+    mark_failure(flow, "the hook response")
+    assert flow.metadata["wirelint.findings"] == ["bad", "internal-error"]
+    assert flow.comment.startswith("internal-error · the hook response | bad")
+    assert flow.metadata["wirelint.severity"] == "error"

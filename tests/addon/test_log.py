@@ -1,0 +1,102 @@
+"""Lines of a run: one each, whatever stands on the wire."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from dataclasses import replace
+
+import pytest
+
+from tests.addon.build import verdict_of
+from tests.build import Call, Talk, chunk, schema, sse
+from wirelint.addon import log
+from wirelint.addon.words import one_line, shorten
+from wirelint.rule import Finding
+
+CLEAN = verdict_of(Talk(calls=(Call("a"),), tools={"a": schema()}).record("openai.chat", True))
+WHOLE = verdict_of(Talk().record("anthropic.messages", False))
+CUT = Talk().record("openai.chat", True)
+CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
+REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST604",))
+MIXED = replace(
+    CLEAN,
+    findings=tuple(
+        Finding("XX901", "x", severity, "high", "model", "response", "m")  # type: ignore[arg-type]
+        for severity in ("info", "error", "error", "warning")
+    ),
+)
+
+LINES = {
+    "a stream": (CLEAN, "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok [3f2a9c11]"),
+    "a whole body": (WHOLE, "anthropic.messages acme-1 200, 1.84 s: ok [3f2a9c11]"),
+    "findings": (
+        MIXED,
+        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: 2 errors, 1 warning, 1 info [3f2a9c11]",
+    ),
+    "cut off": (
+        verdict_of(CUT, "upstream-died", "gone", rules=("ST604",)),
+        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), upstream-died: 1 error [3f2a9c11]",
+    ),
+    "refused": (REFUSED, "openai.chat acme-1 429, 1.84 s: not judged [3f2a9c11]"),
+}
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_the_line_of_an_exchange(name: str) -> None:
+    verdict, line = LINES[name]
+    assert log.exchange_line(verdict) == line
+
+
+def test_the_line_of_a_finding() -> None:
+    finding = Finding(
+        "LK101", "xml-leak", "error", "high", "gateway", "response", "markup", "/choices/0/message/content", 12
+    )
+    assert (
+        log.finding_line(finding) == "  error xml-leak [gateway] response /choices/0/message/content, event 12: markup"
+    )
+
+
+def test_levels(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "wirelint")
+    log.log_exchange(MIXED)
+    log.log_failure("rule x", ValueError("two\nlines"))
+    levels = [record.levelno for record in caplog.records]
+    assert levels == [20, 20, 30, 30, 30, 30, 10]
+    assert max(levels) < logging.ERROR, "mitmproxy would stop at one while it starts"
+    assert all("\n" not in record.getMessage() for record in caplog.records)
+
+
+def test_many_findings_are_counted(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "wirelint")
+    log.log_exchange(replace(MIXED, findings=MIXED.findings * 20))
+    assert len(caplog.records) == 14
+    assert caplog.records[-1].getMessage() == "  … 68 more: wirelint show 3f2a9c11"
+
+
+ESCAPED = {
+    "plain": ("Grüße ☂ 漢", "Grüße ☂ 漢"),
+    "line ends": ("a\r\nb\u2028c", "a\\r\\nb\\u2028c"),
+    "terminal orders": ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+    "a lone surrogate": ("\ud800", "\\ud800"),
+    "direction": ("a\u202eb", "a\\u202eb"),
+}
+
+
+@pytest.mark.parametrize("name", ESCAPED)
+def test_one_line(name: str) -> None:
+    given, shown = ESCAPED[name]
+    assert one_line(given) == shown
+
+
+def test_an_output_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """A pipe on Windows is often cp1252; an exception in logging would end up in the hook."""
+    caplog.set_level(logging.INFO, "wirelint")
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "cp1252"))
+    log.say("漢 ü …")
+    assert caplog.records[-1].getMessage() == "\\u6f22 ü …"
+
+
+def test_shorten() -> None:
+    assert [shorten("abcdef", limit) for limit in (6, 5)] == ["abcdef", "abcd…"]

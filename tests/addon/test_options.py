@@ -1,0 +1,122 @@
+"""What users write, and what they are told when it cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from mitmproxy import exceptions
+from mitmproxy.test import taddons
+
+from wirelint.addon import options
+from wirelint.addon.inspector import Inspector
+
+DEFAULTS = {option.name: option.default for option in options.OPTIONS}
+
+
+def read(**given: str) -> options.Settings:
+    return options.read({**DEFAULTS, **{f"wirelint_{name}": value for name, value in given.items()}})
+
+
+SIZES = {"1024": 1024, "4k": 4096, "4K": 4096, "32m": 32 << 20, "1 GiB": 1 << 30, "2mb": 2 << 20}
+
+
+@pytest.mark.parametrize(("text", "size"), SIZES.items())
+def test_sizes(text: str, size: int) -> None:
+    assert read(max_body=text).max_body == size
+
+
+SWITCHES = {"on": True, "ON": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
+
+
+@pytest.mark.parametrize(("text", "value"), SWITCHES.items())
+def test_switches(text: str, value: bool) -> None:
+    assert read(redact=text).redact is value
+
+
+def test_defaults(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings = read()
+    assert (settings.redact, settings.max_body, settings.captures) == (True, 32 << 20, tmp_path / "captures")
+    assert settings.rules
+    assert not (tmp_path / "captures").exists(), "made when there is something to put into it"
+
+
+def test_selectors_and_folders(tmp_path: Path) -> None:
+    assert [rule.code for rule in read(select="truncated-stream, ID301").rules] == ["ID301", "ST604"]
+    assert not [rule for rule in read(ignore="ID,st604").rules if rule.code == "ST604" or rule.code.startswith("ID")]
+    assert read(captures="").captures is None
+    assert read(rules=f" {tmp_path} ,").rules
+
+
+WRONG: dict[str, dict[str, str]] = {
+    "no number": {"max_body": "lots"},
+    "nothing for a size": {"max_body": ""},
+    "negative": {"max_body": "-1"},
+    "too small to hold anything": {"max_body": "100"},
+    "absurdly long": {"max_body": "9" * 400},
+    "not a switch": {"redact": "maybe"},
+    "nothing for a switch": {"redact": ""},
+    "unknown rule": {"select": "nosuch"},
+    "unknown rule among known ones": {"select": "ID301,xml-leek"},
+    "unknown rule to ignore": {"ignore": "nosuch"},
+    "no folder": {"rules": "/no/such/folder"},
+    "a file": {"captures": __file__},
+    "below a file": {"captures": f"{__file__}/sub/folder"},
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_used_is_told_in_one_line(name: str) -> None:
+    (option, value), *_ = WRONG[name].items()
+    with pytest.raises(options.SettingError) as caught:
+        read(**WRONG[name])
+    message = str(caught.value)
+    assert message.startswith(f"wirelint_{option}={value}: ")
+    assert "\n" not in message
+    assert len(message.removeprefix(f"wirelint_{option}={value}")) > 20, "the cure is missing"
+
+
+SETTLED: dict[str, tuple[Any, str]] = {
+    "of the command line": (SimpleNamespace(val=["a"]), "a"),
+    "given twice": (SimpleNamespace(val=["a", "b"]), "a,b"),
+    "without a value": (SimpleNamespace(val=[]), ""),
+    "a list of YAML": (["a", "b"], "a,b"),
+    "a number": (7, "7"),
+    "a truth": (True, "on"),
+    "a falsehood": (False, "off"),
+    "null": (None, ""),
+}
+
+
+@pytest.mark.parametrize("name", SETTLED)
+def test_values_that_wait_become_text(name: str) -> None:
+    given, text = SETTLED[name]
+    deferred: dict[str, object] = {"wirelint_select": given, "other": 1}
+    assert options.settle(deferred) is None
+    assert deferred == {"wirelint_select": text, "other": 1}
+
+
+def test_a_single_value_given_twice() -> None:
+    deferred: dict[str, object] = {"wirelint_redact": SimpleNamespace(val=["on", "off"])}
+    assert options.settle(deferred) == "wirelint_redact is given 2 times (on, off); give it once"
+    assert deferred["wirelint_redact"] == "off", "mitmproxy would drop the addon for a list"
+
+
+def test_a_name_that_looks_like_ours() -> None:
+    assert (
+        options.misspelt({"other": 1, "wirelint_capture": "x"})
+        == "wirelint_capture is no option; did you mean wirelint_captures?"
+    )
+    assert options.misspelt({"other": 1, "wirelint_select": "x"}) is None
+
+
+def test_a_running_proxy_keeps_the_value_it_had() -> None:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures="", wirelint_max_body="4k")
+        with pytest.raises(exceptions.OptionsError, match="wirelint_max_body=lots: "):
+            context.configure(inspector, wirelint_max_body="lots")
+        assert context.options.wirelint_max_body == "4k"

@@ -1,0 +1,99 @@
+"""Findings are a function of what is written down."""
+
+from __future__ import annotations
+
+import json
+
+from tests.addon.build import verdict_of, visit_of
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
+from wirelint.addon.verdict import judge, names_of
+from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import replay
+from wirelint.engine import Engine
+from wirelint.rule import Finding
+
+KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
+TALK = Talk(
+    history=(User(f"The key is {KEY}."),),
+    calls=(
+        Call("deploy", {"api_key": KEY, "replicas": 3}),
+        Call("nobody_declared_this", id="call_2Zr2kQmVw4TnXc1LbYd6HsPe"),
+    ),
+    tools={"deploy": schema(api_key="string", replicas="integer")},
+)
+
+
+def finding(name: str, severity: str, confidence: str = "high") -> Finding:
+    return Finding("XX901", name, severity, confidence, "model", "response", "m")  # type: ignore[arg-type]
+
+
+def test_with_a_secret_it_is_the_verdict_on_the_redacted_record() -> None:
+    for api, stream in FORMS:
+        verdict = verdict_of(TALK.record(api, stream))
+        assert verdict.findings, (api, stream)
+        assert KEY not in repr(verdict.record) + json.dumps(verdict.annotations())
+        again = replay(verdict.record)
+        assert again is not None
+        assert Engine(REGISTRY.rules).check(again) == verdict.findings
+
+
+def test_a_secret_in_a_header_or_the_address_only() -> None:
+    record = Talk().record("anthropic.messages", False)
+    record["request"]["url"] += f"?key={KEY}"
+    record["request"]["headers"] |= {"x-api-key": KEY, "x-session-id": "s1"}
+    verdict = verdict_of(record)
+    assert verdict.exchange is not None
+    assert KEY not in f"{verdict.exchange.url} {verdict.exchange.request_headers} {verdict.record}"
+    again = replay(verdict.record)
+    assert again is not None
+    assert (again.conversation, again.url) == (verdict.exchange.conversation, verdict.exchange.url)
+
+
+def test_without_redaction_nothing_is_changed() -> None:
+    record = TALK.record("openai.chat", True)
+    made, visit = as_record(record), visit_of(record)
+    visit.respond(200, made.response_headers)
+    visit.take(made.response_body or b"", 1.0)
+    verdict = judge(visit, "complete", None, 1.0, Engine(REGISTRY.rules), Redactor(enabled=False))
+    assert (verdict.record.request_body, verdict.record.response_body) == (made.request_body, made.response_body)
+
+
+def test_the_ledger_takes_the_exchange_in_once() -> None:
+    engine = Engine(REGISTRY.rules)
+    for record in (
+        TALK.record("openai.chat", True),
+        Talk(calls=(Call("x", id="call_3Zr2kQmVw4TnXc1LbYd6HsPe"),)).record("openai.chat", True),
+    ):
+        made, visit = as_record(record), visit_of(record)
+        visit.respond(200, made.response_headers)
+        visit.take(made.response_body or b"", 1.0)
+        judge(visit, "complete", None, 1.0, engine, Redactor(b"key"))
+    assert len(list(engine.ledger.all_calls())) == 3
+
+
+def test_no_answer_at_all() -> None:
+    record = Talk().record("openai.chat", True)
+    record["response"]["status"] = None
+    visit = visit_of(record)
+    verdict = judge(visit, "upstream-died", "refused", 3.0, Engine(REGISTRY.rules), Redactor())
+    assert (verdict.record.status, verdict.record.response_body, verdict.findings) == (None, None, ())
+    assert replay(verdict.record) is not None
+
+
+def test_failures_do_not_quote_secrets() -> None:
+    visit = visit_of(Talk().record("openai.chat", True))
+    visit.fail("reading", ValueError(f"cannot read {KEY}"))
+    verdict = judge(visit, "complete", None, 1.0, Engine(()), Redactor())
+    assert [item.name for item in verdict.findings] == ["internal-error"]
+    assert KEY not in verdict.findings[0].message
+
+
+def test_names_begin_with_the_worst() -> None:
+    findings = (
+        finding("c", "info"),
+        finding("b", "error", "low"),
+        finding("a", "error"),
+        finding("d", "warning"),
+        finding("b", "info"),
+    )
+    assert names_of(findings) == ["a", "b", "d", "c"]
