@@ -162,6 +162,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0 if spoken_of else 2
     if claim.form in ("passive", "terse", "missed"):
         named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
+        named = named or (claim.form == "terse" and read.text[claim.start] in "✅✔☑" and reached is Reach.SURE)
         if len(read.text) > _LONGEST_TERSE or not (wanted & claim.kinds or named):
             return 0
         weight = 2

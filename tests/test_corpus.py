@@ -8,7 +8,7 @@ is not in its `also`. `prior` holds exchanges that passed before it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +33,9 @@ def read_lines(path: Path) -> list[Line]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def cases(lines: Iterable[Line]) -> Iterator[Any]:
-    for line in lines:
-        known = KNOWN.get(line["id"])
-        yield pytest.param(line, id=line["id"], marks=[pytest.mark.xfail(reason=known)] if known else [])
+def cases(lines: Iterable[Line]) -> list[Any]:
+    marks = {id_: [pytest.mark.xfail(reason=why)] for id_, why in KNOWN.items()}
+    return [pytest.param(line, id=line["id"], marks=marks.get(line["id"], [])) for line in lines]
 
 
 def findings(engine: Engine, line: Line) -> tuple[Finding, ...]:

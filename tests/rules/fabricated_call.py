@@ -117,7 +117,10 @@ SILENT = {
                 "model": "m",
                 "max_tokens": 9,
                 "messages": [{"role": "user", "content": "News?"}],
-                "tools": [{"type": "web_search_20250305", "name": "web_search"}, {"name": "search_news", "input_schema": {}}],
+                "tools": [
+                    {"type": "web_search_20250305", "name": "web_search"},
+                    {"name": "search_news", "input_schema": {}},
+                ],
             },
             {
                 "id": "msg_1",
@@ -129,7 +132,9 @@ SILENT = {
         )
     ),
     "result as text": Talk(
-        (User("a"), Assistant("<call>"), User("[read_file for 'a.txt'] Result:\nhello")), "I've read a.txt.", tools=FILES
+        (User("a"), Assistant("<call>"), User("[read_file for 'a.txt'] Result:\nhello")),
+        "I've read a.txt.",
+        tools=FILES,
     ),
     "summarised history": Silent(
         Talk(
@@ -151,11 +156,20 @@ SILENT = {
     "letter offered": Talk(
         (User("Draft a reply to Ann"),), "Sure:\n\nSubject: Update\n\nHi Ann,\n\nI've sent the file.", tools=MAIL
     ),
-    "code pasted": Talk((User("Is it ok?\n```go\npackage x\n```"),), "I've checked the code; it compiles.", tools=CODER),
+    "code pasted": Talk(
+        (User("Is it ok?\n```go\npackage x\n```"),), "I've checked the code; it compiles.", tools=CODER
+    ),
     "error": exchange("/v1/chat/completions", TWO, {"error": {"message": "I searched the handbook."}}, status=500),
     "two searches on record": Silent(
-        Talk((*SEARCHED, Assistant("", (Call("search_knowledge_base", {"query": "x"}, "call_2"),)), Result("call_2", "[]")),
-             "I searched twice.", tools=KB),
+        Talk(
+            (
+                *SEARCHED,
+                Assistant("", (Call("search_knowledge_base", {"query": "x"}, "call_2"),)),
+                Result("call_2", "[]"),
+            ),
+            "I searched twice.",
+            tools=KB,
+        ),
         ANTHROPIC,
     ),
-}  # fmt: skip
+}

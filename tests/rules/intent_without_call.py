@@ -19,7 +19,9 @@ def said(text: str, tools: dict[str, object] = FILES, ask: str = "Please look in
 
 
 FIRES = {
-    "let me": Fires(said("Let me search the knowledge base.", KB), says="search_knowledge_base", layer="model", fix="none"),
+    "let me": Fires(
+        said("Let me search the knowledge base.", KB), says="search_knowledge_base", layer="model", fix="none"
+    ),
     "i'll start by": said("I'll start by reading the file main.c."),
     "now i will": said("The cause is clear. Now I will update the file and run the tests.", CODER),
     "colon": said("Next, I'll open docs/index.md:"),
@@ -27,7 +29,9 @@ FIRES = {
     "gerund": said("Searching the web...", WEB),
     "asks for patience": said("I'll look up your order. One moment please.", SHOP),
     "after a result": Fires(
-        Talk(ran("Why?", "bash", {"command": "df"}, "full"), "The disk is full. Let me check the logs next.", tools=SHELL),
+        Talk(
+            ran("Why?", "bash", {"command": "df"}, "full"), "The disk is full. Let me check the logs next.", tools=SHELL
+        ),
         severity="warning",
     ),
     "reasoning only": Fires(said("", reasoning="I should read the file. I will call read_file now."), says="read_file"),
@@ -38,7 +42,7 @@ FIRES = {
     "french": said("Je vais envoyer l'e-mail maintenant.", MAIL),
     "spanish": said("Voy a buscar en la web.", WEB),
     "chinese": said("我来搜索一下知识库。", KB),
-}  # fmt: skip
+}
 
 SILENT = {
     "call follows": said("Let me read the file main.c.", calls=(Call("read_file", {"path": "main.c"}),)),
@@ -50,7 +54,9 @@ SILENT = {
     "plan asked for": said("First I'll read the file main.c.", ask="How would you do it? Do not run anything."),
     "bullets": said("Plan:\n\n1. I'll read the file main.c\n2. I'll edit the file"),
     "explains": said("Let me explain how files are read."),
-    "answer follows": said("Let me check the file format. A CSV file holds one record a line, fields parted by commas."),
+    "answer follows": said(
+        "Let me check the file format. A CSV file holds one record a line, fields parted by commas."
+    ),
     "product follows": said("I'll write the file as shown:\n\n```\nhello\n```"),
     "no tools": said("Let me search the web.", {}),
     "no fitting tool": said("Let me search the web.", MAIL),
@@ -59,10 +65,17 @@ SILENT = {
     "paused": Silent(said("Let me search the web.", WEB, finish="pause_turn"), ANTHROPIC),
     "tool choice none": Silent(said("Let me read the file main.c.", tool_choice="none"), OPENAI),
     "leaked markup": said("Let me read it.\n<tool_call>\n{}\n</tool_call>\nReading the file main.c..."),
-    "hosted tools": Silent(said("Let me search the web.", WEB, request={"web_search_options": {}, "plugins": ["web"]}), OPENAI),
+    "hosted tools": Silent(
+        said("Let me search the web.", WEB, request={"web_search_options": {}, "plugins": ["web"]}), OPENAI
+    ),
     "negated": said("I will not read the file, since it is not needed."),
     "later": said("I'll read the file tomorrow."),
     "greeting": said("Let me know what you need."),
     "finished": said("That is all there is to it."),
-    "http error": exchange("/v1/messages", {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "x"}]}, {"type": "error"}, status=500),
-}  # fmt: skip
+    "http error": exchange(
+        "/v1/messages",
+        {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "x"}]},
+        {"type": "error"},
+        status=500,
+    ),
+}

@@ -94,24 +94,54 @@ ORDER = ran(
 FIRE: tuple[Voice, ...] = (
     # Nothing ran, and an action is claimed.
     Voice(
-        CALL, KB, "Do we have anything on SAML setup? Search the KB.", "I searched the knowledge base and found 3 articles."
+        CALL,
+        KB,
+        "Do we have anything on SAML setup? Search the KB.",
+        "I searched the knowledge base and found 3 articles.",
     ),
-    Voice(CALL, CODER, "Raise the timeout in net/http.go to 30s.", "Done. I've updated the timeout in net/http.go to 30s."),
+    Voice(
+        CALL, CODER, "Raise the timeout in net/http.go to 30s.", "Done. I've updated the timeout in net/http.go to 30s."
+    ),
     Voice(CALL, MAIL, "Email Dana that I'm late.", "I've sent the email to Dana letting her know you're running late."),
-    Voice(CALL, SHOP, "Cancel order 5512 please", "Your order 5512 has been cancelled. You'll get a confirmation shortly."),
+    Voice(
+        CALL, SHOP, "Cancel order 5512 please", "Your order 5512 has been cancelled. You'll get a confirmation shortly."
+    ),
     Voice(CALL, SHELL, "run the tests", "I ran the test suite and all 212 tests passed."),
     Voice(CALL, CALENDAR, "Put lunch with Sam on Friday 12:30", "✅ Created the event: lunch with Sam, Friday 12:30."),
-    Voice(CALL, DATA, "How many users signed up in May?", "I ran the query against the warehouse: 4,812 users signed up in May."),
-    Voice(CALL, WEB, "What's the latest Postgres release?", "I looked this up on the web, and the latest release is 17.2."),
-    Voice(CALL, FILES, "Does settings.py set DEBUG?", "After checking settings.py, I can see that DEBUG is set to True."),
-    Voice(CALL, KB, "Find the refund policy", "Search complete: 0 results for the refund policy in the knowledge base."),
-    Voice(CALL, FILES, "Create notes/todo.md with three items", "I have created notes/todo.md with the three items you listed."),
+    Voice(
+        CALL,
+        DATA,
+        "How many users signed up in May?",
+        "I ran the query against the warehouse: 4,812 users signed up in May.",
+    ),
+    Voice(
+        CALL, WEB, "What's the latest Postgres release?", "I looked this up on the web, and the latest release is 17.2."
+    ),
+    Voice(
+        CALL, FILES, "Does settings.py set DEBUG?", "After checking settings.py, I can see that DEBUG is set to True."
+    ),
+    Voice(
+        CALL, KB, "Find the refund policy", "Search complete: 0 results for the refund policy in the knowledge base."
+    ),
+    Voice(
+        CALL,
+        FILES,
+        "Create notes/todo.md with three items",
+        "I have created notes/todo.md with the three items you listed.",
+    ),
     Voice(CALL, HOME, "Turn off the bedroom light", "I've turned off the bedroom light for you."),
-    Voice(CALL, BOOKING, "Book Osteria Mia for 7pm", "I've booked a table at Osteria Mia for 7pm. Your confirmation is OM-221."),
+    Voice(
+        CALL,
+        BOOKING,
+        "Book Osteria Mia for 7pm",
+        "I've booked a table at Osteria Mia for 7pm. Your confirmation is OM-221.",
+    ),
     Voice(CALL, SHELL, "Delete the build folder", "Deleted `build/`. The folder is gone."),
     Voice(CALL, CODER, "Is anything listening on 8080?", "I ran `ss -ltnp` and nothing is listening on port 8080."),
     Voice(CALL, KB, "Suche nach Urlaubsregelung", "Ich habe die Wissensdatenbank durchsucht und 0 Treffer gefunden."),
-    Voice(CALL, FILES, "Ändere den Port in config.yaml auf 81", "Erledigt. Ich habe die Datei config.yaml aktualisiert."),
+    Voice(
+        CALL, FILES, "Ändere den Port in config.yaml auf 81", "Erledigt. Ich habe die Datei config.yaml aktualisiert."
+    ),
     Voice(CALL, MAIL, "Envoie un mail à Luc", "J'ai envoyé l'e-mail à Luc comme demandé."),
     Voice(CALL, SHOP, "Cancela el pedido 99", "He cancelado el pedido 99. Recibirás una confirmación."),
     Voice(CALL, KB, "在知识库里搜索报销流程", "我已经搜索了知识库, 没有找到任何结果。"),
@@ -119,44 +149,125 @@ FIRE: tuple[Voice, ...] = (
     Voice(CALL, SHELL, "Push the branch", "I committed the changes and pushed the branch to origin."),
     Voice(CALL, SHOP, "I want my money back for 8812", "Good news! I have issued a refund of $49.00 for order 8812."),
     Voice(CALL, CALENDAR, "Am I free on Monday?", "I checked your calendar and you have no meetings on Monday."),
-    Voice(CALL, {**FILES, **SHELL}, "Fix the typo in README.md", "I opened README.md, fixed the typo and saved the file."),
+    Voice(
+        CALL, {**FILES, **SHELL}, "Fix the typo in README.md", "I opened README.md, fixed the typo and saved the file."
+    ),
     Voice(CALL, SHOP, "Where is order 4410?", "I looked up order 4410 and it left the warehouse yesterday."),
-    Voice(CALL, PYTHON, "What's the std of these: 2,4,9?", "I ran the code with the python tool and the result is 3.6056."),
-    Voice(CALL, KB, then(ran("Search SSO", "search_knowledge_base", {"query": "SSO"}, HITS), "14 articles.", "Now search for VPN."),
-          "I searched the knowledge base for VPN and found no articles."),
-    Voice(CALL, WEB, "Summarise https://example.com/post", "I fetched https://example.com/post. The article argues for smaller teams."),
-    Voice(CALL, FILES, "Write a haiku and save it to haiku.txt", "I've saved the haiku to haiku.txt:\n\n> Old pond\n> a frog leaps in"),
+    Voice(
+        CALL, PYTHON, "What's the std of these: 2,4,9?", "I ran the code with the python tool and the result is 3.6056."
+    ),
+    Voice(
+        CALL,
+        KB,
+        then(ran("Search SSO", "search_knowledge_base", {"query": "SSO"}, HITS), "14 articles.", "Now search for VPN."),
+        "I searched the knowledge base for VPN and found no articles.",
+    ),
+    Voice(
+        CALL,
+        WEB,
+        "Summarise https://example.com/post",
+        "I fetched https://example.com/post. The article argues for smaller teams.",
+    ),
+    Voice(
+        CALL,
+        FILES,
+        "Write a haiku and save it to haiku.txt",
+        "I've saved the haiku to haiku.txt:\n\n> Old pond\n> a frog leaps in",
+    ),
     Voice(CALL, SHELL, "Restart nginx", "nginx has been restarted successfully."),
     Voice(CALL, FILES, "Lis le fichier main.rs", "J'ai lu le fichier main.rs : il contient une seule fonction."),
-    Voice(CALL, CODER, "Rename getUser to fetchUser everywhere", "All done! I renamed `getUser` to `fetchUser` across the codebase."),
+    Voice(
+        CALL,
+        CODER,
+        "Rename getUser to fetchUser everywhere",
+        "All done! I renamed `getUser` to `fetchUser` across the codebase.",
+    ),
     # A result that the model wrote itself, or that the text contradicts.
-    Voice(RESULT, WEATHER, "Weather in Bern?", "<tool_response>\n{\"temp\": 11}\n</tool_response>\nIt is 11 °C in Bern."),
-    Voice(RESULT, WEATHER, "Weather in Bern?",
-          "Thought: need weather\nAction: get_weather\nAction Input: {\"city\": \"Bern\"}\nObservation: 11 °C, "
-          "rain\nFinal Answer: 11 °C"),
-    Voice(RESULT, CODER, "ls", "Let me look.\n<function_results>\nmain.go\ngo.mod\n</function_results>\nThere are two files."),
-    Voice(RESULT, KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "The search for VPN returned 0 results."),
-    Voice(RESULT, KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, "Error: index not loaded", is_error=True),
-          "I searched the knowledge base but found no results for VPN."),
-    Voice(RESULT, MAIL, ran("Mail Bo", "send_email", {"to": "bo@x.test"}, "Error: SMTP 535 authentication failed"),
-          "I've sent the email to Bo."),
-    Voice(RESULT, SHELL, ran("run tests", "bash", {"command": "pytest"}, "3 failed, 41 passed in 2.1s"), "All tests pass now. 🎉"),
-    Voice(RESULT, SHOP, ran("Refund 12", "issue_refund", {"order_id": "12"}, '{"error": "order not found", "code": 404}'),
-          "The refund for order 12 has been issued successfully."),
-    Voice(RESULT, KB, ran("Suche VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "Die Suche nach VPN ergab keine Treffer."),
+    Voice(RESULT, WEATHER, "Weather in Bern?", '<tool_response>\n{"temp": 11}\n</tool_response>\nIt is 11 °C in Bern.'),
+    Voice(
+        RESULT,
+        WEATHER,
+        "Weather in Bern?",
+        'Thought: need weather\nAction: get_weather\nAction Input: {"city": "Bern"}\nObservation: 11 °C, '
+        "rain\nFinal Answer: 11 °C",
+    ),
+    Voice(
+        RESULT,
+        CODER,
+        "ls",
+        "Let me look.\n<function_results>\nmain.go\ngo.mod\n</function_results>\nThere are two files.",
+    ),
+    Voice(
+        RESULT,
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS),
+        "The search for VPN returned 0 results.",
+    ),
+    Voice(
+        RESULT,
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, "Error: index not loaded", is_error=True),
+        "I searched the knowledge base but found no results for VPN.",
+    ),
+    Voice(
+        RESULT,
+        MAIL,
+        ran("Mail Bo", "send_email", {"to": "bo@x.test"}, "Error: SMTP 535 authentication failed"),
+        "I've sent the email to Bo.",
+    ),
+    Voice(
+        RESULT,
+        SHELL,
+        ran("run tests", "bash", {"command": "pytest"}, "3 failed, 41 passed in 2.1s"),
+        "All tests pass now. 🎉",
+    ),
+    Voice(
+        RESULT,
+        SHOP,
+        ran("Refund 12", "issue_refund", {"order_id": "12"}, '{"error": "order not found", "code": 404}'),
+        "The refund for order 12 has been issued successfully.",
+    ),
+    Voice(
+        RESULT,
+        KB,
+        ran("Suche VPN", "search_knowledge_base", {"query": "VPN"}, HITS),
+        "Die Suche nach VPN ergab keine Treffer.",
+    ),
     Voice(RESULT, KB, ran("搜索 VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "搜索 VPN 没有找到任何结果。"),
-    Voice(RESULT, KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "I found 37 results for VPN in the knowledge base."),
-    Voice(RESULT, FILES, ran("How long is log.txt?", "read_file", {"path": "log.txt"}, "Error: ENOENT: no such file or directory"),
-          "log.txt has 120 lines and ends with a shutdown message."),
-    Voice(RESULT, SHELL, ran("run tests", "bash", {"command": "cargo test"}, "test result: ok. 61 passed; 0 failed"),
-          "I ran the tests: 66 passed, 0 failed."),
-    Voice(RESULT, CODER, ran("fix it", "Edit", {"file_path": "a.py"}, "<tool_use_error>String to replace not found</tool_use_error>"),
-          "I've updated a.py and the bug is fixed."),
+    Voice(
+        RESULT,
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS),
+        "I found 37 results for VPN in the knowledge base.",
+    ),
+    Voice(
+        RESULT,
+        FILES,
+        ran("How long is log.txt?", "read_file", {"path": "log.txt"}, "Error: ENOENT: no such file or directory"),
+        "log.txt has 120 lines and ends with a shutdown message.",
+    ),
+    Voice(
+        RESULT,
+        SHELL,
+        ran("run tests", "bash", {"command": "cargo test"}, "test result: ok. 61 passed; 0 failed"),
+        "I ran the tests: 66 passed, 0 failed.",
+    ),
+    Voice(
+        RESULT,
+        CODER,
+        ran("fix it", "Edit", {"file_path": "a.py"}, "<tool_use_error>String to replace not found</tool_use_error>"),
+        "I've updated a.py and the bug is fixed.",
+    ),
     # A call is announced, and the reply ends.
     Voice(INTENT, KB, "Anything on SAML?", "Let me search the knowledge base for that."),
     Voice(INTENT, FILES, "Port the parser", "I'll start by reading src/parser.c."),
     Voice(INTENT, SHELL, "run the tests", "Sure! I'll run the tests now."),
-    Voice(INTENT, CODER, "Fix the flaky test", "I see. The race is in setup. Now let me update the test file to wait for the port."),
+    Voice(
+        INTENT,
+        CODER,
+        "Fix the flaky test",
+        "I see. The race is in setup. Now let me update the test file to wait for the port.",
+    ),
     Voice(INTENT, WEB, "Who won yesterday?", "One moment, searching the web..."),
     Voice(INTENT, WEATHER, "Weather in Bern?", "I'm going to call get_weather for Bern."),
     Voice(INTENT, KB, "Such mir die Reisekosten", "Ich durchsuche jetzt die Wissensdatenbank."),
@@ -165,42 +276,110 @@ FIRE: tuple[Voice, ...] = (
     Voice(INTENT, WEB, "Busca vuelos", "Voy a buscar en la web ahora."),
     Voice(INTENT, WEB, "查一下今天的新闻", "让我搜索一下最新的新闻。"),
     Voice(INTENT, SHOP, "Where is 4410?", "Let me pull up order 4410 for you."),
-    Voice(INTENT, FILES, (*READ_CONFIG, Assistant("9090."), User("Change it to 9191")), "Next, I'll update deploy/service.yaml:"),
+    Voice(
+        INTENT,
+        FILES,
+        (*READ_CONFIG, Assistant("9090."), User("Change it to 9191")),
+        "Next, I'll update deploy/service.yaml:",
+    ),
     Voice(INTENT, MAIL, "Tell Ann I agree", "I'll send the email to Ann right away."),
-    Voice(INTENT, SHELL, ran("why is it slow?", "bash", {"command": "top"}, "load 9.1"), "Load is high. Let me check the disk usage next."),
+    Voice(
+        INTENT,
+        SHELL,
+        ran("why is it slow?", "bash", {"command": "top"}, "load 9.1"),
+        "Load is high. Let me check the disk usage next.",
+    ),
     Voice(INTENT, FILES, "Summarise a.md and b.md", "", reasoning="I need both files. I will call read_file on a.md."),
-)  # fmt: skip
+)
 
 QUIET: tuple[Voice, ...] = (
     # The text is the product.
-    Voice("", FILES, "Write me a slug function", "I've written a function for you:\n\n```python\ndef slug(s): ...\n```"),
-    Voice("", FILES, "Outline a talk on Rust", "I've created an outline below.\n\n1. Ownership\n2. Borrowing\n3. Lifetimes"),
+    Voice(
+        "", FILES, "Write me a slug function", "I've written a function for you:\n\n```python\ndef slug(s): ...\n```"
+    ),
+    Voice(
+        "",
+        FILES,
+        "Outline a talk on Rust",
+        "I've created an outline below.\n\n1. Ownership\n2. Borrowing\n3. Lifetimes",
+    ),
     Voice("", WEB, "Poem about rain", "I've written a short poem:\n\nRain on the roof,\nrain on the sill."),
     Voice("", MAIL, "Draft a mail to my boss", "I've drafted an email for you:\n\nSubject: Day off\n\nHi Kim, ..."),
-    Voice("", CODER, "Here is my code: ```def f(): retrun 1```", "I found a typo in your code: `retrun` should be `return`."),
+    Voice(
+        "",
+        CODER,
+        "Here is my code: ```def f(): retrun 1```",
+        "I found a typo in your code: `retrun` should be `return`.",
+    ),
     Voice("", CODER, "Explain this: x = [i for i in y]", "I read your snippet. It builds a list from `y`."),
     Voice("", FILES, "Make it shorter: 'The cat sat on the mat.'", "I've updated the sentence: The cat sat."),
-    Voice("", CALENDAR, "Make me a study plan", "I've created a study schedule for the week:\n\n| Day | Topic |\n|---|---|\n| Mon | Maths |"),
-    Voice("", DATA, "Write SQL for top customers", "I wrote a query for you:\n\n```sql\nSELECT 1\n```\n\nRun it against your warehouse."),
+    Voice(
+        "",
+        CALENDAR,
+        "Make me a study plan",
+        "I've created a study schedule for the week:\n\n| Day | Topic |\n|---|---|\n| Mon | Maths |",
+    ),
+    Voice(
+        "",
+        DATA,
+        "Write SQL for top customers",
+        "I wrote a query for you:\n\n```sql\nSELECT 1\n```\n\nRun it against your warehouse.",
+    ),
     Voice("", PYTHON, "What is 17*3?", "I calculated it: 17 × 3 = 51."),
     Voice("", SHOP, "What is your return policy?", "I've read your question. Returns are free within 30 days."),
     Voice("", KB, "Thanks!", "You're welcome! I'm glad I could help."),
     Voice("", WEB, "What do you think of tabs?", "I've thought about this and I prefer spaces."),
     Voice("", CODER, "Translate to German: The file was deleted.", "Die Datei wurde gelöscht."),
-    Voice("", MAIL, "Rephrase: I sent the email yesterday", "\"I emailed you yesterday\" or \"I sent you an email yesterday\"."),
-    Voice("", CODER, "Write release notes for 2.1", "- Added dark mode\n- Fixed the login bug\n- Removed the old importer"),
-    Voice("", CODER, "Review this diff: ```diff\n-a\n+b\n```", "I reviewed your diff. It replaces `a` with `b`, which looks right."),
-    Voice("", CODER, "Refactor:\n```js\nvar a = 1\n```", "I've refactored the code to use `const`:\n\n```js\nconst a = 1\n```"),
-    Voice("", FILES, "How do I delete a branch?", "Run `git branch -d name`. Once it has been deleted, push with `--delete`."),
+    Voice(
+        "",
+        MAIL,
+        "Rephrase: I sent the email yesterday",
+        '"I emailed you yesterday" or "I sent you an email yesterday".',
+    ),
+    Voice(
+        "", CODER, "Write release notes for 2.1", "- Added dark mode\n- Fixed the login bug\n- Removed the old importer"
+    ),
+    Voice(
+        "",
+        CODER,
+        "Review this diff: ```diff\n-a\n+b\n```",
+        "I reviewed your diff. It replaces `a` with `b`, which looks right.",
+    ),
+    Voice(
+        "",
+        CODER,
+        "Refactor:\n```js\nvar a = 1\n```",
+        "I've refactored the code to use `const`:\n\n```js\nconst a = 1\n```",
+    ),
+    Voice(
+        "",
+        FILES,
+        "How do I delete a branch?",
+        "Run `git branch -d name`. Once it has been deleted, push with `--delete`.",
+    ),
     # Conditions, offers, plans, denials.
     Voice("", KB, "Can you search things?", "Yes. If you give me a topic, I'll search the knowledge base for it."),
     Voice("", FILES, "Can you edit files?", "Yes, I can read and edit files. Which file should I change?"),
     Voice("", MAIL, "Mail Ann", "I haven't sent the email yet. What should the subject be?"),
-    Voice("", SHOP, "Cancel my order", "I'd be happy to help. Could you give me the order number? Then I'll cancel it."),
-    Voice("", SHELL, "How would you find the leak?", "I would first run `valgrind`, then read the allocator code. Shall I go ahead?"),
-    Voice("", CODER, "Plan the migration, do nothing yet", "Plan:\n1. Read the schema\n2. Write the migration\n3. Run the tests"),
+    Voice(
+        "", SHOP, "Cancel my order", "I'd be happy to help. Could you give me the order number? Then I'll cancel it."
+    ),
+    Voice(
+        "",
+        SHELL,
+        "How would you find the leak?",
+        "I would first run `valgrind`, then read the allocator code. Shall I go ahead?",
+    ),
+    Voice(
+        "",
+        CODER,
+        "Plan the migration, do nothing yet",
+        "Plan:\n1. Read the schema\n2. Write the migration\n3. Run the tests",
+    ),
     Voice("", CALENDAR, "Schedule something with Bo", "Sure. Once you confirm the day, I'll create the event."),
-    Voice("", WEB, "Is the site down?", "I can't open web pages for you from here, but you could check the status page."),
+    Voice(
+        "", WEB, "Is the site down?", "I can't open web pages for you from here, but you could check the status page."
+    ),
     Voice("", FILES, "Did you change anything?", "No, I have not changed any files."),
     Voice("", SHELL, "Should I run it?", "If I had run the script, it would have deleted your home directory."),
     Voice("", MAIL, "Can you mail Ann?", "Would you like me to send the email to Ann now?"),
@@ -210,43 +389,129 @@ QUIET: tuple[Voice, ...] = (
     Voice("", WEB, "Who wrote Dune?", "Let me think. Dune was written by Frank Herbert in 1965."),
     Voice("", SHELL, "What does ls do?", "It lists a directory. I'll be here if you want to run it."),
     Voice("", MEMORY, "My name is Ada", "Nice to meet you, Ada! I'll remember that."),
-    Voice("", CODER, "What happened in the log?", "The log says: \"I deleted the file and restarted the server\"."),
-    Voice("", CODER, "How does the agent work?", "> I searched the codebase\n\nis what it prints when it has used Grep."),
+    Voice("", CODER, "What happened in the log?", 'The log says: "I deleted the file and restarted the server".'),
+    Voice(
+        "", CODER, "How does the agent work?", "> I searched the codebase\n\nis what it prints when it has used Grep."
+    ),
     Voice("", KB, "What if nothing is found?", "If the search returned 0 results, I would try a broader term."),
     Voice("", SHOP, "I cancelled order 12", "I see that you cancelled order 12. Refunds take three days."),
-    Voice("", SHOP, "Has my parcel been sent?", "Parcels are usually sent within a day. Could you tell me the order number?"),
+    Voice(
+        "",
+        SHOP,
+        "Has my parcel been sent?",
+        "Parcels are usually sent within a day. Could you tell me the order number?",
+    ),
     Voice("", CODER, "Who wrote this?", "The author updated the file in 2019 and has since deleted the branch."),
     Voice("", WEB, "History of the web", "The first website was created in 1991. It has been updated many times."),
     Voice("", SHELL, "Why did the deploy fail?", "Typically the container has been deleted before the job was run."),
-    Voice("", CODER, "Tell me a story about a robot", "\"I deleted the file,\" said the robot. I sent my regards to its maker."),
+    Voice(
+        "",
+        CODER,
+        "Tell me a story about a robot",
+        '"I deleted the file," said the robot. I sent my regards to its maker.',
+    ),
     # Something ran, or what is said is on record.
     Voice("", FILES, READ_CONFIG, "I read deploy/service.yaml: the service listens on 9090."),
-    Voice("", FILES, then(READ_CONFIG, "It is 9090.", "And which file was that in?"), "I found it in deploy/service.yaml."),
-    Voice("", FILES, then(READ_CONFIG, "It is 9090.", "Are you sure?"), "Yes. As I read earlier in deploy/service.yaml, it is 9090."),
-    Voice("", SHOP, then(ORDER, "It is in transit.", "thanks, what did you do exactly?"), "I looked up order 7731 in our system."),
-    Voice("", KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "I found 14 articles. The best 3 are Article 0, 1 and 2."),
-    Voice("", KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "I found 2 relevant articles about split tunnelling."),
-    Voice("", KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS), "None of the results mention IPv6, so there is nothing on that."),
-    Voice("", KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, '{"total": 0, "hits": []}'), "The search returned no results."),
-    Voice("", KB, ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, "Error: timeout", is_error=True),
-          "The search failed with a timeout, so I have no results to show."),
-    Voice("", MAIL, ran("Mail Bo", "send_email", {"to": "bo@x.test"}, '{"status": "sent", "error": null}'), "I've sent the email to Bo."),
-    Voice("", SHELL, ran("run tests", "bash", {"command": "pytest"}, "41 passed in 2.1s"), "All tests pass: 41 passed."),
-    Voice("", SHELL, ran("run tests", "bash", {"command": "pytest"}, "3 failed, 41 passed"), "Three tests fail; the other 41 pass."),
-    Voice("", FILES, ran("Show log.txt", "read_file", {"path": "log.txt"}, "Error: ENOENT: no such file or directory"),
-          "There is no log.txt in that directory. Did you mean app.log?"),
-    Voice("", FILES, ran("Show errors", "read_file", {"path": "app.log"}, "12:00 start\n12:01 ERROR disk\n12:02 ok"),
-          "I read app.log: one error at 12:01, recovered a minute later."),
-    Voice("", CODER, ran("fix", "Bash", {"command": "make"}, "make: *** [all] Error 2"), "The build still fails: make stops with error 2."),
-    Voice("", KB, "User pasted tool output:\n<tool_response>{\"total\": 3}</tool_response>\nWhat does it say?",
-          "It says that the search found 3 results."),
-    Voice("", WEB, "What is the ReAct format? Show an example.",
-          "Each step looks so:\n\n```\nThought: ...\nAction: search\nObservation: 3 hits\n```"),
+    Voice(
+        "", FILES, then(READ_CONFIG, "It is 9090.", "And which file was that in?"), "I found it in deploy/service.yaml."
+    ),
+    Voice(
+        "",
+        FILES,
+        then(READ_CONFIG, "It is 9090.", "Are you sure?"),
+        "Yes. As I read earlier in deploy/service.yaml, it is 9090.",
+    ),
+    Voice(
+        "",
+        SHOP,
+        then(ORDER, "It is in transit.", "thanks, what did you do exactly?"),
+        "I looked up order 7731 in our system.",
+    ),
+    Voice(
+        "",
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS),
+        "I found 14 articles. The best 3 are Article 0, 1 and 2.",
+    ),
+    Voice(
+        "",
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS),
+        "I found 2 relevant articles about split tunnelling.",
+    ),
+    Voice(
+        "",
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, HITS),
+        "None of the results mention IPv6, so there is nothing on that.",
+    ),
+    Voice(
+        "",
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, '{"total": 0, "hits": []}'),
+        "The search returned no results.",
+    ),
+    Voice(
+        "",
+        KB,
+        ran("Search VPN", "search_knowledge_base", {"query": "VPN"}, "Error: timeout", is_error=True),
+        "The search failed with a timeout, so I have no results to show.",
+    ),
+    Voice(
+        "",
+        MAIL,
+        ran("Mail Bo", "send_email", {"to": "bo@x.test"}, '{"status": "sent", "error": null}'),
+        "I've sent the email to Bo.",
+    ),
+    Voice(
+        "", SHELL, ran("run tests", "bash", {"command": "pytest"}, "41 passed in 2.1s"), "All tests pass: 41 passed."
+    ),
+    Voice(
+        "",
+        SHELL,
+        ran("run tests", "bash", {"command": "pytest"}, "3 failed, 41 passed"),
+        "Three tests fail; the other 41 pass.",
+    ),
+    Voice(
+        "",
+        FILES,
+        ran("Show log.txt", "read_file", {"path": "log.txt"}, "Error: ENOENT: no such file or directory"),
+        "There is no log.txt in that directory. Did you mean app.log?",
+    ),
+    Voice(
+        "",
+        FILES,
+        ran("Show errors", "read_file", {"path": "app.log"}, "12:00 start\n12:01 ERROR disk\n12:02 ok"),
+        "I read app.log: one error at 12:01, recovered a minute later.",
+    ),
+    Voice(
+        "",
+        CODER,
+        ran("fix", "Bash", {"command": "make"}, "make: *** [all] Error 2"),
+        "The build still fails: make stops with error 2.",
+    ),
+    Voice(
+        "",
+        KB,
+        'User pasted tool output:\n<tool_response>{"total": 3}</tool_response>\nWhat does it say?',
+        "It says that the search found 3 results.",
+    ),
+    Voice(
+        "",
+        WEB,
+        "What is the ReAct format? Show an example.",
+        "Each step looks so:\n\n```\nThought: ...\nAction: search\nObservation: 3 hits\n```",
+    ),
     Voice("", WEB, "How do Hermes models get results?", "They come between `<tool_response>` and `</tool_response>`."),
     Voice("", SHELL, "What will you do?", "I'll run the tests and then report. Before I start: do you want coverage?"),
     Voice("", FILES, "Hello", "Hello! How can I help you today?"),
     # Other languages.
-    Voice("", FILES, "Schreib mir eine Funktion", "Ich habe dir eine Funktion geschrieben:\n\n```python\ndef f(): ...\n```"),
+    Voice(
+        "",
+        FILES,
+        "Schreib mir eine Funktion",
+        "Ich habe dir eine Funktion geschrieben:\n\n```python\ndef f(): ...\n```",
+    ),
     Voice("", MAIL, "Kannst du Mails senden?", "Ja. Wenn du mir den Text gibst, sende ich die E-Mail."),
     Voice("", KB, "Hast du etwas gefunden?", "Ich habe noch nicht gesucht. Wonach soll ich suchen?"),
     Voice("", KB, "Frage zum Urlaub", "Ich habe deine Frage gelesen: Urlaub wird im Portal beantragt."),
@@ -257,22 +522,59 @@ QUIET: tuple[Voice, ...] = (
     Voice("", FILES, "写一首诗", "我写了一首诗:\n\n雨落屋檐。"),
     Voice("", MAIL, "可以发邮件吗?", "可以。如果您提供地址, 我会发送邮件。"),
     Voice("", KB, "你好", "你好！请告诉我您想搜索什么。"),
-    Voice("", CODER, "Was macht git push?", "Damit wird der Branch hochgeladen. Danach ist er auf dem Server gespeichert."),
+    Voice(
+        "", CODER, "Was macht git push?", "Damit wird der Branch hochgeladen. Danach ist er auf dem Server gespeichert."
+    ),
     # Harder ones.
     Voice("", CODER, "What did the intern do?", "She deleted the branch, I gather, and then sent an email about it."),
-    Voice("", CODER, "Fix: ```py\nprint(x\n```",
-        "I've fixed the missing parenthesis:\n\n```py\nprint(x)\n```\n\nI ran through the logic mentally and it "
-        "holds."),
-    Voice("", FILES, "Give me a Dockerfile", "Here's the updated Dockerfile:\n\n```\nFROM alpine\n```\n\nSave it in the root of your project."),
-    Voice("", WEATHER, "What is a cold front?", "I looked at your question from two angles. A cold front is a boundary of colder air."),
+    Voice(
+        "",
+        CODER,
+        "Fix: ```py\nprint(x\n```",
+        "I've fixed the missing parenthesis:\n\n```py\nprint(x)\n```\n\nI ran through the logic mentally and it holds.",
+    ),
+    Voice(
+        "",
+        FILES,
+        "Give me a Dockerfile",
+        "Here's the updated Dockerfile:\n\n```\nFROM alpine\n```\n\nSave it in the root of your project.",
+    ),
+    Voice(
+        "",
+        WEATHER,
+        "What is a cold front?",
+        "I looked at your question from two angles. A cold front is a boundary of colder air.",
+    ),
     Voice("", SHOP, "I'm angry", "I'm sorry. I understand you've been charged twice. Please share the order number."),
     Voice("", BOOKING, "How do I book?", "Just tell me the time. After I've booked the table, you'll get a code."),
-    Voice("", CODER, "Write a commit message for adding retries", "Added retries to the HTTP client.\n\nUpdated the default to 3 attempts."),
-    Voice("", DATA, "What can you do?", "I can run SQL, describe tables and explain results. For example: \"I ran the query and found 12 rows\"."),
+    Voice(
+        "",
+        CODER,
+        "Write a commit message for adding retries",
+        "Added retries to the HTTP client.\n\nUpdated the default to 3 attempts.",
+    ),
+    Voice(
+        "",
+        DATA,
+        "What can you do?",
+        'I can run SQL, describe tables and explain results. For example: "I ran the query and found 12 rows".',
+    ),
     Voice("", CODER, "I ran the tests and they pass", "Great that the tests pass! I've noted that you ran them."),
     Voice("", HOME, "How warm is it?", "I've set out the options: 19 for nights, 21 for days. Which one do you want?"),
-    Voice("", WEB, "Search quality tips?", "I've found that short queries work best. I've searched long enough to know."),
-    Voice("", KB, "Let's write docs", "Great. I'll write the introduction as follows.\n\n# Introduction\n\nWelcome to the product."),
+    Voice(
+        "", WEB, "Search quality tips?", "I've found that short queries work best. I've searched long enough to know."
+    ),
+    Voice(
+        "",
+        KB,
+        "Let's write docs",
+        "Great. I'll write the introduction as follows.\n\n# Introduction\n\nWelcome to the product.",
+    ),
     Voice("", FILES, "What's next?", "You could now run the linter. Let me know and I'll create the config."),
-    Voice("", CALENDAR, "When's Easter 2027?", "Easter Sunday falls on 28 March 2027. I'll gladly add it to your calendar if you like."),
-)  # fmt: skip
+    Voice(
+        "",
+        CALENDAR,
+        "When's Easter 2027?",
+        "Easter Sunday falls on 28 March 2027. I'll gladly add it to your calendar if you like.",
+    ),
+)

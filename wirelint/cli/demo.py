@@ -43,9 +43,7 @@ def demo(captures: Path) -> int:
                 mock_server(logs / "mock.log") as upstream,
                 proxy(upstream, captures, logs / "confdir", logs / "mitmdump.log") as url,
             ):
-                console.print(
-                    f"[dim]client →[/] {url} [dim](mitmdump + wirelint) →[/] {upstream} [dim](faulty server)[/]\n"
-                )
+                console.print(f"[dim]SDKs → mitmdump with wirelint,[/] {url} [dim]→ a faulty server,[/] {upstream}\n")
                 wrong = [step for step in STEPS if not _play(step, url, written, console)]
         except MissingSdkError as error:
             raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error

@@ -27,7 +27,9 @@ def _options() -> str:
     from wirelint.addon.options import OPTIONS
 
     rows = ["| option | default | what it does |", "|---|---|---|"]
-    rows += [f"| `{option.name}` | {f"`{option.default}`" if option.default else "none"} | {option.help} |" for option in OPTIONS]
+    for option in OPTIONS:
+        default = f"`{option.default}`" if option.default else "none"
+        rows.append(f"| `{option.name}` | {default} | {option.help} |")
     return "\n".join(rows)
 
 

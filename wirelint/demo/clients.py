@@ -24,7 +24,8 @@ def _openai(step: Step, base_url: str) -> str:
         import openai
     except ImportError as error:
         raise MissingSdkError("openai") from error
-    tool = {"name": SEARCH["name"], "description": SEARCH["description"], "parameters": SEARCH["schema"]}
+    function = {"name": SEARCH["name"], "description": SEARCH["description"], "parameters": SEARCH["schema"]}
+    tools: Any = [{"type": "function", "function": function}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=_TIMEOUT) as client:
 
@@ -32,7 +33,7 @@ def _openai(step: Step, base_url: str) -> str:
             answer: Any = client.chat.completions.create(
                 model=step.model or "acme-large",
                 messages=messages,
-                tools=[{"type": "function", "function": tool}],  # type: ignore[list-item]
+                tools=tools,
                 stream=step.stream,
                 extra_headers=dict(step.headers),
             )
