@@ -57,7 +57,9 @@ _NOT_NOW = re.compile(
     r"(?:time|week|month)|from now on|in (?:the )?future|"
     r"every|each time|please|let me know|you (?:can|could|may|want|would|should)|would|could|shall|happy to|"
     r"gladly|need(?:s)? (?:you|your)|"
-    r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|(?:will|[’']ll|to) wait|wait for you|"
+    r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|"
+    r"(?:will|[’']ll) wait|wait for you|"
+    r""
     r"wenn|falls|sobald|bitte|möchtest|soll ich|si tu|si vous|souhaitez|veux-tu|si (?:me|quieres|deseas)|quieres|"
     r"por favor|cuando)\b|如果|请|一旦|是否|需要您|之后",
     re.IGNORECASE,

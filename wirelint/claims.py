@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from wirelint.actions import (
@@ -45,6 +46,9 @@ class Claim:
     earlier: bool = False
 
 
+_LONGEST_OBJECT = 240
+_MOST_CLAIMS = 16
+"""Claims of one sentence that are looked at: more are no prose."""
 _ADVERBS = (
     r"(?:(?:just|now|already|also|then|first|next|successfully|finally|carefully|thoroughly|quickly|briefly|"
     r"personally|again|"
@@ -209,7 +213,7 @@ def claims(prose: Prose) -> Iterator[Claim]:
     letter = letter_start(prose.text)
     for number, sentence in enumerate(prose.sentences):
         if not sentence.question and sentence.start < letter:
-            yield from _claims_of(prose, sentence, number)
+            yield from islice(_claims_of(prose, sentence, number), _MOST_CLAIMS)
 
 
 def letter_start(text: str) -> int:
@@ -224,7 +228,7 @@ def letter_start(text: str) -> int:
 
 
 def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    own = [*_said(prose, sentence), *_told(prose, sentence)]
+    own = [*islice(_said(prose, sentence), _MOST_CLAIMS), *_told(prose, sentence)]
     yield from own
     if not own:
         yield from _impersonal(prose, sentence, number)
@@ -313,9 +317,17 @@ def _foreign(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
     start = sentence.start
-    clause = _CLAUSE_END.search(sentence.masked, at) if at else None
+    clause = _CLAUSE_END.search(sentence.masked, at, at + _LONGEST_OBJECT) if at else None
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
-    return Claim(kinds, verb, form, shown[:240], start, sentence.end, _EARLIER.search(sentence.masked) is not None)
+    return Claim(
+        kinds,
+        verb,
+        form,
+        shown[:_LONGEST_OBJECT],
+        start,
+        sentence.end,
+        _EARLIER.search(sentence.masked, max(at - 160, 0), at + _LONGEST_OBJECT) is not None,
+    )
 
 
 def _verb(match: re.Match[str]) -> str:
