@@ -150,12 +150,10 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0
     words = evidence.last_words(request)
     wanted = asked(words)
-    if looks_back(words) or claim.earlier or _on_record(claim, request, wanted):
-        return (
-            1
-            if not any(message.calls for message in request.messages) and not _cut(request) and not claim.earlier
-            else 0
-        )
+    if (looks_back(words) or claim.earlier) and any(message.role == "assistant" for message in request.messages):
+        return 0 if _calls_before(claim, request) else 1
+    if _on_record(claim, request, wanted):
+        return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
     if claim.verb == "results":
         spoken_of = any("result" in message.text.lower() for message in request.messages if message.role != "assistant")
@@ -170,7 +168,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         weight = 2
     if composes(words) and not has_place(claim.object) and not wanted & claim.kinds & _OUTWARD:
         return 0
-    if _brought_along(claim, request) or _cut(request):
+    if _brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
     return weight
 
@@ -182,7 +180,7 @@ def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Cla
         return None
     words = evidence.last_words(request)
     wanted = asked(words) - {"search", "read"}
-    if not wanted or len(words) > 400 or composes(words) or looks_back(words) or _cut(request):
+    if not wanted or len(words) > 400 or composes(words) or looks_back(words) or evidence.was_summarised(request):
         return None
     fitting = next((one for one in matching(able, wanted, "", words) if topics_in(words) & one.topics), None)
     return (claim, fitting) if fitting is not None else None
@@ -194,14 +192,19 @@ def _on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     It is when its arguments hold what the claim names, and when the user has not just asked for another action of the
     kind.
     """
-    before = [call for message in request.messages for call in message.calls if call.name]
-    same = [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
+    same = _calls_before(claim, request)
     if not same:
         return False
     marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
     return not wanted & claim.kinds
+
+
+def _calls_before(claim: Claim, request: Request) -> list[ToolCall]:
+    """The calls on record that could have done what is claimed."""
+    before = [call for message in request.messages for call in message.calls if call.name]
+    return [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
 
 
 def _of(call: ToolCall, request: Request) -> Ability:
@@ -218,7 +221,3 @@ def _brought_along(claim: Claim, request: Request) -> bool:
     if place is not None:
         return evidence.introduces(request, place[0].rsplit("/", 1)[-1])
     return "read" in claim.kinds and evidence.brings_content(request)
-
-
-def _cut(request: Request) -> bool:
-    return evidence.was_summarised(request)

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint import evidence, prose
+from wirelint import evidence, ids, prose
 from wirelint.announcements import Announcement, announcement
 from wirelint.conversation import Ledger
-from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
+from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.reach import acts_outside
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.toolkinds import Ability, abilities, matching
@@ -25,7 +25,6 @@ _HELD_BACK = re.compile(
     r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías)",
     re.IGNORECASE,
 )
-_SANITISED = re.compile(r"functions[a-z_]*\d+\Z|tool\d+[a-z_]*\Z")
 
 
 class IntentWithoutCall(Rule):
@@ -103,9 +102,9 @@ class IntentWithoutCall(Rule):
             if choice.calls or choice.hosted or choice.finish_reason not in _ENDS:
                 continue
             able = able or abilities(request.tools)
-            yield from self._judge(request, choice, able)
+            yield from self._judge(request, choice, able, ledger)
 
-    def _judge(self, request: Request, choice: Choice, able: tuple[Ability, ...]) -> Iterator[Finding]:
+    def _judge(self, request: Request, choice: Choice, able: tuple[Ability, ...], ledger: Ledger) -> Iterator[Finding]:
         part = _ending(choice)
         if part is None or _REDACTED in part.text or _MARKUP.search(part.text):
             return
@@ -116,7 +115,7 @@ class IntentWithoutCall(Rule):
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         if fitting is None or not acts_outside(found, read, fitting):
             return
-        mangled = _mangled_id(request)
+        mangled = _mangled_id(request, ledger)
         sure = found.end - found.start > 0.3 * read.words or len(part.text) < 400
         why = f"; an id in the history looks mangled ({mangled}), which makes models stop here" if mangled else ""
         yield self.finding(
@@ -149,10 +148,20 @@ def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
     return next((one for one in able if words & (one.words | one.topics | one.kinds)), None)
 
 
-def _mangled_id(request: Request) -> str | None:
-    """An id of the history in a form that only a client's clean-up leaves behind."""
+def _mangled_id(request: Request, ledger: Ledger) -> str | None:
+    """An id of the history that was altered on its way: by its form, or because the call passed here under another one."""
     for message in request.messages:
         for call in message.calls:
-            if call.id and _SANITISED.match(call.id) and (call.name or "").replace("_", "") in call.id.replace("_", ""):
+            if not call.id or ledger.issued(call.id) is not None:
+                continue
+            origin = ids.restore(call.id, call.name)
+            if (origin is not None and origin.certainty == "high") or _passed_otherwise(call, ledger):
                 return call.id
     return None
+
+
+def _passed_otherwise(call: ToolCall, ledger: Ledger) -> bool:
+    value = call.arguments.value
+    return bool(value) and any(
+        issued.name == call.name and Arguments(issued.arguments).value == value for issued in ledger.all_calls()
+    )

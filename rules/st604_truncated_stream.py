@@ -13,7 +13,9 @@ class TruncatedStream(Rule):
 
     ## What it does
     Reports a streamed reply that has begun and then stops without a finish reason and without the protocol's terminator
-    (`[DONE]`, `message_stop`).
+    (`[DONE]`, `message_stop`). A terminator behind a reply that never gave its finish reason is reported as well, as a
+    warning: something between the model and the client closed the stream politely, and nobody can tell whether all of
+    the reply was there.
 
     ## Why is this bad?
     Clients differ in what they make of it: some raise, some retry and pay twice, some take the half for the whole. Half of
@@ -64,7 +66,10 @@ class TruncatedStream(Rule):
         reply = exchange.reply
         if reply is None or not exchange.ok or not reply.streamed or exchange.end == "client-left":
             return
-        if reply.finished or reply.error is not None or not (reply.choices or reply.id or reply.model):
+        if reply.error is not None or not (reply.choices or reply.id or reply.model):
+            return
+        stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
+        if stopped or (reply.finished and not reply.choices):
             return
         parts = [part for choice in reply.choices for part in choice.parts]
         last = parts[-1] if parts else None
@@ -72,7 +77,9 @@ class TruncatedStream(Rule):
         where = f"after {excerpt(shown[-80:])!r}" if shown else "before anything was said"
         yield self.finding(
             "response",
-            f"the stream ends {where}, without finish reason or terminator",
+            f"the stream ends {where}, without {'finish reason' if reply.terminated else 'finish reason or terminator'}",
             last.pointer if last is not None else None,
             event=max(reply.events - 1, 0),
+            severity="warning" if reply.terminated else None,
+            confidence="medium" if reply.terminated else None,
         )

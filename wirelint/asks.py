@@ -28,7 +28,7 @@ _LOOKS_BACK = re.compile(
     r"^\s*(?:did|have|were|are) you\b|\bhave you\b|"
     r"\b(?:recap|remind me (?:what|which|how)|so far|summari[sz]e (?:what|our|the (?:conversation|session|chat)|"
     r"everything)|what happened|what['’]s the status|"
-    r"are you sure|really|is it done|where(?:['’]s| is) (?:that|it) from|what was|how come|you (?:said|told|"
+    r"are you sure|is it done|where(?:['’]s| is) (?:that|it) from|what was|how come|you (?:said|told|"
     r"found|did))\b|"
     r"\bwas hast du\b|\bhast du\b|\bqu['’]as-tu\b|\bas-tu\b|\bavez-vous\b|\bqué (?:hiciste|has)\b|做了什么|你(?:刚才|之前)",
     re.IGNORECASE,

@@ -33,6 +33,13 @@ FIRES = {
     ),
     "inside an event": chat(sse(chunk({"content": "Mercury"}), done=False) + 'data: {"choices":[{"index":0,"del'),
     "upstream died": chat(sse(chunk({"content": "Mercury"}), done=False), end="upstream-died"),
+    "DONE, no reason": Fires(
+        chat(sse(chunk({"content": "Mercury, Venus and"}))), says="without finish reason", severity="warning"
+    ),
+    "one of two candidates": Fires(
+        chat(sse(chunk({"content": "Mars"}, "stop"), {"choices": [{"index": 1, "delta": {"content": "Ju"}}]})),
+        severity="warning",
+    ),
     "anthropic, no stop": exchange(
         "/v1/messages",
         {**BODY, "max_tokens": 64},
@@ -55,7 +62,7 @@ SILENT = {
     "client left": chat(sse(chunk({"content": "Mercury"}), done=False), end="client-left"),
     "error event says why": chat(sse(chunk({"content": "Merc"}), {"error": {"message": "overloaded"}}, done=False)),
     "finished, no DONE": chat(sse(chunk({"content": "All."}), chunk({}, "stop"), done=False)),
-    "DONE, no reason": chat(sse(chunk({"content": "All."}))),
+    "nothing but DONE": chat(sse()),
     "empty body": chat(""),
     "only comments": chat(": waiting\n\n: waiting\n\n"),
     "whole body without reason": Silent(Talk(text="All.", finish=None), (("openai.chat", False),)),
