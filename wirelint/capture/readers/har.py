@@ -22,6 +22,8 @@ from wirelint.model import End, Json, Timing
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
 _END_HEADER = "x-wirelint-end"
+# mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.
+_READ_AS_UTF8 = ("json", "html", "xml", "css", "javascript")
 _BEFORE_THE_REPLY = ("blocked", "dns", "connect", "send", "wait")
 _CURE = "record the traffic again, or export it anew"
 
@@ -116,7 +118,7 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
         except (binascii.Error, ValueError):
             return None
     kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
-    if from_mitmproxy and "charset" not in kind and "json" not in kind and not text.isascii():
+    if from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8):
         return _undo_latin1(text)
     return text.encode("utf-8", "surrogatepass")
 
