@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.argument_faults import Glued, glued
 from wirelint.conversation import Ledger
+from wirelint.knowledge.argument_faults import Glued, glued
+from wirelint.knowledge.schemas import accepts
 from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
 from wirelint.rule import Finding, Fix, Rule, excerpt
-from wirelint.schemas import accepts
 
 
 class ConcatenatedJson(Rule):

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.argument_faults import REDACTED, came_whole
 from wirelint.conversation import Ledger
+from wirelint.knowledge.argument_faults import REDACTED, came_whole
+from wirelint.knowledge.schemas import Validator, Violation, validator
 from wirelint.model import Exchange, Json, Request, Tool, ToolCall
 from wirelint.rule import Finding, Fix, Rule
-from wirelint.schemas import Validator, Violation, validator
 
 _SHOWN = 3
 

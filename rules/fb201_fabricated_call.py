@@ -4,16 +4,16 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint import evidence, prose
-from wirelint.actions import Kind
-from wirelint.asks import asked, composes, looks_back
-from wirelint.claims import Claim, claims, says_done
 from wirelint.conversation import Ledger
+from wirelint.knowledge import evidence, prose
+from wirelint.knowledge.actions import Kind
+from wirelint.knowledge.asks import asked, composes, looks_back
+from wirelint.knowledge.claims import Claim, claims, says_done
+from wirelint.knowledge.prose import Prose
+from wirelint.knowledge.reach import Reach, has_place, reach
+from wirelint.knowledge.toolkinds import PATH, Ability, abilities, ability, fits, matching, topics_in
 from wirelint.model import Choice, Exchange, Json, Request, Text, Tool, ToolCall
-from wirelint.prose import Prose
-from wirelint.reach import Reach, has_place, reach
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
-from wirelint.toolkinds import PATH, Ability, abilities, ability, fits, matching, topics_in
 
 _REDACTED = "[redacted:"
 _LONGEST_TERSE = 700

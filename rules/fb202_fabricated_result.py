@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint import evidence, prose
-from wirelint.contradictions import contradictions, facts
 from wirelint.conversation import Ledger
-from wirelint.invented import invented_result
+from wirelint.knowledge import evidence, prose
+from wirelint.knowledge.contradictions import contradictions, facts
+from wirelint.knowledge.invented import invented_result
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.rule import Finding, Fix, Rule, excerpt
 

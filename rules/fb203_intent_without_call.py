@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint import evidence, ids, prose
-from wirelint.announcements import Announcement, announcement
 from wirelint.conversation import Ledger
+from wirelint.knowledge import evidence, ids, prose
+from wirelint.knowledge.announcements import Announcement, announcement
+from wirelint.knowledge.reach import acts_outside
+from wirelint.knowledge.toolkinds import Ability, abilities, matching
 from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.reach import acts_outside
 from wirelint.rule import Finding, Rule, excerpt
-from wirelint.toolkinds import Ability, abilities, matching
 
 _ENDS = frozenset({"stop", "end_turn"})
 _REDACTED = "[redacted:"

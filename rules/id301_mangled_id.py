@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Issued, Ledger
-from wirelint.id_demands import demand_of, is_kimi_k2, is_kimi_k3
-from wirelint.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
+from wirelint.knowledge.id_demands import demand_of, is_kimi_k2, is_kimi_k3
+from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
+from wirelint.knowledge.pairing import Pair, pair
 from wirelint.model import Exchange, Json, ToolCall
-from wirelint.pairing import Pair, pair
 from wirelint.rule import Finding, Fix, Rule, excerpt
 
 _COMPARED = 64

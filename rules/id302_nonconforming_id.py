@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
-from wirelint.ids import restore
+from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
+from wirelint.knowledge.ids import restore
+from wirelint.knowledge.pairing import pair
+from wirelint.knowledge.quoting import is_quoted
 from wirelint.model import Exchange, Json, Text, ToolCall
-from wirelint.pairing import pair
-from wirelint.quoting import is_quoted
 from wirelint.rule import Finding, Fix, Layer, Rule, Side, excerpt
 
 _BODY = "<|tool_call_argument_begin|>"

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.knowledge.pairing import Answer, Pair, pair
 from wirelint.model import Exchange, Json
-from wirelint.pairing import Answer, Pair, pair
 from wirelint.rule import Finding, Fix, Rule, excerpt
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.knowledge.pairing import Pair, pair
 from wirelint.model import Exchange, Json, Request
-from wirelint.pairing import Pair, pair
 from wirelint.rule import Finding, Rule, excerpt
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.id_demands import is_kimi_k3
+from wirelint.knowledge.id_demands import is_kimi_k3
+from wirelint.knowledge.pairing import Answer, Pair, pair
 from wirelint.model import Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
-from wirelint.pairing import Answer, Pair, pair
 from wirelint.rule import Finding, Fix, Rule, Severity, Side, excerpt
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.markup import Leak, blame, leaks, promises_call
+from wirelint.knowledge.markup import Leak, blame, leaks, promises_call
 from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
 from wirelint.rule import Finding, Fix, Rule, Severity, excerpt
 

@@ -4,15 +4,15 @@ import bisect
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.argument_strings import strings
-from wirelint.asking import asks_about_tokens, hears
-from wirelint.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native, residue
 from wirelint.conversation import Ledger
-from wirelint.markup import RAW_APIS, Said, call_spans
-from wirelint.mentions import is_mention
+from wirelint.knowledge.argument_strings import strings
+from wirelint.knowledge.asking import asks_about_tokens, hears
+from wirelint.knowledge.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native, residue
+from wirelint.knowledge.markup import RAW_APIS, Said, call_spans
+from wirelint.knowledge.mentions import is_mention
+from wirelint.knowledge.toolnames import match
 from wirelint.model import Exchange, Json, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, Layer, Rule, excerpt
-from wirelint.toolnames import match
 
 _SHOWN = 4
 

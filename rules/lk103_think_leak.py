@@ -3,14 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.argument_strings import is_data, strings, writes_file
-from wirelint.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
 from wirelint.conversation import Ledger
-from wirelint.families import thinks
-from wirelint.markup import RAW_APIS, call_spans
+from wirelint.knowledge.argument_strings import is_data, strings, writes_file
+from wirelint.knowledge.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
+from wirelint.knowledge.families import thinks
+from wirelint.knowledge.markup import RAW_APIS, call_spans
+from wirelint.knowledge.thinking import Thinking, find, find_in_argument, literals, may_hold_thinking
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, Rule, excerpt
-from wirelint.thinking import Thinking, find, find_in_argument, literals, may_hold_thinking
 
 _SWITCHES = ("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget")
 _OFF = (None, False, 0, "none", "off", "disabled")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
-from wirelint.argument_faults import starts_anew
 from wirelint.conversation import Ledger
+from wirelint.knowledge.argument_faults import starts_anew
 from wirelint.model import Exchange, Json, Piece, ToolCall
 from wirelint.rule import Finding, Fix, Rule, excerpt
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.knowledge.toolnames import Match, match
 from wirelint.model import Exchange, Json, Request, ToolCall
 from wirelint.rule import Finding, Fix, Layer, Rule, excerpt
-from wirelint.toolnames import Match, match
 
 
 class UndeclaredTool(Rule):

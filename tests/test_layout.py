@@ -33,12 +33,7 @@ ROWS = (
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    # What rules know about the world: small pure modules.
-    {
-        "argument_strings", "asking", "chat_templates", "families", "mentions",
-        "claims", "control_tokens", "conversation", "evidence", "ids", "markup", "pairing", "quoting", "schemas",
-        "thinking", "toolkinds", "toolnames",
-    },
+    {"knowledge", "conversation"},
     {"rule"},
     {"registry"},
     {"engine"},

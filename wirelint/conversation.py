@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from wirelint.ids import key
+from wirelint.knowledge.ids import key
 from wirelint.model import Arguments, Exchange, Request, Text
 
 __all__ = ["Issued", "Ledger", "Returned", "conversation_of", "key"]

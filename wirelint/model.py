@@ -15,6 +15,13 @@ from typing import Literal, TypeAlias
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
 
+Severity = Literal["error", "warning", "info"]
+"""`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
+Confidence = Literal["high", "medium", "low"]
+Layer = Literal["model", "gateway", "client", "tool", "wirelint"]
+"""Who is to blame. `wirelint` only for failures of our own."""
+Side = Literal["request", "response"]
+
 Role = Literal["system", "user", "assistant", "tool"]
 Kind = Literal["text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "opaque"]
 """What a part of a reply is. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text."""

@@ -6,18 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
-from wirelint.excerpts import excerpt as excerpt
+from wirelint.knowledge.excerpts import excerpt as excerpt
+from wirelint.model import Confidence as Confidence
 from wirelint.model import Exchange, Json
+from wirelint.model import Layer as Layer
+from wirelint.model import Severity as Severity
+from wirelint.model import Side as Side
 
 if TYPE_CHECKING:
     from wirelint.conversation import Ledger
 
-Severity = Literal["error", "warning", "info"]
-"""`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
-Confidence = Literal["high", "medium", "low"]
-Layer = Literal["model", "gateway", "client", "tool", "wirelint"]
-"""Who is to blame. `wirelint` only for failures of our own."""
-Side = Literal["request", "response"]
 Safety = Literal["safe", "unsafe"]
 """`safe` loses nothing and the meaning is certain; `unsafe`: the client will do something it would not have done."""
 

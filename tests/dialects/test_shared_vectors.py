@@ -16,8 +16,8 @@ from typing import NamedTuple
 import pytest
 
 from wirelint.dialects import Block, find, may_hold_markup
+from wirelint.knowledge.quoting import is_quoted
 from wirelint.model import Json, Tool
-from wirelint.quoting import is_quoted
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[1] / ".." / "shared" / "vectors.jsonl"

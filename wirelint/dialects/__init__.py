@@ -10,7 +10,7 @@ asked in the order of the table, and the bytes that follow decide whose it is, s
 claims becomes a `Block`, and the search goes on after it, so a marker inside an argument is never seen as markup. Reading
 is linear in the text (`reader`).
 
-Quoting is not judged here: a block in a code fence is found too, and `wirelint.quoting` tells where the fences are.
+Quoting is not judged here: a block in a code fence is found too, and `knowledge.quoting` tells where the fences are.
 """
 
 from __future__ import annotations

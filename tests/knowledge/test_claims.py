@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+
+from wirelint.knowledge import prose
+from wirelint.knowledge.claims import claims, letter_start, says_done
+
+CLAIMED = {
+    "perfect": ("I've just updated x.py.", [("updated", "said")]),
+    "past": ("I searched the wiki.", [("searched", "said")]),
+    "chain": ("I opened a.c, fixed it and ran the tests.", [("opened", "said"), ("fixed", "said"), ("ran", "said")]),
+    "split verb": ("I looked it up.", [("looked up", "said")]),
+    "after": ("After checking the log, I can say it is fine.", [("checking", "after")]),
+    "attempt": ("I tried to open the door.", [("open", "said")]),
+    "outcome": ("The search returned nothing.", [("search", "outcome")]),
+    "relative": ("The query I just ran gave 3.", [("ran", "said")]),
+    "passive": ("The mail has been sent.", [("sent", "passive")]),
+    "terse": ("Deleted.", [("deleted", "terse")]),
+    "tests": ("All 9 tests passed.", [("tests", "passive")]),
+    "german": ("Ich habe die Datei gelöscht.", [("gelöscht", "said")]),
+    "french": ("J'ai supprimé le fichier.", [("supprimé", "said")]),
+    "spanish": ("He borrado el archivo.", [("borrado", "said")]),
+    "chinese": ("我已经删除了文件。", [("删除", "said")]),
+    "negated": ("I have not sent it.", []),
+    "contracted": ("I didn't send it.", []),
+    "conditional": ("If I had sent it, you would know.", []),
+    "modal": ("I could have sent it.", []),
+    "question": ("Have I sent it?", []),
+    "quoted": ('"I sent it."', []),
+    "code": ("`I sent it.`", []),
+    "third person": ("She sent it.", []),
+    "by others": ("The file has been deleted by the installer.", []),
+    "heading": ("Updated version:", []),
+    "idiom": ("I ran into trouble.", []),
+    "german condition": ("Wenn ich die Datei gelöscht habe, melde ich mich.", []),
+    "chinese condition": ("如果我已经删除了文件。", []),
+    "inside a letter": ("Here:\n\nSubject: Hi\n\nI sent the file.", []),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CLAIMED.values(), ids=CLAIMED)
+def test_claims(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(claim.verb, claim.form) for claim in claims(prose.read(text))] == expected
+
+
+def test_a_salutation_on_the_first_line_is_the_replys_own() -> None:
+    assert letter_start("Hi Ann,\nI've sent it.") == len("Hi Ann,\nI've sent it.")
+    assert letter_start("Ok:\n\nDear Ann,\nx") == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "done"), [("Done.", True), ("✅ All set!", True), ("Done! What else?", False), ("Not done.", False)]
+)
+def test_says_done(text: str, done: bool) -> None:
+    assert (says_done(prose.read(text)) is not None) == done
+
+
+@pytest.mark.parametrize(
+    "unit", ["I have ", "I've just now already ", "and then, ", "the search ", "` ", '"', "我已经", "Ich habe "]
+)
+def test_long_texts_are_read_to_their_end(unit: str) -> None:
+    text = unit * 4000 + "\n\nI sent the mail."
+    assert [claim.verb for claim in claims(prose.read(text))][-1:] == ["sent"]

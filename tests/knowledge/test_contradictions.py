@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from wirelint.knowledge import prose
+from wirelint.knowledge.contradictions import contradictions, facts
+from wirelint.knowledge.evidence import Ran
+from wirelint.model import Arguments, Request, Tool, ToolCall, ToolResult
+
+REQUEST = Request(
+    "openai.chat", "m", (), (Tool("search_docs", "", "Search documents."), Tool("send_mail", "", "Send mail.")), {}
+)
+
+CASES = {
+    "denied": ("search_docs", '{"q": "tea"}', '{"total": 3}', "There are no results for tea.", True),
+    "denied elsewhere": ("search_docs", '{"q": "tea"}', '{"total": 3}', "There are no results for coffee.", False),
+    "agrees": ("search_docs", '{"q": "tea"}', '{"total": 0}', "There are no results for tea.", False),
+    "error as nothing": ("search_docs", '{"q": "tea"}', "Error: index offline", "No results were found.", True),
+    "error admitted": ("search_docs", '{"q": "tea"}', "Error: index offline", "The search failed: no results.", False),
+    "error as success": ("send_mail", "{}", "Error: refused", "I've sent the mail.", True),
+    "success": ("send_mail", "{}", "queued", "I've sent the mail.", False),
+}
+
+
+@pytest.mark.parametrize(("name", "arguments", "result", "text", "expected"), CASES.values(), ids=CASES)
+def test_contradictions(name: str, arguments: str, result: str, text: str, expected: bool) -> None:
+    ran = [Ran(ToolCall("1", name, Arguments(arguments), ""), ToolResult("1", result, ""))]
+    assert bool(list(contradictions(prose.read(text), facts(REQUEST, ran), ran))) is expected

@@ -1,0 +1,233 @@
+"""What may be wrong with the argument text of a call. Each call has one verdict, so that only one rule speaks of it.
+
+`glued` finds more than one value where one belongs, `flaw` what else keeps the text from being a JSON object;
+`came_whole` tells whether a cut would be anybody's fault, and `starts_anew` whether an event of a stream begins another
+call.
+"""
+
+from __future__ import annotations
+
+import bisect
+import json
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from wirelint.dialects import jsontext
+from wirelint.knowledge.excerpts import excerpt
+from wirelint.knowledge.schemas import required
+from wirelint.model import Arguments, Choice, Exchange, Json, Piece, Tool, ToolCall
+
+REDACTED = "[redacted:"
+"""How the mark begins that stands in the place of a secret."""
+
+_BLANK = " \t\r\n"
+_CLAIMS_ALL = frozenset(
+    {"tool_calls", "tool_call", "tool_use", "function_call", "stop", "end_turn", "stop_sequence", "eos"}
+)
+
+
+def came_whole(exchange: Exchange, choice: Choice) -> bool:
+    """Whether a candidate claims to be all that there was. A cut by length, a filter, an error, a lost line does not."""
+    reply = exchange.reply
+    if reply is None or not exchange.ok or reply.error is not None:
+        return False
+    if any(fault.kind == "broken-json" for fault in reply.faults):
+        return False  # an event could not be read: what was in it is unknown
+    if choice.finish_reason is None:
+        return reply.terminated
+    return choice.finish_reason.lower() in _CLAIMS_ALL
+
+
+def starts_anew(call: ToolCall, piece: Piece) -> bool:
+    """Whether a later piece of a stream begins another call under an index that this call holds.
+
+    A new id alone may be a server that makes one up for every event, and another name may be the rest of the first; with
+    the arguments complete before it, or with both at once, it is another call.
+    """
+    if piece is call.pieces[0]:
+        return False
+    other_id = bool(piece.id and call.id and piece.id != call.id)
+    other_name = bool(piece.name and call.name and piece.name != call.name)
+    if other_id and other_name:
+        return True
+    complete = call.start_input is not None or _complete_at(call.arguments, piece.offset)
+    return (other_id or other_name) and complete
+
+
+def _complete_at(arguments: Arguments, offset: int) -> bool:
+    """Whether the text before `offset` is made of whole values, the last of them an object."""
+    count = bisect.bisect_right(arguments.ends, offset)
+    if count == 0 or not isinstance(arguments.values[count - 1], dict):
+        return False
+    return not arguments.text[arguments.ends[count - 1] : offset].strip(_BLANK)
+
+
+@dataclass(frozen=True, slots=True)
+class Glued:
+    """More than one value in the place of one.
+
+    `shape`: the values that say something are `equal`, or `differ`; what follows the first value `continues` it after a
+    comma, or is `cut` off. `start`: the first value is the input of an Anthropic start event. `offset` in the argument
+    text is where the second one begins.
+    """
+
+    values: tuple[Json, ...]
+    rest: str
+    shape: Literal["equal", "differ", "continues", "cut"]
+    start: bool
+    offset: int = 0
+
+    @property
+    def kept(self) -> Json:
+        """The value that stays when only one says anything."""
+        return next(filter(_says_something, reversed(self.values)), self.values[0])
+
+
+def glued(call: ToolCall) -> Glued | None:
+    """The values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
+    if call.form == "custom":
+        return None
+    if call.start_input is not None and call.deltas.strip(_BLANK):
+        deltas = Arguments(call.deltas)
+        return Glued(
+            (*call.start_input.values, *deltas.values), deltas.rest, _shape(call.start_input, deltas), start=True
+        )
+    arguments = _unwrapped(call.arguments)
+    if not arguments.values or (len(arguments.values) == 1 and not _goes_on(arguments)):
+        return None
+    offset = arguments.ends[0] if arguments is call.arguments else 0
+    return Glued(arguments.values, arguments.rest, _shape(arguments), start=False, offset=offset)
+
+
+def _unwrapped(arguments: Arguments) -> Arguments:
+    """Arguments that came as a JSON string are read through it: the string is what a client hands on."""
+    value = arguments.value
+    return Arguments(value) if isinstance(value, str) else arguments
+
+
+def _goes_on(arguments: Arguments) -> bool:
+    """Whether another object, or more members, follow the first object: `{…}{…`, `{…},{…`, `{…},"k":1}`."""
+    rest = arguments.rest
+    return (
+        isinstance(arguments.values[0], dict) and rest.lstrip(f",{_BLANK}")[:1] in ("{", '"') and rest[:1] in ("{", ",")
+    )
+
+
+def _shape(*sources: Arguments) -> Literal["equal", "differ", "continues", "cut"]:
+    rest = sources[-1].rest
+    if rest:
+        return "continues" if rest.startswith(",") else "cut"
+    said = {_canonical(value) for source in sources for value in source.values if _says_something(value)}
+    return "equal" if len(said) <= 1 else "differ"
+
+
+def _says_something(value: Json) -> bool:
+    return value not in ({}, [], None, "")
+
+
+def _canonical(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """Why arguments are no JSON object. `repaired`: what they most likely say, None where that would be a guess."""
+
+    words: str
+    layer: Literal["model", "gateway"] = "model"
+    repaired: dict[str, Json] | None = None
+    cut: bool = False
+    harmless: bool = False
+
+
+def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
+    """What is wrong with the arguments of a call that are neither one JSON object nor glued ones."""
+    arguments = call.arguments
+    if call.form == "custom" or arguments.mapping is not None or glued(call) is not None:
+        return None
+    needed = required(tool)
+    if not arguments.text.strip(_BLANK):
+        return Flaw(f"empty, and {', '.join(needed[:4])} must be given") if needed else None
+    if len(arguments.values) == 1 and not arguments.rest:
+        return _other_value(arguments.values[0], needs_some=bool(needed))
+    return _unreadable(arguments)
+
+
+def _other_value(value: Json, *, needs_some: bool) -> Flaw:
+    match value:
+        case str():
+            inner = Arguments(value)
+            if inner.mapping is not None:
+                return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
+            if value.lstrip(_BLANK).startswith("{"):
+                return Flaw(f"a string with damaged JSON in it, {_unreadable(inner).words}", "gateway")
+            return Flaw("a string instead of an object")
+        case None:
+            return Flaw("null instead of an object", harmless=not needs_some)
+        case list():
+            return Flaw("an array instead of an object")
+        case bool():
+            return Flaw("a boolean instead of an object")
+        case _:
+            return Flaw("a number instead of an object")
+
+
+def _unreadable(arguments: Arguments) -> Flaw:
+    text = arguments.text.strip(_BLANK)
+    if text.startswith("```"):
+        return Flaw("in a code fence", repaired=Arguments(text.partition("\n")[2].removesuffix("```")).mapping)
+    if arguments.values:
+        return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
+    words, cut = _defect(text)
+    repaired = None if cut else jsontext.repair(text)
+    whole = repaired is not None and repaired.end == len(text) and not repaired.missing
+    value = repaired.value if repaired is not None and whole else None
+    return Flaw(words, "gateway" if cut else "model", value if isinstance(value, dict) else None, cut=cut)
+
+
+def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
+    """The object before surplus brackets or commas; anything else that follows may mean something."""
+    value = arguments.values[0]
+    return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],{_BLANK}") else None
+
+
+_HALF_TOKEN = re.compile(r"[\w.+-]{1,12}|\\?u[0-9A-Fa-f]{0,3}")
+_CONTROLS = {"\n": "line feed", "\r": "carriage return", "\t": "tab"}
+
+
+def _defect(text: str) -> tuple[str, bool]:
+    """The first thing that a JSON parser stumbles over, and whether it is the end of the text."""
+    try:
+        json.loads(text, parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        return _described(text, error.msg, error.pos)
+    except RecursionError:
+        return "nested too deep", False
+    except ValueError as error:
+        return f"with {error}", False
+    return "no JSON", False
+
+
+def _described(text: str, message: str, position: int) -> tuple[str, bool]:
+    here = excerpt(text[position : position + 16])
+    if position >= len(text) or message.startswith("Unterminated string") or _HALF_TOKEN.fullmatch(text, position):
+        return f"cut off after {excerpt(text[-24:])!r}", True
+    if message.startswith("Invalid control character"):
+        return f"with a raw {_CONTROLS.get(text[position], 'control character')} in a string", False
+    if message.startswith("Invalid \\"):
+        return f"with an escape that JSON does not have, at {here!r}", False
+    # Python 3.13 has words of its own for a comma before a bracket; those before point at the bracket.
+    if "trailing comma" in message or (text[position] in "}]" and text[:position].rstrip().endswith(",")):
+        return "with a trailing comma", False
+    if text[position] == "'":
+        return "in single quotes", False
+    if text.startswith(("True", "False", "None"), position):
+        return f"with Python's {re.match('[A-Za-z]+', here)[0]}", False  # type: ignore[index]
+    if message.startswith("Expecting ','"):
+        return f"with a quote or a comma amiss before {here!r}", False
+    return f"no JSON from {here!r} on", False
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(f"{constant}, which is no JSON")

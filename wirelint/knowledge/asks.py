@@ -1,0 +1,72 @@
+"""What a user's words are after: an action, an account of what was done, or a text to be composed."""
+
+from __future__ import annotations
+
+import re
+
+from wirelint.knowledge.actions import ASKED, BASE, Kind, alternatives
+
+_BASES = alternatives(BASE)
+_ASKS = re.compile(
+    rf"(?:^|[.!?;,:\n]|\b(?:please|pls|can you|could you|would you|will you|and|then|to|now|just|also|kindly|"
+    rf"let['’]s|sure|me)\b)[ ]*(?P<verb>{_BASES}|find|text|mail|remind|tell(?! me))\b",
+    re.IGNORECASE,
+)
+_HOW_TO = re.compile(
+    r"\b(?:how (?:do|can|to|would|should|does|did)|why (?:do|does|did|is|was)|what (?:does|happens|is the))\b[^.?!\n]*",
+    re.IGNORECASE,
+)
+_EXTRA_ASKS: dict[str, frozenset[Kind]] = {
+    "find": frozenset({"search"}),
+    "mail": frozenset({"send"}),
+    "tell": frozenset({"send"}),
+    "remind": frozenset({"create", "book"}),
+}
+_FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:3])
+_LOOKS_BACK = re.compile(
+    r"\b(?:what|which|why|how|when|where|who)\b[^?.]{0,40}\b(?:did|have|had|was|were) (?:you|that|it|this)\b|"
+    r"^\s*(?:did|have|were|are) you\b|\bhave you\b|"
+    r"\b(?:recap|remind me (?:what|which|how)|so far|summari[sz]e (?:what|our|the (?:conversation|session|chat)|"
+    r"everything)|what happened|what['’]s the status|"
+    r"are you sure|is it done|where(?:['’]s| is) (?:that|it) from|what was|how come|you (?:said|told|"
+    r"found|did))\b|"
+    r"\bwas hast du\b|\bhast du\b|\bqu['’]as-tu\b|\bas-tu\b|\bavez-vous\b|\bqué (?:hiciste|has)\b|做了什么|你(?:刚才|之前)",
+    re.IGNORECASE,
+)
+_COMPOSES = re.compile(
+    r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|"
+    r"summari[sz]e)\b[^.!?\n]{0,60}\b(?:blog|story|essay|poem|haiku|"
+    r"letter|post|script|dialogue|article|tweet|message|e?-?mail|letter|note|release notes|changelog|commit "
+    r"message|notes|diary|monologue|novel|scene|example|sentence|"
+    r"transcript|conversation|cover letter|report|paragraph|german|french|spanish|english|chinese|speech|caption|"
+    r"headline|joke|status update)\b|"
+    r"\bwrite (?:to|back)\b|"
+    r"\b(?:role-?play|pretend|rephrase|paraphrase|übersetze|traduis|traduce|translate)\b|翻译",
+    re.IGNORECASE,
+)
+
+
+def asked(text: str) -> frozenset[Kind]:
+    """The kinds of action that a user's words ask for."""
+    kinds: set[Kind] = set()
+    text = _HOW_TO.sub(" ", text)
+    for match in _ASKS.finditer(text):
+        verb = match["verb"].lower()
+        kinds |= BASE.get(verb) or _EXTRA_ASKS.get(verb, frozenset())
+    for table, pattern in zip(ASKED, _FOREIGN_ASKS, strict=False):
+        for found in pattern.finditer(text):
+            kinds |= table.get(found[0].lower(), frozenset())
+    for word, found_kinds in ASKED[3].items():
+        if word in text:
+            kinds |= found_kinds
+    return frozenset(kinds)
+
+
+def looks_back(text: str) -> bool:
+    """Whether a user asks about what was done before, not for something to be done."""
+    return _LOOKS_BACK.search(text) is not None
+
+
+def composes(text: str) -> bool:
+    """Whether a user asks for a text, in which "I" is whoever the text speaks for."""
+    return _COMPOSES.search(text) is not None

@@ -1,0 +1,223 @@
+"""Native tool-call markup in a reply, judged: which of it is a call that went astray, and how sure that is.
+
+Theory of operation. `wirelint.dialects` finds everything that reads like a call, `quoting` knows what is quoted.
+What is left may still be an answer to somebody who asked about markup, a protocol that the prompt itself sets up, or a
+draft in the model's thinking. The tool's name decides most: markup that calls a declared tool is a lost call, whatever
+else is said. Without a declared name it depends on the markup (special tokens are never written by accident, plain tags
+are) and on the request: whether tools are in play at all, and whether its texts hold the same markup.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wirelint.dialects import Block, NativeCall, find, may_hold_markup
+from wirelint.knowledge.asking import asks_about_calls, asks_for, hears
+from wirelint.knowledge.families import family
+from wirelint.knowledge.quoting import fence_is_whole_message, is_quoted
+from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
+
+Said: TypeAlias = Text | Reasoning | Refusal
+
+Certainty: TypeAlias = Literal["high", "medium", "low"]
+
+RAW_APIS = frozenset({"openai.completions", "deepinfra.inference"})
+"""Endpoints that give what the model wrote, as it wrote it: native markup and thinking tags are the expected output."""
+
+_HERMES_SPEAKERS = frozenset({
+    "qwen", "hermes", "granite", "exaone", "ling", "smollm", "mimo", "nemotron", "ernie", "hunyuan", "llama",
+})  # fmt: skip
+_SPEAKERS: dict[str, frozenset[str]] = {
+    "kimi_k2": frozenset({"kimi"}),
+    "kimi_invoke_arg": frozenset({"kimi"}),
+    "anthropic_xml": frozenset({"claude"}),
+    "anthropic_antml": frozenset({"claude"}),
+    "hermes_json": _HERMES_SPEAKERS,
+    "qwen3_coder_xml": frozenset({"qwen", "step", "nemotron", "exaone", "mimo", "seed"}),
+    "deepseek_v3": frozenset({"deepseek"}),
+    "deepseek_v3_1": frozenset({"deepseek"}),
+}
+_CALLED = frozenset({"tool_calls", "tool_use", "function_call"})
+_TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
+_HEADS_WANTED = 4
+_BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>)*")
+_FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
+_FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
+_QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A run of sibling blocks in one part of a reply.
+
+    `names` are the tools called, in order. `declared`: the request offers one of them at least. `duplicate`: every call
+    is also made structurally. `draft`: it stands in thinking, and the reply goes on to something else. `fenced`: it is a
+    code fence and nothing else.
+    """
+
+    choice: Choice
+    part: Said
+    blocks: tuple[Block, ...]
+    certainty: Certainty
+    declared: bool
+    promotable: bool
+    duplicate: bool = False
+    draft: bool = False
+    fenced: bool = False
+
+    @property
+    def calls(self) -> tuple[NativeCall, ...]:
+        return tuple(call for block in self.blocks for call in block.calls)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(call.name for call in self.calls))
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.blocks[0].start, self.blocks[-1].end
+
+    @property
+    def complete(self) -> bool:
+        return all(block.complete for block in self.blocks)
+
+    @property
+    def dialect(self) -> str:
+        return self.blocks[0].dialect
+
+
+def leaks(exchange: Exchange) -> Iterator[Leak]:
+    """The native markup of a reply that no reader should have seen."""
+    request, reply = exchange.request, exchange.reply
+    if request is None or reply is None or not exchange.ok or exchange.api in RAW_APIS:
+        return
+    for choice in reply.choices:
+        for part in choice.parts:
+            if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text):
+                for blocks in siblings(part.text, find(part.text, request.tools)):
+                    leak = _judge(request, choice, part, blocks)
+                    if leak is not None and (leak.complete or exchange.end != "client-left"):
+                        yield leak
+
+
+def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
+    """Runs of blocks with nothing but white space and control tokens between them."""
+    run: list[Block] = []
+    for block in blocks:
+        if run and _BETWEEN.fullmatch(text, run[-1].end, block.start) is None:
+            yield tuple(run)
+            run = []
+        run.append(block)
+    if run:
+        yield tuple(run)
+
+
+def call_spans(text: str, request: Request) -> tuple[tuple[int, int], ...]:
+    """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
+    if not may_hold_markup(text):
+        return ()
+    return tuple((block.start, block.end) for block in find(text, request.tools) if block.calls)
+
+
+def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
+    """Who is at fault: the server that did not convert its own model's notation, or a model that writes another's.
+
+    Damaged markup is the model's too, where the vendor serves it itself: Claude's calls are converted or broken.
+    """
+    speaker, native = family(model), _SPEAKERS.get(leak.dialect)
+    if speaker is None or native is None:
+        return "gateway"
+    if speaker not in native:
+        return "model"
+    damaged = leak.complete and any(block.malformed for block in leak.blocks)
+    return "model" if speaker == "claude" and damaged else "gateway"
+
+
+def promises_call(choice: Choice) -> bool:
+    """Whether the finish reason speaks of a call that is not there."""
+    return choice.finish_reason in _CALLED and not choice.calls
+
+
+def _judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> Leak | None:
+    calls = [call for block in blocks for call in block.calls]
+    offered = {tool.name for tool in request.client_tools}
+    declared = any(call.name in offered for call in calls)
+    fenced = _is_quoted(part.text, blocks)
+    if fenced and not (declared and _stands_for_call(request, choice, part, blocks)):
+        return None
+    certainty = _certainty(request, choice, part, blocks, declared=declared)
+    if certainty is None:
+        return None
+    draft = isinstance(part, Reasoning) and bool(choice.text.strip() or choice.calls)
+    if draft and any(call.name == made.name for call in calls for made in choice.calls):
+        return None  # thought of first, called afterwards
+    duplicate = bool(calls) and all(any(_same(call, made) for made in choice.calls) for call in calls)
+    whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
+    allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
+    promotable = whole and allowed and bool(calls) and certainty != "low"
+    return Leak(choice, part, blocks, "low" if fenced else certainty, declared, promotable, duplicate, draft, fenced)
+
+
+def _certainty(
+    request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
+) -> Certainty | None:
+    """How sure it is that this was meant as a call; None when it was not, or when nothing tells."""
+    calls = [call for block in blocks for call in block.calls]
+    text = part.text[blocks[0].start : blocks[-1].end]
+    prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
+    if declared:
+        # A client that sets up a protocol in its prompt may read it itself; what the request holds word for word is
+        # repeated rather than called.
+        return "low" if prompted or hears(request, text) else "medium" if asked else "high"
+    if prompted or asked or hears(request, text):
+        return None
+    if calls and _was_called(request, calls):
+        return "medium"
+    if any(block.tier == "sentinel" for block in blocks):
+        return "medium"
+    in_play = bool(request.client_tools) or promises_call(choice)
+    return "medium" if in_play else None
+
+
+def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
+    start, end = blocks[0].start, blocks[-1].end
+    if start and _QUOTES.get(text[start - 1]) == text[end : end + 1] != "":
+        return True
+    return is_quoted(text, start, end)
+
+
+def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:
+    """Whether a fenced call is all the reply has to say, and nobody wanted to see one.
+
+    The fence must hold nothing else: a document with an example in it is fenced as a whole too.
+    """
+    return (
+        isinstance(part, Text)
+        and not choice.calls
+        and _FENCE_BEGIN.fullmatch(part.text, 0, blocks[0].start) is not None
+        and _FENCE_END.fullmatch(part.text, blocks[-1].end) is not None
+        and fence_is_whole_message(part.text.strip())
+        and not asks_about_calls(request)
+        and not asks_for(request, *_heads(part.text))
+    )
+
+
+def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
+    """Whether one of the tools is no longer declared but has been called in this conversation."""
+    known = {made.name for message in request.messages for made in message.calls}
+    return any(call.name in known for call in calls)
+
+
+def _heads(text: str) -> tuple[str, ...]:
+    """The first few tags of markup without their attributes: what a text that asks for it would hold too."""
+    plain = html.unescape(text) if "&" in text else text
+    heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
+    return tuple(heads) or (plain[:16],)
+
+
+def _same(call: NativeCall, made: ToolCall) -> bool:
+    return call.name == made.name and call.arguments is not None and call.arguments == made.arguments.mapping

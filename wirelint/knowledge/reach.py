@@ -1,0 +1,242 @@
+"""Whether a claimed action reaches outside of the conversation, so that only a tool could have done it.
+
+"I've written a function", "I read your question", "I created an outline below" are acts of the reply itself: what
+they speak of stands in the text, or was given by the user. "I've saved it to utils.py", "I read the log file", "I
+sent the mail" are not. What decides is the object: a path, an address or a noun of the outside world reaches out; a
+noun for a piece of text does not, and nothing reaches out that the user brought along.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+from wirelint.knowledge.actions import SOON, TOPIC_OF, Topic, words_of
+from wirelint.knowledge.announcements import Announcement
+from wirelint.knowledge.claims import Claim
+from wirelint.knowledge.prose import Prose
+from wirelint.knowledge.toolkinds import PATH, URL, Ability, names, topics_in
+
+
+class Reach(IntEnum):
+    """How surely an action reaches outside."""
+
+    NO = 0
+    MAYBE = 1
+    SURE = 2
+
+
+_GIVEN = re.compile(
+    r"\b(?:your|the|this|that|these|those) (?:[\w-]+ ){0,2}?(?:(?<!pull )request|messages?|questions?|prompt|"
+    r"text|snippet|essay|draft|input|paragraph|"
+    r"sentence|instructions?|requirements?|image|screenshot|photo|picture|attachment|conversation|error message|"
+    r"stack trace|traceback|"
+    r"options?|code|diff|résumé|resume|cv|poem|story|idea|plan|concern|feedback|situation|argument)\b|"
+    r"\byou(?:['’]ve| have)? (?:just )?(?:pasted|shared|provided|gave|given|posted|attached|uploaded|included|"
+    r"listed above)\b|"
+    r"\b(?:above|below|attached|pasted|provided|following)\b|\bmy (?:own |internal )?(?:memory|knowledge|"
+    r"training|notes|mind|head|reasoning|answer|response)\b|"
+    r"\bin (?:the|your|this) (?:example|script|function|query|table|list|template|version|answer)\b|"
+    r"\b(?:deine?n?|ihre?n?) (?:frage|nachricht|text|code|anfrage)\b|\b(?:votre|ta|ton) (?:question|message|"
+    r"texte|code)\b|"
+    r"\b(?:tu|su) (?:pregunta|mensaje|texto|código)\b|你的(?:问题|消息|代码)|您的(?:问题|消息|代码)",
+    re.IGNORECASE,
+)
+_TEXTUAL = frozenset({
+    "code", "function", "snippet", "poem", "story", "essay", "outline", "plan", "draft", "summary", "table", "list",
+    "report", "letter", "text", "paragraph", "sentence", "script", "query", "example", "template", "diagram", "regex",
+    "class", "method", "component", "section", "version", "response", "answer", "explanation", "message", "email",
+    "mail", "e-mail", "document", "schedule", "itinerary", "recipe", "prompt", "title", "headline", "caption", "bug",
+    "typo", "mistake", "problem", "error", "logic", "syntax", "import", "variable", "parameter", "comment", "formula",
+    "schema", "page", "post", "article", "quiz", "exercise", "question", "joke", "slogan", "idea", "option", "note",
+    "notes", "reply", "implementation", "solution", "program", "algorithm", "proof", "translation", "chart",
+    "timeline", "overview", "guide", "checklist", "gedicht", "funktion", "liste", "tabelle", "zusammenfassung",
+    "entwurf", "geschichte", "satz", "poème", "fonction", "texte", "tableau", "résumé", "histoire", "phrase",
+    "cuento", "poema", "función", "texto", "lista", "tabla", "resumen", "historia", "frase",
+})  # fmt: skip
+_TEXTUAL_CJK = (
+    "诗",
+    "函数",
+    "文章",
+    "故事",
+    "大纲",
+    "计划",
+    "列表",
+    "表格",
+    "总结",
+    "摘要",
+    "代码",
+    "示例",
+    "翻译",
+    "方案",
+)
+_SAVES = re.compile(
+    r"\b(?:saved?|stored?|uploaded?|gespeichert|enregistré|sauvegardé|guardado|committed)\b|\b(?:written|wrote) "
+    r"(?:\w+ ){0,3}to\b|保存|写入",
+    re.IGNORECASE,
+)
+_TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_TARGET = re.compile(
+    r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]",
+    re.IGNORECASE,
+)
+_RECIPIENT = re.compile(r"\bto (?:[A-Z]\w+|the |your |our |them|him|her|all|\S+@)")
+_ALONE = frozenset(
+    [
+        "committed",
+        "pushed",
+        "merged",
+        "restarted",
+        "deployed",
+        "installed",
+        "compiled",
+        "booked",
+        "reserved",
+        "refunded",
+        "purchased",
+    ]
+)
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_TELLING_ALONE = frozenset({
+    "search", "searching", "look up", "looking up", "google", "googling", "query", "send", "sending", "email", "emailing",
+    "e-mail", "book", "booking", "reserve", "reserving", "delete", "deleting", "cancel", "canceling", "cancelling",
+    "refund", "refunding", "schedule", "scheduling", "notify", "notifying", "escalate", "escalating",
+    *(word for table in SOON for word in table),
+})  # fmt: skip
+"""Verbs that announce an action outside whatever they are said of."""
+_NEEDS_NAME = frozenset(["used", "called", "invoked", "use", "call", "invoke", "using", "calling", "invoking"])
+_CODE = re.compile(r"`[^`\n]+`")
+_OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "data", "mail"})
+
+
+def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
+    """How surely only a tool, `able`, could have done what is claimed."""
+    if claim.form in ("outcome", "missed") or names(able.tool, claim.object):
+        return Reach.SURE
+    shared = words_of(claim.object) & words_of(able.tool.name.replace("_", " ").replace("-", " ")) & able.words
+    if shared and not shared <= _TEXTUAL and not _GIVEN.search(claim.object):
+        return Reach.SURE
+    found = _GIVEN.search(claim.object)
+    kinds = claim.kinds
+    ranks = [Reach.NO]
+    if not found:
+        if "search" in kinds:
+            ranks.append(_search(claim))
+        if "read" in kinds:
+            ranks.append(_read(claim))
+        if kinds & {"write", "create", "delete"}:
+            ranks.append(_write(claim, prose))
+    if "send" in kinds:
+        ranks.append(_send(claim, given=found is not None))
+    if "run" in kinds:
+        ranks.append(_run(claim))
+    if "book" in kinds and not (found and claim.verb in ("processed", "issued", "placed", "made")):
+        ranks.append(_book(claim))
+    if "control" in kinds and topics_in(claim.object) & {"device"}:
+        ranks.append(Reach.SURE)
+    own = max(ranks)
+    # A word of the tool's own name is worth something even where it may mean a text: create_report, submit_request.
+    return Reach.MAYBE if own is Reach.NO and shared and not prose.fenced and prose.words < 400 else own
+
+
+def has_place(text: str) -> bool:
+    """Whether a text names a path or an address."""
+    return PATH.search(text) is not None or URL.search(text) is not None
+
+
+def _head_is_textual(text: str) -> bool:
+    """Whether the first noun that is known names a piece of text."""
+    for word in _WORD.findall(_CODE.sub(" ", text).lower()):
+        singular = word[:-1] if word.endswith("s") else word
+        if word in _TEXTUAL or singular in _TEXTUAL:
+            return True
+        if word in TOPIC_OF or singular in TOPIC_OF:
+            return False
+    return any(mark in text for mark in _TEXTUAL_CJK)
+
+
+def _search(claim: Claim) -> Reach:
+    if topics_in(claim.object, claim.verb) or has_place(claim.object):
+        return Reach.SURE
+    if claim.verb in ("searched", "looked up", "searching", "looking up", "googled", "googling") and _TARGET.search(
+        claim.object
+    ):
+        return Reach.SURE
+    return Reach.MAYBE if claim.form == "terse" else Reach.NO
+
+
+def _read(claim: Claim) -> Reach:
+    if has_place(claim.object):
+        return Reach.SURE
+    if claim.verb.startswith("list") and not words_of(claim.object) & {"directory", "folder", "content", "bucket"}:
+        return Reach.NO
+    if _head_is_textual(claim.object) and not topics_in(claim.object) & {"mail", "file"}:
+        return Reach.NO
+    topics = topics_in(claim.object)
+    return Reach.SURE if topics else Reach.NO
+
+
+def _write(claim: Claim, prose: Prose) -> Reach:
+    product = prose.fenced or _TABLE.search(prose.text) is not None
+    if has_place(claim.object):
+        if product and not _SAVES.search(f"{claim.verb} {claim.object}") and not claim.kinds & {"delete"}:
+            return Reach.MAYBE
+        return Reach.SURE
+    if product:
+        return Reach.NO
+    if claim.form == "terse" and not claim.object.strip(" .!"):
+        return Reach.MAYBE
+    if _head_is_textual(claim.object):
+        return Reach.NO
+    if topics_in(claim.object):
+        return Reach.SURE
+    return Reach.MAYBE if _CODE.search(claim.object) or claim.kinds == {"delete"} else Reach.NO
+
+
+def _send(claim: Claim, *, given: bool) -> Reach:
+    topics = topics_in(claim.object, claim.verb)
+    if topics & {"mail", "ticket", "order", "calendar"}:
+        return Reach.MAYBE if given else Reach.SURE
+    if given:
+        return Reach.NO
+    return Reach.SURE if topics or _RECIPIENT.search(claim.object) or has_place(claim.object) else Reach.MAYBE
+
+
+def _run(claim: Claim) -> Reach:
+    if claim.verb in _NEEDS_NAME:
+        return Reach.MAYBE  # as much as the tool that is named is worth
+    if claim.verb in _ALONE or _CODE.search(claim.object) or has_place(claim.object):
+        return Reach.SURE
+    return Reach.SURE if topics_in(claim.object) & {"run", "file", "data"} else Reach.NO
+
+
+def _book(claim: Claim) -> Reach:
+    if topics_in(claim.object, claim.verb) & _OUTER or claim.verb in _ALONE:
+        return Reach.SURE
+    return Reach.NO
+
+
+def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
+    """Whether an announced action is one for a tool: "let me read the file", not "let me write the introduction"."""
+    if names(able.tool, found.object) or found.verb in _NEEDS_NAME:
+        return True
+    given = _GIVEN.search(found.object)
+    if given is not None and not given[0].endswith(("the code", "this code")):
+        return False
+    if has_place(found.object) or _CODE.search(found.object):
+        return True
+    topics: frozenset[str] = topics_in(found.object)
+    if found.kinds & {"write", "create"} and not found.kinds & {"book", "send"}:
+        agentic = bool(found.kinds & {"write"}) and not prose.fenced and _then_acts(found.object)
+        return agentic or (bool(topics) and not _head_is_textual(found.object))
+    topics |= words_of(found.object) & able.words
+    if found.kinds & {"search", "send", "book", "delete"}:
+        return found.verb in _TELLING_ALONE or bool(topics) or _RECIPIENT.search(found.object) is not None
+    if "read" in found.kinds and _head_is_textual(found.object) and not topics & {"mail", "file"}:
+        return False
+    return bool(topics & able.topics or words_of(found.object) & able.words)
+
+
+def _then_acts(text: str) -> bool:
+    """Whether what follows in the sentence is the work of tools: "write the module and then run the tests"."""
+    return re.search(r"\b(?:module|tests?|file|component|script|class|fix|change|patch)\b", text) is not None

@@ -1,0 +1,261 @@
+"""Reasoning that stands in visible text: the tags that models put around it, and what is left when tags are lost.
+
+Theory of operation. Reasoning leaks in few ways, and each leaves its own evidence:
+
+- `opened`: the text begins with the opening tag (or a tool block ends right before it);
+- `closed`: a closing tag without an opening one, which stood in the prompt: everything before it was thought;
+- `inner`: a pair of tags, the opening one on a line of its own in the middle of the text;
+- `residue`: the tags are gone, the channel's name or the sentences that framed it are left.
+
+A tag in the middle of a sentence is none of these. *Native* tags are what models are trained on; *prompted* ones
+(`<thinking>`, `<scratchpad>`) are written by models without a reasoning channel too, as prose, and the caller decides
+what they mean for the model at hand. Sources: chat templates and reasoning parsers that the vendors publish.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from wirelint.knowledge import control_tokens
+from wirelint.knowledge.mentions import is_mention
+
+Evidence = Literal["opened", "closed", "inner", "residue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A pair of delimiters. `opener` and `closer` are regular expressions, `name` is how people speak of it."""
+
+    name: str
+    opener: re.Pattern[str]
+    closer: re.Pattern[str]
+    native: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A stretch of reasoning. `start` and `end` include the delimiters, `body` are the offsets of what was thought.
+
+    `whole`: both ends of the reasoning are known, so that it can be told from the answer.
+    """
+
+    tag: str
+    evidence: Evidence
+    start: int
+    end: int
+    body: tuple[int, int]
+    whole: bool
+    native: bool
+
+
+def _tag(name: str, opener: str = "", closer: str = "", *, native: bool = True) -> Tag:
+    """A tag; without expressions, an XML-like one. Prompted tags come in any case."""
+    flags = re.NOFLAG if native else re.IGNORECASE
+    bare = re.escape(name[1:-1])
+    return Tag(
+        name,
+        re.compile(opener or rf"<\s?{bare}\s?>", flags),
+        re.compile(closer or rf"<\s?/\s?{bare}\s?>", flags),
+        native,
+    )
+
+
+_NAMESPACE = "antml:"
+_HARMONY_END = r"<\|end\|>|<\|start\|>assistant(?=<\|channel\|>)|(?=<\|channel\|>(?:final|commentary))"
+_NATIVE = (
+    _tag("<think>"),
+    _tag(f"<{_NAMESPACE}thinking>"),
+    _tag("<thought>"),
+    _tag("<longcat_think>"),
+    _tag("<seed:think>"),
+    _tag("<mm:think>"),
+    _tag("<think:…>", r"<think:\w{1,24}>", r"</think:\w{1,24}>"),
+    _tag("<ifm|think>", r"<ifm\|think(?:_fast|_faster)?>", r"</ifm\|think(?:_fast|_faster)?>"),
+    _tag("◁think▷", "◁think▷", "◁/think▷"),
+    _tag("[THINK]", r"\[THINK\]", r"\[/THINK\]"),
+    _tag("[unused16]", r"\[unused16\]", r"\[unused17\]"),
+    _tag("<|think|>", r"<\|think\|>", r"<\|/think\|>"),
+    _tag("<|begin_of_thought|>", r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    _tag("<|open|>think<|sep|>", r"<\|open\|>\s?think\s?<\|sep\|>", r"<\|close\|>\s?think\s?<\|sep\|>"),
+    _tag("<|channel>thought", r"<\|channel>thought\n", r"<channel\|>"),
+    _tag("<|channel|>analysis", r"<\|channel\|>analysis(?:<\|message\|>|\n)?", _HARMONY_END),
+    _tag("<|START_THINKING|>", r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    _tag("<|inner_prefix|>", r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
+    _tag("<|content_thinking|>", r"(?:<\|message_model\|>)?<\|content_thinking\|>", r"<\|end_message\|>"),
+    _tag("<|plamo:begin_think:plamo|>", r"<\|plamo:begin_think:plamo\|>", r"<\|plamo:end_think:plamo\|>"),
+    _tag("to=self<|message|>", r"to=self<\|message\|>", r"<\|eom\|>"),
+    _tag('<details type="reasoning">', r'<details type="reasoning"[^>\n]{0,80}>', r"</details>"),
+)
+_PROMPTED = tuple(
+    _tag(f"<{name}>", native=False)
+    for name in (
+        "thinking",
+        "reasoning",
+        "scratchpad",
+        "reflection",
+        "antthinking",
+        "inner_monologue",
+        "chain_of_thought",
+    )
+)
+TAGS: tuple[Tag, ...] = (*_NATIVE, *_PROMPTED)
+
+# Closers that end other things too tell nothing without their opener.
+_SHARED_CLOSERS = frozenset({
+    "<|channel>thought", "<|channel|>analysis", "<|content_thinking|>", "to=self<|message|>", '<details type="reasoning">',
+})  # fmt: skip
+_PROBES = (
+    "think", "THINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
+    "FINAL RESPONSE", "monologue",
+)  # fmt: skip
+_CLOSING_MARKS = ("/", "|>", "unused17")
+# Words that speak of the tag itself.
+_SPOKEN_OF = re.compile(
+    r"\s+(?:tags?|tokens?|blocks?|elements?|markers?|is|are|was|and|or|means|marks|opens|starts|begins)\b"
+)
+_SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
+
+# Frames made of words: (what begins it, what ends it). Both must be there, each at the beginning of a line.
+_SENTENCES = (
+    (re.compile(r"here(?: is|['’]s) my thought process:", re.IGNORECASE),
+     re.compile(r"^\W{0,3}here(?: is|['’]s) my response:\W{0,3}", re.IGNORECASE | re.MULTILINE)),
+    (re.compile(r"here are my reasoning steps:", re.IGNORECASE), re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)),
+)  # fmt: skip
+_FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
+# Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
+_ANALYSIS = re.compile(
+    r"analysis(?:(?=\s?(?:We|The|User|I|Let|Need|Okay|So|It|This|Just|They|You|Simple|Provide|Answer|Must|Should)\b)|\n(?=\S))"
+)
+_FINAL = re.compile(r"assistant\s?(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])")
+# A channel's name on the first line, and then whole sentences: a list of words goes on with words.
+_THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
+
+
+def find(text: str, after: Sequence[int] = ()) -> Thinking | None:
+    """The first reasoning in a visible text. `after`: offsets at which native tool markup ends."""
+    if not may_hold_thinking(text):
+        return None
+    starts = [_beginning(text), *(_skip_space(text, offset) for offset in after)]
+    tagged = any(mark in text for mark in _CLOSING_MARKS)
+    return _opened(text, starts) or ((_closed(text) or _inner(text)) if tagged else None) or _residue(text, starts[0])
+
+
+def find_in_argument(text: str) -> Thinking | None:
+    """Reasoning at the front of a value: a whole pair, or what stands before a closing tag on a line of its own."""
+    if not may_hold_thinking(text):
+        return None
+    opened = _opened(text, [_skip_space(text, 0)], _NATIVE)
+    if opened is not None:
+        return opened if opened.whole else None
+    closed = _closed(text, _NATIVE)
+    return closed if closed is not None and closed.body[1] > closed.body[0] else None
+
+
+def may_hold_thinking(text: str) -> bool:
+    return any(probe in text for probe in _PROBES)
+
+
+def literals(thinking: Thinking) -> tuple[str, ...]:
+    """What a request would hold if it asked for the frame; nothing for the name of a channel, which is a mere word."""
+    if thinking.evidence == "residue":
+        return (thinking.tag,) if " " in thinking.tag else ()
+    bare = thinking.tag.strip("<>")
+    if thinking.tag != f"<{bare}>" or "|" in bare:
+        return (thinking.tag,)
+    return (f"<{bare}", f"</{bare}", f"<{bare.capitalize()}", f"<{bare.upper()}")
+
+
+def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
+    for start in starts:
+        for tag in tags:
+            opener = tag.opener.match(text, start)
+            if opener is None or is_mention(text, start, opener.end()):
+                continue
+            closer = tag.closer.search(text, opener.end())
+            if closer is None and _SPOKEN_OF.match(text, opener.end()):
+                continue
+            return _paired(tag, "opened", opener, closer, len(text))
+    return None
+
+
+def _closed(text: str, tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
+    for tag in tags:
+        if tag.name in _SHARED_CLOSERS:
+            continue
+        closer = tag.closer.search(text)
+        if closer is None or tag.opener.search(text, 0, closer.start()):
+            continue
+        if _ends_a_thought(text, closer):
+            start = _beginning(text)
+            body = (start, max(start, len(text[: closer.start()].rstrip())))
+            return Thinking(tag.name, "closed", min(start, closer.start()), closer.end(), body, True, tag.native)
+    return None
+
+
+def _inner(text: str) -> Thinking | None:
+    """A pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
+    for tag in _NATIVE:
+        opener = tag.opener.search(text)
+        if opener is None or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
+            continue
+        closer = tag.closer.search(text, opener.end())
+        introduced = text[: opener.start()].rstrip().endswith((":", "："))
+        if closer is None or introduced or is_mention(text, opener.start(), opener.end()):
+            continue
+        if text[opener.end() : closer.start()].strip(" .…\n"):
+            return _paired(tag, "inner", opener, closer, len(text))
+    return None
+
+
+def _residue(text: str, start: int) -> Thinking | None:
+    for begins, ends in _SENTENCES:
+        if (head := begins.match(text, start)) and (tail := ends.search(text, head.end())):
+            return _bare(head[0], head, tail)
+    if final := _FINAL_RESPONSE.search(text):
+        body = (start, final.start())
+        return Thinking(final[0], "residue", start, final.end(), body, True, True)
+    if (head := _ANALYSIS.match(text, start)) and (tail := _FINAL.search(text, head.end())):
+        return _bare("analysis", head, tail)
+    if (head := _ANALYSIS.match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
+        return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
+    if head := _THOUGHT.match(text, start):
+        return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
+    return None
+
+
+def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Match[str] | None, size: int) -> Thinking:
+    stop, end = (closer.start(), closer.end()) if closer is not None else (size, size)
+    return Thinking(tag.name, evidence, opener.start(), end, (opener.end(), stop), closer is not None, tag.native)
+
+
+def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
+    return Thinking(name, "residue", head.start(), tail.end(), (head.end(), tail.start()), True, True)
+
+
+def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
+    """Whether a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a sentence."""
+    if is_mention(text, closer.start(), closer.end()):
+        return False
+    before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
+    if not before.strip() or before.rstrip(" \t").endswith("\n"):
+        return True
+    return after in ("", "\n", "\r") or after.isalnum() or before.rstrip().endswith(_SENTENCE_END)
+
+
+def _beginning(text: str) -> int:
+    """The offset of the first thing that is said: after white space and the framing of a turn."""
+    start = _skip_space(text, 0)
+    for token in control_tokens.find(text[: start + 256]):
+        if token.start > start or any(tag.opener.match(text, start) for tag in TAGS):
+            break
+        start = _skip_space(text, token.end)
+    return start
+
+
+def _skip_space(text: str, offset: int) -> int:
+    while offset < len(text) and text[offset].isspace():
+        offset += 1
+    return offset

@@ -1,0 +1,189 @@
+"""Which declared tool could have done a claimed or announced action, told from tool names and descriptions.
+
+A tool is read as an *ability*: kinds of action (its verbs), topics (its nouns), and whether it is a shell, which can
+do anything to files and programs. A claim and a tool meet when a kind fits and they share a topic or a word, or when
+one of the two names no topic at all and the verb alone is telling.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+
+from wirelint.knowledge.actions import BASE, VERB_TOPICS, Kind, Topic, topics_of, words_of
+from wirelint.model import Tool
+
+PATH = re.compile(
+    r"(?<![\w@:/])(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*|(?<![\w@/])[\w.-]+(?:/[\w.-]+)+\.\w{1,5}\b|"
+    r"(?<![\w@/])[\w-]+(?:\.[\w-]+)*\.(?:py|go|ts|js|tsx|jsx|mjs|json|jsonl|ya?ml|toml|md|txt|rst|rs|java|kt|c|h|"
+    r"cc|cpp|hpp|cs|rb|php|sh|sql|"
+    r"html?|css|scss|csv|tsv|xml|ini|cfg|conf|log|lock|env|pdf|docx?|xlsx?|ipynb|proto|swift|gradle|vue|svelte|"
+    r"png|jpe?g|svg|zip|tex)\b"
+    r"|\b(?:Dockerfile|Makefile|README|CHANGELOG|LICENSE)\b"
+)
+URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
+_CODE = re.compile(r"`([^`\n]+)`")
+
+_EXTRA: Mapping[str, frozenset[Kind]] = MappingProxyType(
+    {
+        "get": frozenset({"read"}),
+        "find": frozenset({"search"}),
+        "lookup": frozenset({"search", "read"}),
+        "glob": frozenset({"search", "read"}),
+        "show": frozenset({"read"}),
+        "cat": frozenset({"read"}),
+        "describe": frozenset({"read"}),
+        "current": frozenset({"read"}),
+        "returns": frozenset({"read"}),
+        "put": frozenset({"write"}),
+        "str_replace": frozenset({"write"}),
+        "replacement": frozenset({"write"}),
+        "mail": frozenset({"send"}),
+        "exec": frozenset({"run"}),
+        "eval": frozenset({"run"}),
+        "shell": frozenset({"run"}),
+        "evaluate": frozenset({"run"}),
+        "order": frozenset(),
+        "test": frozenset({"run"}),
+        "report": frozenset(),
+        "file": frozenset(),
+        "record": frozenset(),
+        "log": frozenset(),
+        "list": frozenset({"read"}),
+        "set": frozenset({"control", "write"}),
+        "store": frozenset({"write"}),
+        "remember": frozenset({"write"}),
+        "handoff": frozenset({"send"}),
+        "handover": frozenset({"send"}),
+        "cancel": frozenset({"delete", "book"}),
+        "schedule": frozenset({"book", "create"}),
+        "plus": frozenset(),
+    }
+)
+_FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
+    {
+        "search": frozenset({"search", "read"}),
+        "read": frozenset({"read", "search"}),
+        "write": frozenset({"write", "create", "control"}),
+        "create": frozenset({"create", "write", "book"}),
+        "delete": frozenset({"delete"}),
+        "send": frozenset({"send"}),
+        "run": frozenset({"run"}),
+        "book": frozenset({"book", "create", "delete"}),
+        "control": frozenset({"control", "write", "run"}),
+    }
+)
+_SHELL = re.compile(r"(?:^|_)(?:bash|shell|sh|zsh|terminal|powershell|pwsh|console|cmd|command|commands|exec)(?:$|_)")
+_SHELL_SAYS = re.compile(
+    r"\b(?:shell|bash|terminal|powershell|command[- ]line) (?:command|session|script)s?\b|\bin (?:a|the) "
+    r"(?:shell|terminal|pty)\b",
+    re.IGNORECASE,
+)
+_SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
+_INTERPRETER = re.compile(
+    r"(?:^|_)(?:python|interpreter|jupyter|repl|ipython|execute_code|run_code|code_exec\w*|code_interpreter)(?:$|_)"
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_STOP = frozenset({
+    "the", "a", "an", "of", "and", "or", "to", "in", "on", "for", "by", "with", "from", "its", "it", "is", "are",
+    "be", "as", "at", "this", "that", "these", "those", "use", "used", "using", "user", "users", "new", "tool",
+    "tools", "all", "any", "one", "name", "id", "number", "string", "value", "values", "text", "data", "given",
+    "specific", "current", "latest", "return", "returns", "result", "results", "action", "actions", "input", "output",
+    "function", "api", "mcp", "server", "call", "out", "up", "down",
+})  # fmt: skip
+_TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
+"""Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """What a declared tool can do. `shell`: runs commands; `words`: the nouns of its name and description."""
+
+    tool: Tool
+    kinds: frozenset[Kind]
+    topics: frozenset[Topic]
+    words: frozenset[str]
+    shell: bool = False
+
+
+def abilities(tools: Iterable[Tool]) -> tuple[Ability, ...]:
+    """The abilities of the tools that the client runs."""
+    return tuple(ability(tool) for tool in tools if not tool.hosted)
+
+
+def ability(tool: Tool) -> Ability:
+    named = _CAMEL.sub("_", tool.name).replace("-", "_").replace(".", "_").lower()
+    name_words = [word for word in named.split("_") if word]
+    sentence = re.split(r"(?<=[.!?。])\s|\n", tool.description.strip(), maxsplit=1)[0][:200]
+    described = words_of(sentence)
+    verbs = list(name_words) + [" ".join(pair) for pair in pairwise(name_words)]
+    kinds = {kind for word in verbs for kind in _kinds_of(word)}
+    lead = [word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4]]
+    kinds |= {
+        kind
+        for word in lead
+        for kind in _kinds_of(word) | _kinds_of(word.removesuffix("s")) | _kinds_of(word.removesuffix("es"))
+    }
+    shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or tool.type.startswith("bash_"))
+    interpreter = not shell and bool(_INTERPRETER.search(named))
+    topics = topics_of(f"{' '.join(name_words)} {sentence}")
+    if shell:
+        kinds, topics = kinds | _SHELL_KINDS, topics | {"file", "run"}
+    elif interpreter:
+        kinds, topics = kinds | {"run"}, topics | {"run"}
+    elif tool.type.startswith("text_editor"):
+        kinds, topics = {"read", "write", "create"}, frozenset({"file"})
+    words = (frozenset(name_words) | described | words_of(" ".join(name_words))) - _STOP - frozenset(BASE)
+    return Ability(tool, frozenset(kinds), topics, words, shell or interpreter)
+
+
+def _kinds_of(word: str) -> frozenset[Kind]:
+    found = _EXTRA.get(word)
+    return BASE.get(word, frozenset()) if found is None else found
+
+
+def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
+    """The topics of what an action is done to: its nouns, and `file` and `web` for paths and addresses."""
+    topics = set(topics_of(_CODE.sub(" ", text)))
+    if verb in VERB_TOPICS:
+        topics.add(VERB_TOPICS[verb])
+    if URL.search(text):
+        topics.add("web")
+    if PATH.search(URL.sub(" ", text)):
+        topics.add("file")
+    return frozenset(topics)
+
+
+def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
+    """Whether a tool could do an action of one of `kinds` to what `text` speaks of."""
+    if names(able.tool, text):
+        return True
+    if not any(_FITTING[kind] & able.kinds for kind in kinds):
+        return False
+    topics = topics_in(text, verb)
+    shared = topics & able.topics or words_of(text) & able.words
+    if shared:
+        return True
+    if able.shell:
+        return not topics and bool(kinds & {"run", "delete"}) and _CODE.search(text) is not None
+    if topics:
+        return not able.topics and not able.words
+    return bool(kinds & _TELLING & able.kinds)
+
+
+def names(tool: Tool, text: str) -> bool:
+    """Whether a text names the tool: `search_orders`, in code or plain, with or without its case."""
+    name = tool.name
+    if len(name) < 3 or name.lower() not in text.lower():
+        return False
+    spelled = re.escape(name)
+    if "_" in name or "-" in name or "." in name or _CAMEL.search(name):
+        return re.search(rf"(?<![\w/]){spelled}(?!\w)", text, re.IGNORECASE) is not None
+    return re.search(rf"`{spelled}(?:\(\))?`|\b{spelled} (?:tool|function)\b", text, re.IGNORECASE) is not None
+
+
+def matching(able: Iterable[Ability], kinds: frozenset[Kind], verb: str, text: str) -> Iterator[Ability]:
+    return (one for one in able if fits(one, kinds, verb, text))
