@@ -35,18 +35,26 @@ REFUSED = Talk(status=429).record("openai.chat", False)
 
 COMMENTS: dict[str, tuple[Verdict, str, str]] = {
     "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
-    "an error": (verdict_of(BROKEN, rules=("ST604",)), "truncated-stream · acme-1 · openai.chat", ":bangbang:"),
+    "an error": (
+        verdict_of(BROKEN, rules=("ST604",)),
+        "truncated-stream · acme-1 · openai.chat · the stream ends after 'half', without finish reason or terminator",
+        ":bangbang:",
+    ),
     "the worst comes first": (
         with_findings(("slight", "info"), ("bad", "error"), ("odd", "warning")),
-        "bad +2 · 2 calls · acme-1 · openai.chat · odd, slight",
+        "bad +2 · 2 calls · acme-1 · openai.chat · odd, slight · it is so",
         ":bangbang:",
     ),
     "the same twice": (
         with_findings(("odd", "warning"), ("odd", "warning")),
-        "odd · 2 calls · acme-1 · openai.chat",
+        "odd · 2 calls · acme-1 · openai.chat · it is so",
         ":warning:",
     ),
-    "an info is no alarm": (with_findings(("slight", "info")), "slight · 2 calls · acme-1 · openai.chat", ""),
+    "an info is no alarm": (
+        with_findings(("slight", "info")),
+        "slight · 2 calls · acme-1 · openai.chat · it is so",
+        "",
+    ),
     "refused": (verdict_of(REFUSED, rules=("ST604",)), "http 429 · acme-1 · openai.chat", ""),
     "the client left": (verdict_of(BROKEN, "client-left", rules=("ST604",)), "client-left · acme-1 · openai.chat", ""),
 }

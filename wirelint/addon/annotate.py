@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mitmproxy import http
 
 from wirelint.addon.verdict import Verdict, names_of
-from wirelint.addon.words import one_line
+from wirelint.addon.words import one_line, shorten
 from wirelint.capture.offline import Checked
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Json
@@ -23,6 +23,7 @@ MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 
 _DETAILS = 40
 _MESSAGE = 300
+_COMMENTED = 160
 _PREFIX = "wirelint."
 
 
@@ -96,6 +97,9 @@ def _comment(verdict: Verdict) -> str:
     parts += [part for part in (verdict.model[:60], verdict.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
+    worst = next((finding for finding in verdict.findings if names and finding.name == names[0]), None)
+    if worst is not None:
+        parts.append(shorten(worst.message, _COMMENTED))
     return one_line(" · ".join(parts))
 
 
