@@ -98,7 +98,9 @@ class UndeclaredTool(Rule):
             message = f"{shown} is called, and the request declares no tools"
         else:
             past = ", though the history calls it" if _was_called(name, request) else ""
-            message = f"{shown} is not among the {len(names)} declared tools ({excerpt(', '.join(names))}){past}"
+            listed = excerpt(", ".join(names))
+            declared = f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
+            message = f"{shown} is not declared; {declared}{past}"
         return self.finding(
             "response", message, call.pointer, event=call.event, layer=_layer(name, meant), fix=_fix(shown, meant)
         )

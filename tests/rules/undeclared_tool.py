@@ -48,7 +48,7 @@ def use(name: str, kind: str = "tool_use") -> dict[str, Any]:
 FERTILISE = {"type": "function", "function": {"name": "fertilise"}}
 
 FIRES = {
-    "unknown": Fires(named("fertilise"), says="fertilise is not among the 4", fix="unsafe", layer="model"),
+    "unknown": Fires(named("fertilise"), says="fertilise is not declared; the 4", fix="unsafe", layer="model"),
     "unknown with a namespace": Fires(named("garden.fertilise.now"), fix="unsafe"),
     "no tools at all": Fires(Talk(ASK, calls=(Call("water", {}),)), says="declares no tools", fix="unsafe"),
     "only in the history": Fires(
@@ -76,7 +76,7 @@ FIRES = {
     "closing tag": Fires(named("water</tool_call>"), fix="safe"),
     "whole native call": Fires(named('water{"plant": "fern"}'), fix="safe"),
     "blanks": Fires(named(" water\n"), fix="safe"),
-    "the other server": Fires(named("mcp__kitchen__move_pot"), fix="unsafe", says="not among"),
+    "the other server": Fires(named("mcp__kitchen__move_pot"), fix="unsafe", says="is not declared"),
     "one of two": Fires(
         Talk(ASK, calls=(Call("water", {"plant": "fern"}), Call("fertilise", {}, "call_2")), tools=TOOLS), count=1
     ),
