@@ -241,6 +241,7 @@ class _Row:
             case "edge":
                 return (
                     self._in_a_row(position)
+                    or self._inside_out(position)
                     or (leading and self._begins(position))
                     or (trailing and self._ends(position))
                 )
@@ -256,6 +257,16 @@ class _Row:
         if token.token not in EDGE_ENDS or (_apart(self.text, token) and self.text[token.start - 1] == " "):
             return False
         return self.first.get(_PARTNERS.get(token.token, ""), position) >= position
+
+    def _inside_out(self, position: int) -> bool:
+        """Whether a turn ends here before one began, and another begins: the text runs on as both sides of a dialogue.
+
+        Whoever explains the template writes `[INST]` first.
+        """
+        if self.tokens[position].token not in ("[INST]", "[/INST]"):
+            return False
+        opens = self.first.get("[INST]")
+        return opens is not None and self.first.get("[/INST]", opens) < opens
 
     def _in_a_row(self, position: int) -> bool:
         """Whether the token stands side by side with another that no one but a template writes beside it."""
