@@ -1,0 +1,66 @@
+"""The labelled cases and recordings that may lie beside a checkout; skipped where they do not.
+
+`python -m tests.score` prints the same as figures.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.build import REGISTRY
+from tests.score import APIS, judge
+from tests.shared import SHARED, Case, cases, traffic, traffic_labels
+from wirelint.capture.replay import replay
+
+pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="no labelled cases beside this checkout")
+
+NAMES = {rule.name for rule in REGISTRY.rules}
+KNOWN = {
+    "w-xml-leak-12": "the dialect of GLM is not among those known yet",
+    "w-xml-leak-29": "the dialect harmony is not among those known yet",
+    "w-xml-leak-38": "the dialect of GLM is not among those known yet",
+}
+
+
+def _anomalies() -> list[Case]:
+    return [case for case in cases("anomalies", APIS) if case.kind in NAMES] if SHARED.is_dir() else []
+
+
+def _clean() -> list[Case]:
+    return list(cases("clean", APIS)) if SHARED.is_dir() else []
+
+
+@pytest.mark.parametrize("case", _anomalies(), ids=lambda case: case.id)
+def test_labelled_fault_is_found_alone(case: Case, request: pytest.FixtureRequest) -> None:
+    if case.id in KNOWN:
+        request.applymarker(pytest.mark.xfail(reason=KNOWN[case.id], strict=True))
+    found = judge(case.records, REGISTRY.rules)
+    assert case.kind in {finding.name for finding in found}
+    others = [
+        finding for finding in found if finding.name not in {case.kind} | case.also and finding.severity != "info"
+    ]
+    assert others == []
+
+
+@pytest.mark.parametrize("case", _clean(), ids=lambda case: case.id)
+def test_look_alike_is_left_alone(case: Case) -> None:
+    assert judge(case.records, REGISTRY.rules) == ()
+
+
+def test_every_recording_is_understood_and_only_real_anomalies_are_blamed() -> None:
+    labels = traffic_labels()
+    blamed = []
+    count = 0
+    for _, record in traffic(APIS):
+        count += 1
+        exchange = replay(record)
+        assert exchange is not None, record.id
+        assert exchange.request is not None
+        assert exchange.reply is not None or not record.response_body, record.id
+        verdict = labels.get(record.id, {}).get("verdict")
+        findings = judge([record], REGISTRY.rules)
+        blamed += [
+            (record.id, f.name, f.message) for f in findings if f.severity != "info" and verdict != "real anomaly"
+        ]
+    assert count > 1000
+    assert blamed == []
