@@ -50,6 +50,8 @@ def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | Non
         "layer": layer,
     }
     home = folder or shipped("rules")
+    if folder is None and not (home.parent / "tests").is_dir():
+        raise click.ClickException("this is no checkout: name a folder for your rule, as in --folder my-rules")
     files = {home / f"{code.lower()}_{snake}.py": "rule.txt"}
     if folder is None:
         files[home.parent / "tests" / "rules" / f"{snake}.py"] = "cases.txt"
