@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -25,12 +25,11 @@ def mapping(value: Json) -> dict[str, Json]:
     return value if isinstance(value, dict) else {}
 
 
-def mappings(value: Json) -> Iterator[tuple[int, dict[str, Json]]]:
+def mappings(value: Json) -> Sequence[tuple[int, dict[str, Json]]]:
     """The objects of an array with their positions."""
-    if isinstance(value, list):
-        for position, item in enumerate(value):
-            if isinstance(item, dict):
-                yield position, item
+    if not isinstance(value, list):
+        return ()
+    return [(position, item) for position, item in enumerate(value) if isinstance(item, dict)]
 
 
 def schema(value: Json) -> dict[str, Json] | None:
@@ -72,21 +71,26 @@ class Documents:
         self._first: Frame | None = None
 
     def read(self, frame: Frame) -> Reading:
-        offences: list[Event] = [Offence(kind, detail, frame) for kind, detail in frame.faults]
         data = frame.data
+        document = _decode(data) if data is not None else None
+        if document is not None and self._first is None and not frame.faults:  # nearly all of them
+            return Reading([document], False, [])
+        offences: list[Event] = [Offence(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:
             return Reading([], False, offences)
-        document = _decode(data)
         if document is not None:
             return Reading([document], False, offences + self.close())
         if data.strip() == DONE:
             return Reading([], True, offences + self.close())
-        lines = [line for line in data.split("\n") if line.strip()]
-        documents = [_decode(line) for line in lines if line.strip() != DONE]
+        lines = [line.strip().removeprefix("data:").lstrip() for line in data.split("\n") if line.strip()]
+        documents = [_decode(line) for line in lines if line != DONE]
         whole = [document for document in documents if document is not None]
         if len(lines) > 1 and len(whole) == len(documents):
             offences.append(Offence("missing-blank-line", f"{len(lines)} documents in one event", frame))
             return Reading(whole, len(documents) < len(lines), offences)
+        if len(lines) == 1 and lines[0] != data.strip() and (whole or lines[0] == DONE):
+            # `data: data: {…}`: two proxies that both frame. Strict clients take the second name for a part of the JSON.
+            return Reading(whole, not whole, [*offences, Offence("broken-json", data[:60], frame)])
         if not data.strip():
             return Reading([], False, offences)
         return self._join(frame, data, offences)
@@ -136,4 +140,6 @@ def error_of(document: Mapping[str, Json]) -> Json:
     if document.get("object") == "error":
         return dict(document)
     error = document.get("error")
+    if error is None:
+        return None
     return error if error not in ({}, "", False) else None

@@ -72,6 +72,9 @@ class Origin(NamedTuple):
     certainty: Certainty
 
 
+_BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
+
+
 def form_of(id_: str) -> str | None:
     """Who makes ids of this form, or None."""
     return next((form.maker for form in FORMS if form.pattern.fullmatch(id_)), None)
@@ -79,6 +82,8 @@ def form_of(id_: str) -> str | None:
 
 def key(id_: str) -> str:
     """What survives every known way of mangling an id but cutting: its letters and digits, in one case."""
+    if id_.isascii():
+        return id_.encode().translate(None, _BETWEEN).lower().decode()
     return "".join(filter(str.isalnum, id_)).casefold()
 
 
@@ -238,6 +243,7 @@ def native_id(id_: str, name: str | None) -> str | None:
     """`functions.NAME:N` where an id is that, or can have been nothing else: the prefix, the own name, a number."""
     if not name or not key(name):
         return None
+    name = name.strip()  # a name with a blank is another rule's finding; the id is sound
     written = _DIGEST_SUFFIX.sub("", id_)
     for candidate in dict.fromkeys((id_, written)):
         folded, stem = key(unquote(candidate)), "functions" + key(name)
