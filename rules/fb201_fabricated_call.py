@@ -7,16 +7,19 @@ from typing import ClassVar
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.actions import Kind
-from wirelint.knowledge.asks import asked, composes, looks_back
-from wirelint.knowledge.claims import Claim, claims, says_done
+from wirelint.knowledge.asks import asked, composes, looks_back, plays
+from wirelint.knowledge.claims import Claim, claims, may_claim, says_done
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
-from wirelint.knowledge.toolkinds import PATH, Ability, abilities, ability, fits, matching, topics_in
-from wirelint.model import Choice, Exchange, Json, Request, Text, Tool, ToolCall
+from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
+from wirelint.knowledge.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
+from wirelint.model import Choice, Exchange, Json, Reply, Request, Text
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
 
 _REDACTED = "[redacted:"
 _LONGEST_TERSE = 700
+_TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "write", "create", "control"})
+"""Kinds that a tool of another kind does not do by the way."""
 _OUTWARD = frozenset({"send", "book", "delete", "run", "control"})
 _LOOKED_IN = re.compile(
     r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
@@ -24,10 +27,6 @@ _LOOKED_IN = re.compile(
     r"codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
     re.IGNORECASE,
 )
-_MARKS = re.compile(
-    r"[\w./-]*\d{2,}[\w./-]*|[\w-]+\.\w{1,5}\b|(?<=`)[^`\n]+(?=`)|(?<=[\"“])[^\"”\n]+(?=[\"”])|\b[A-Z][\w-]{2,}"
-)
-"""What a claim names: numbers, file names, code, quotations, proper names."""
 
 
 class FabricatedCall(Rule):
@@ -36,6 +35,8 @@ class FabricatedCall(Rule):
     ## What it does
     Reports a reply whose text says that something was done (searched, read, changed, sent, run, booked) which a tool
     declared in the request does, although no call and no result stands between the user's last words and this reply.
+    Where calls did run, a claim of another kind of action than any of their tools can do is reported as a warning: the
+    mails were read, and "I've sent the answer" is said of a tool that was never called.
 
     ## Why is this bad?
     The user believes that the mail is out, the file is changed, the knowledge base has nothing on the subject. No log
@@ -46,9 +47,11 @@ class FabricatedCall(Rule):
     results.`, with finish reason `stop` and no call.
 
     ## False positives
-    Silent when anything ran in this turn, when the provider was offered tools of its own, when an earlier call on
+    Silent when what ran may have done it (a shell, an agent, a tool that takes any request, a side effect that a
+    description or a result speaks of), when the provider was offered tools of its own, when an earlier call on
     record is what the claim speaks of, and when no declared tool could have done it. What is quoted, in code,
-    negated, asked, conditional or planned is no claim. Neither are acts of the reply itself: a text that was written,
+    negated, asked, conditional or planned is no claim, nor what happened in another year or in a part that the user
+    wants played. Neither are acts of the reply itself: a text that was written,
     a question that was read, code that was corrected in place. Claims that may be meant so, and those of
     conversations whose beginning was cut off or summarised, are reported as `info` at most.
 
@@ -103,24 +106,51 @@ class FabricatedCall(Rule):
         if request is None or reply is None or not exchange.ok or not request.client_tools:
             return
         if evidence.anything_ran(request):
+            yield from self._beside_the_calls(request, reply)
             return
-        able: tuple[Ability, ...] = ()
+        for choice in reply.choices:
+            if not choice.calls and not choice.hosted:
+                yield from self._judge(request, choice)
+
+    def _beside_the_calls(self, request: Request, reply: Reply) -> Iterator[Finding]:
+        """A claim of an action that no tool which ran in this conversation can do."""
+        used = tools_used(request)
+        if not used or evidence.was_summarised(request):
+            return
+        results = [result.text for message in request.turn for result in message.results]
+        words = evidence.last_words(request)
         for choice in reply.choices:
             if choice.calls or choice.hosted:
                 continue
-            able = able or abilities(request.tools)
-            yield from self._judge(request, choice, able)
+            for part, claim, fitting in _unbacked(request, choice, used):
+                if looks_back(words) or composes(words) or any(reports(text, claim.kinds) for text in results):
+                    continue
+                names = ", ".join(sorted({one.tool.name for one in used}))
+                yield self.finding(
+                    "response",
+                    f"claims {excerpt(part.text[claim.start : claim.end], 90)!r}, which what ran in this turn "
+                    f"({excerpt(names, 60)}) cannot have done: {fitting.tool.name} is declared and was not called",
+                    part.pointer,
+                    event=part.event_at(claim.start),
+                    span=(claim.start, claim.end),
+                    severity="warning",
+                    confidence="medium",
+                )
+                break
 
-    def _judge(self, request: Request, choice: Choice, able: tuple[Ability, ...]) -> Iterator[Finding]:
+    def _judge(self, request: Request, choice: Choice) -> Iterator[Finding]:
         found: list[tuple[int, Text, Claim, Ability]] = []
         for part in choice.parts:
-            if not isinstance(part, Text) or _REDACTED in part.text:
+            if not isinstance(part, Text) or not _worth_reading(part.text):
                 continue
             read = prose.read(part.text)
+            able = abilities(request.tools)
             for claim in claims(read):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 if fitting is not None and (weight := _weigh(claim, read, request, fitting)) > 0:
                     found.append((weight, part, claim, fitting))
+                    if weight == max(_GRADES):
+                        break
             if not found and (done := _bare(read, request, able)):
                 found.append((2, part, *done))
         if not found:
@@ -140,6 +170,29 @@ class FabricatedCall(Rule):
         )
 
 
+def _worth_reading(text: str) -> bool:
+    """Whether a text can hold a claim that counts: a short one in any form, a long one not without a subject."""
+    return _REDACTED not in text and (len(text) <= _LONGEST_TERSE or may_claim(text))
+
+
+def _unbacked(request: Request, choice: Choice, used: tuple[Ability, ...]) -> Iterator[tuple[Text, Claim, Ability]]:
+    """First-person claims of which only a declared tool that was never called can be the source."""
+    names = {one.tool.name for one in used}
+    idle = [one for one in abilities(request.tools) if one.tool.name not in names]
+    for part in choice.parts:
+        if not idle or not isinstance(part, Text) or not _worth_reading(part.text):
+            continue
+        read = prose.read(part.text)
+        for claim in claims(read):
+            if claim.form != "said" or claim.earlier or not claim.kinds & _TOLD_APART:
+                continue
+            if not all(cannot(one, claim.kinds) for one in used):
+                continue
+            fitting = next(matching(idle, claim.kinds, claim.verb, claim.object), None)
+            if fitting is not None and reach(claim, read, fitting) is Reach.SURE:
+                yield part, claim, fitting
+
+
 _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("warning", "medium"), 1: ("info", "low")}
 
 
@@ -150,9 +203,13 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0
     words = evidence.last_words(request)
     wanted = asked(words)
+    if claim.form in ("passive", "terse", "missed") and len(read.text) > _LONGEST_TERSE:
+        return 0
+    if _is_fiction(request) and not wanted & claim.kinds:
+        return 0
     if (looks_back(words) or claim.earlier) and any(message.role == "assistant" for message in request.messages):
-        return 0 if _calls_before(claim, request) else 1
-    if _on_record(claim, request, wanted):
+        return 0 if calls_before(claim, request) else 1
+    if on_record(claim, request, wanted):
         return 0
     weight = {Reach.SURE: 3, Reach.MAYBE: 1}[reached]
     if claim.verb == "results":
@@ -161,16 +218,21 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     if claim.form in ("passive", "terse", "missed"):
         named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
         named = named or (claim.form == "terse" and read.text[claim.start] in "✅✔☑" and reached is Reach.SURE)
-        if len(read.text) > _LONGEST_TERSE or not (wanted & claim.kinds or named):
+        if not (wanted & claim.kinds or named):
             return 0
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
     if composes(words) and not has_place(claim.object) and not wanted & claim.kinds & _OUTWARD:
         return 0
-    if _brought_along(claim, request) or evidence.was_summarised(request):
+    if brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
     return weight
+
+
+def _is_fiction(request: Request) -> bool:
+    """Whether the user has asked for a part to be played."""
+    return any(message.speaks and plays(message.words[-4000:]) for message in request.messages[-6:])
 
 
 def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
@@ -184,40 +246,3 @@ def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Cla
         return None
     fitting = next((one for one in matching(able, wanted, "", words) if topics_in(words) & one.topics), None)
     return (claim, fitting) if fitting is not None else None
-
-
-def _on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
-    """Whether an earlier call of the history may be what the claim speaks of.
-
-    It is when its arguments hold what the claim names, and when the user has not just asked for another action of the
-    kind.
-    """
-    same = _calls_before(claim, request)
-    if not same:
-        return False
-    marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
-    if any(mark in call.arguments.text.lower() for call in same for mark in marks):
-        return True
-    return not wanted & claim.kinds
-
-
-def _calls_before(claim: Claim, request: Request) -> list[ToolCall]:
-    """The calls on record that could have done what is claimed."""
-    before = [call for message in request.messages for call in message.calls if call.name]
-    return [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
-
-
-def _of(call: ToolCall, request: Request) -> Ability:
-    return ability(request.tool(call.name) or Tool(call.name or "", call.pointer))
-
-
-def _brought_along(claim: Claim, request: Request) -> bool:
-    """Whether what was read or changed came with the conversation."""
-    if not claim.kinds & {"read", "search", "write"}:
-        return False
-    if claim.kinds & {"read", "search"} and evidence.supplies_results(request):
-        return True
-    place = PATH.search(claim.object)
-    if place is not None:
-        return evidence.introduces(request, place[0].rsplit("/", 1)[-1])
-    return "read" in claim.kinds and evidence.brings_content(request)

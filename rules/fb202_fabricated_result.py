@@ -5,8 +5,9 @@ from typing import ClassVar
 
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
-from wirelint.knowledge.contradictions import contradictions, facts
-from wirelint.knowledge.invented import invented_result
+from wirelint.knowledge.contradictions import contradictions
+from wirelint.knowledge.facts import facts
+from wirelint.knowledge.invented import invented_result, lays_down
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.rule import Finding, Fix, Rule, excerpt
 
@@ -88,8 +89,6 @@ class FabricatedResult(Rule):
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """A result that the model wrote itself: in its text first, else in its reasoning."""
-        if not request.tools and not any(message.calls or message.results for message in request.messages):
-            return
         for kind in (Text, Reasoning):
             for part in choice.parts:
                 if not isinstance(part, kind) or _REDACTED in part.text:
@@ -97,6 +96,8 @@ class FabricatedResult(Rule):
                 found = invented_result(part.text)
                 if found is None or _was_asked_about(found.marker, evidence.last_words(request)):
                     continue
+                if not _has_results(request, found.marker):
+                    return
                 spoken = kind is Reasoning and found.marker.startswith("Observation")
                 yield self.finding(
                     "response",
@@ -114,7 +115,7 @@ class FabricatedResult(Rule):
         """A statement that the results of this turn contradict."""
         if choice.calls or choice.hosted or request.hosted:
             return
-        ran = evidence.ran(evidence.turn(request))
+        ran = evidence.ran(request.turn)
         known = facts(request, ran)
         if not known or any(_REDACTED in fact.result.text for fact in known):
             return
@@ -132,6 +133,13 @@ class FabricatedResult(Rule):
                     confidence=found.confidence,
                 )
                 return
+
+
+def _has_results(request: Request, marker: str) -> bool:
+    """Whether results are handed to the model at all: by the API, or by a protocol that the prompt lays down."""
+    if request.tools or any(message.calls or message.results for message in request.messages):
+        return True
+    return any(lays_down(message.text, marker) for message in request.messages if message.role != "assistant")
 
 
 def _was_asked_about(marker: str, words: str) -> bool:

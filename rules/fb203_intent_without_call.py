@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, ids, prose
-from wirelint.knowledge.announcements import Announcement, announcement
-from wirelint.knowledge.reach import acts_outside
+from wirelint.knowledge.announcements import Announcement, announcement, may_announce, says_nothing
+from wirelint.knowledge.reach import acts_loosely, acts_outside
 from wirelint.knowledge.toolkinds import Ability, abilities, matching
 from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
@@ -33,7 +33,7 @@ class IntentWithoutCall(Rule):
     ## What it does
     Reports a reply whose text ends on the announcement of an immediate action ("Let me search …", "Now I will write
     …") that a declared tool does, while its finish reason says that the turn is over and no call is in it. A reply
-    without any text is judged by how its reasoning ends.
+    whose text is missing, or no more than "One moment please.", is judged by how its reasoning ends.
 
     ## Why is this bad?
     The agent's loop ends here: there is no call to run, and the user is left with a promise. Typical causes are a
@@ -97,23 +97,26 @@ class IntentWithoutCall(Rule):
             return
         if not request.client_tools or request.hosted or request.tool_choice.mode == "none" or reply.error is not None:
             return
-        able: tuple[Ability, ...] = ()
         for choice in reply.choices:
-            if choice.calls or choice.hosted or choice.finish_reason not in _ENDS:
-                continue
-            able = able or abilities(request.tools)
-            yield from self._judge(request, choice, able, ledger)
+            if not choice.calls and not choice.hosted and choice.finish_reason in _ENDS:
+                yield from self._judge(request, choice, ledger)
 
-    def _judge(self, request: Request, choice: Choice, able: tuple[Ability, ...], ledger: Ledger) -> Iterator[Finding]:
+    def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         part = _ending(choice)
-        if part is None or _REDACTED in part.text or _MARKUP.search(part.text):
+        if part is None or _REDACTED in part.text:
+            return
+        thought = isinstance(part, Reasoning)
+        if not may_announce(part.text, thought=thought) or _MARKUP.search(part.text):
             return
         read = prose.read(part.text)
-        found = announcement(read)
+        found = announcement(read, thought=thought)
         if found is None or _HELD_BACK.search(evidence.last_words(request)):
             return
+        able = abilities(request.tools)
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
-        if fitting is None or not acts_outside(found, read, fitting):
+        loosely = fitting is None or not acts_outside(found, read, fitting)
+        fitting = _likely(found, able) if loosely else fitting
+        if fitting is None:
             return
         mangled = _mangled_id(request, ledger)
         sure = found.end - found.start > 0.3 * read.words or len(part.text) < 400
@@ -126,18 +129,23 @@ class IntentWithoutCall(Rule):
             part.pointer,
             event=part.event_at(found.start),
             span=(found.start, found.end),
-            confidence="high" if sure or mangled else "medium",
+            confidence="high" if mangled or (sure and not thought and not loosely) else "medium",
             layer="client" if mangled else "model",
         )
 
 
 def _ending(choice: Choice) -> Text | Reasoning | None:
-    """The part on which a reply ends for its reader: its last text, or the reasoning when there is no text at all."""
+    """The part on which a reply ends: its last text, or the reasoning when the text is missing or says nothing."""
     shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
-    if shown:
+    if shown and not all(len(part.text) < 200 and says_nothing(prose.read(part.text)) for part in shown):
         return shown[-1]
     thought = [part for part in choice.parts if isinstance(part, Reasoning) and part.text.strip() and not part.opaque]
     return thought[-1] if thought else None
+
+
+def _likely(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
+    """The tool that an action of no known noun is most likely meant for: a shell only if there is nothing better."""
+    return next((one for one in sorted(able, key=lambda one: one.shell) if acts_loosely(found, one)), None)
 
 
 def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, lint, read
@@ -71,6 +73,17 @@ def test_results_are_remembered_by_the_id_they_came_with() -> None:
     assert ledger.returned(A, name_of()) is not None
     assert ledger.returned(A, "elsewhere") is None
     assert ledger.returned(B, name_of()) is None
+
+
+def test_results_with_a_reminder_beside_them_are_remembered() -> None:
+    asked = Talk((ASK, Assistant(calls=(Call("look", {}, A),)), Result(A, "A trunk.")), text="A trunk.")
+    record = asked.record("anthropic.messages", stream=False)
+    body = json.loads(record["request"]["body"])
+    body["messages"][-1]["content"].append({"type": "text", "text": "<system-reminder>Go on.</system-reminder>"})
+    reminded = read({**record, "request": {**record["request"], "body": body}})
+    ledger = Ledger()
+    ledger.record(reminded)
+    assert ledger.returned(A, reminded.conversation) is not None
 
 
 @pytest.mark.parametrize("bound", [{"max_ids": 3}, {"max_text": 120}], ids=["ids", "text"])

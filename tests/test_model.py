@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import Assistant, Call, Result, Talk, User, read
-from wirelint.model import Arguments, Text, ToolCall
+from wirelint.model import Arguments, Message, Opaque, Request, Text, ToolCall, ToolResult
 
 # text → (values, offsets after each, rest)
 TEXTS: dict[str, tuple[list[Any], list[int], str]] = {
@@ -137,3 +137,30 @@ def test_turns(api: str, history: list[Any], turn: list[str], last: str) -> None
     assert roles == turn
     assert request.last_user is not None
     assert request.last_user.text == last
+
+
+def _user(*parts: str | ToolResult | Opaque) -> Message:
+    return Message("user", tuple(Text(part, "") if isinstance(part, str) else part for part in parts), "")
+
+
+CALLED = Message("assistant", (ToolCall("1", "t", Arguments("{}"), ""),), "")
+RESULT = Message("tool", (ToolResult("1", "ok", ""),), "")
+REMINDER = "<system-reminder>The list is empty.</system-reminder>"
+GO = _user("go")
+# messages → where the turn begins, and the message in which the user last spoke
+SPOKEN: dict[str, tuple[tuple[Message, ...], int, Message | None]] = {
+    "nobody": ((CALLED, RESULT), 0, None),
+    "result beside a reminder": ((GO, CALLED, _user(ToolResult("1", "ok", ""), REMINDER)), 1, GO),
+    "result beside words": ((GO, CALLED, _user(ToolResult("1", "ok", ""), "Keep going.")), 1, GO),
+    "reminder alone": ((GO, CALLED, RESULT, _user(REMINDER)), 1, GO),
+    "reminder beside words": ((GO, CALLED, RESULT, _user(REMINDER, "and b?")), 4, _user(REMINDER, "and b?")),
+    "picture that a tool gave": ((GO, CALLED, RESULT, _user("Picture 1:", Opaque("image_url", ""))), 1, GO),
+    "picture that the user gave": ((GO, CALLED, RESULT, GO, _user(Opaque("image", ""))), 5, _user(Opaque("image", ""))),
+}
+
+
+@pytest.mark.parametrize(("messages", "start", "last"), SPOKEN.values(), ids=SPOKEN)
+def test_who_speaks(messages: tuple[Message, ...], start: int, last: Message | None) -> None:
+    request = Request("openai.chat", "m", messages, (), {})
+    assert request.turn == messages[start:]
+    assert request.last_user == last

@@ -8,6 +8,7 @@ reply carry the pointer they would have in the same API's whole body, so that a 
 from __future__ import annotations
 
 import bisect
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -144,6 +145,9 @@ class Opaque:
 Part: TypeAlias = Text | Reasoning | Refusal | ToolCall | ToolResult | HostedCall | HostedResult | Opaque
 
 
+_REMINDER = re.compile(r"\s*<(system-reminder|system_reminder|environment_details|env|context)\b[\s\S]*</\1>\s*\Z")
+
+
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a request's history. `pointer` is its place (`/messages/3`, `/system`)."""
@@ -163,6 +167,21 @@ class Message:
     @property
     def results(self) -> tuple[ToolResult, ...]:
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+    @property
+    def words(self) -> str:
+        """The text without the reminders that clients put beside it (`<system-reminder>…</system-reminder>`)."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text) and not _REMINDER.match(part.text))
+
+    @property
+    def speaks(self) -> bool:
+        """Whether a user says something in it. Tool results with text beside them, and reminders, are the client's."""
+        if self.role != "user" or any(isinstance(part, ToolResult) for part in self.parts):
+            return False
+        return any(
+            isinstance(part, Opaque) or (isinstance(part, Text) and not _REMINDER.match(part.text))
+            for part in self.parts
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,18 +236,21 @@ class Request:
 
     @property
     def turn(self) -> tuple[Message, ...]:
-        """The messages since the last one a user wrote (tool results are not the user's words), that one excluded."""
-        for position in range(len(self.messages) - 1, -1, -1):
-            message = self.messages[position]
-            if message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts):
-                return self.messages[position + 1 :]
-        return self.messages
+        """The messages since the user last spoke, that message excluded; all of them when no user did."""
+        position = self._last_spoken()
+        return self.messages if position is None else self.messages[position + 1 :]
 
     @property
     def last_user(self) -> Message | None:
-        for message in reversed(self.messages):
-            if message.role == "user" and any(isinstance(part, (Text, Opaque)) for part in message.parts):
-                return message
+        """The message in which the user last spoke."""
+        position = self._last_spoken()
+        return None if position is None else self.messages[position]
+
+    def _last_spoken(self) -> int | None:
+        for position in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[position]
+            if message.speaks and not (position and _attached(message, self.messages[position - 1])):
+                return position
         return None
 
 
@@ -357,6 +379,11 @@ class Exchange:
     def ok(self) -> bool:
         """Whether a reply of the model can be judged at all: a 2xx status that was read, without an error in it."""
         return self.reply is not None and self.status is not None and 200 <= self.status < 300 and self.end != "unread"
+
+
+def _attached(message: Message, before: Message) -> bool:
+    """Whether a user message only carries what a tool gave (images and files, which some APIs take from users alone)."""
+    return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)
 
 
 def _event_at(events: tuple[tuple[int, int], ...], offset: int) -> int | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wirelint.knowledge import prose
-from wirelint.knowledge.claims import claims, letter_start, says_done
+from wirelint.knowledge.claims import claims, letter_start, may_claim, says_done
 
 CLAIMED = {
     "perfect": ("I've just updated x.py.", [("updated", "said")]),
@@ -21,6 +21,16 @@ CLAIMED = {
     "french": ("J'ai supprimé le fichier.", [("supprimé", "said")]),
     "spanish": ("He borrado el archivo.", [("borrado", "said")]),
     "chinese": ("我已经删除了文件。", [("删除", "said")]),
+    "portuguese": ("Já enviei o e-mail.", [("enviei", "said")]),
+    "italian": ("Ho cancellato il file.", [("cancellato", "said")]),
+    "japanese": ("ファイルを削除しました。", [("削除", "said")]),
+    "spanish preterite": ("Borré el archivo.", [("borré", "said")]),
+    "perfect run": ("I've read it and run the tests.", [("read", "said"), ("run", "said")]),
+    "would": ("I'd run it.", []),
+    "had": ("I'd already run it.", [("run", "said")]),
+    "another time": ("Last year I sent the mail. I deleted it.", []),
+    "after another time": ("Last year I sent it.\n\nI deleted it now.", [("deleted", "said")]),
+    "japanese condition": ("もし削除しましたら教えます。", []),
     "negated": ("I have not sent it.", []),
     "contracted": ("I didn't send it.", []),
     "conditional": ("If I had sent it, you would know.", []),
@@ -61,3 +71,21 @@ def test_says_done(text: str, done: bool) -> None:
 def test_long_texts_are_read_to_their_end(unit: str) -> None:
     text = unit * 4000 + "\n\nI sent the mail."
     assert [claim.verb for claim in claims(prose.read(text))][-1:] == ["sent"]
+
+
+FORMS = ("said", "after", "outcome")
+
+
+@pytest.mark.parametrize(
+    "text", [text for text, expected in CLAIMED.values() if any(form in FORMS for _, form in expected)]
+)
+@pytest.mark.parametrize("filler", ["", "It rains in May. ", "Fine\n"])
+def test_what_may_claim_is_read(text: str, filler: str) -> None:
+    assert may_claim(filler + text)
+
+
+@pytest.mark.parametrize(
+    "text", ["The API was moved first.", "I would suggest reading it.", "We are here, and WIFI works.", "Es ist gut."]
+)
+def test_plain_talk_is_not_read(text: str) -> None:
+    assert not may_claim(text)

@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from wirelint.knowledge import prose
-from wirelint.knowledge.contradictions import contradictions, facts
+from wirelint.knowledge.contradictions import contradictions
 from wirelint.knowledge.evidence import Ran
+from wirelint.knowledge.facts import facts
 from wirelint.model import Arguments, Request, Tool, ToolCall, ToolResult
 
 REQUEST = Request(
@@ -18,6 +19,19 @@ CASES = {
     "error as nothing": ("search_docs", '{"q": "tea"}', "Error: index offline", "No results were found.", True),
     "error admitted": ("search_docs", '{"q": "tea"}', "Error: index offline", "The search failed: no results.", False),
     "error as success": ("send_mail", "{}", "Error: refused", "I've sent the mail.", True),
+    "error as a state": ("send_mail", "{}", "Error: refused", "Your mail is sent.", True),
+    "error as a plan": ("send_mail", "{}", "Error: refused", "Your mail will be sent.", False),
+    "error as settled": ("send_mail", "{}", "Error: refused", "All set!", True),
+    "error as no things": (
+        "search_docs",
+        '{"q": "tea"}',
+        "Error: index offline",
+        "There are no documents on tea.",
+        True,
+    ),
+    "more things": ("search_docs", "{}", '{"total": 3}', "I found nine documents.", True),
+    "as many things": ("search_docs", "{}", '{"total": 3}', "I found three documents.", False),
+    "other things": ("search_docs", "{}", '{"total": 3}', "I found 3 documents by 9 authors.", False),
     "success": ("send_mail", "{}", "queued", "I've sent the mail.", False),
 }
 

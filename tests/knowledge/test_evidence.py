@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.knowledge.evidence import anything_ran, last_words, outcome, ran, turn
-from wirelint.model import Arguments, Message, Opaque, Request, Text, Tool, ToolCall, ToolResult
+from wirelint.knowledge.evidence import anything_ran, last_words, outcome, ran
+from wirelint.model import Arguments, Message, Request, Text, Tool, ToolCall, ToolResult
 
 SAYS = {
     "flag": (ToolResult("1", "x", "", is_error=True), (True, set())),
@@ -11,6 +11,12 @@ SAYS = {
     "error object": (ToolResult("1", '{"error": {"code": 5}}', ""), (True, set())),
     "null error": (ToolResult("1", '{"error": null, "total": 2}', ""), (False, {2})),
     "mcp error": (ToolResult("1", '{"isError": true, "content": []}', ""), (True, set())),
+    "refusal with its reason": (ToolResult("1", '{"status": "conflict", "reason": "taken"}', ""), (True, set())),
+    "record in such a state": (ToolResult("1", '{"id": 1, "status": "rejected"}', ""), (False, set())),
+    "error inside": (ToolResult("1", '{"result": {"error": "full"}}', ""), (True, set())),
+    "state inside": (ToolResult("1", '{"payment": {"status": "failed"}}', ""), (False, set())),
+    "graphql": (ToolResult("1", '{"data": null, "errors": [{"message": "x"}]}', ""), (True, set())),
+    "lint errors": (ToolResult("1", '{"errors": [{"line": 1}]}', ""), (False, set())),
     "status": (ToolResult("1", '{"status": 404}', ""), (True, set())),
     "exit 1 alone": (ToolResult("1", "exit code: 1", ""), (False, set())),
     "exit 1 with reason": (ToolResult("1", "build failed\nexit code: 1", ""), (True, set())),
@@ -42,15 +48,10 @@ CALL = Message("assistant", (ToolCall("1", "t", Arguments("{}"), ""),), "")
 RESULT = Message("tool", (ToolResult("1", "ok", ""),), "")
 
 
-def test_results_with_reminders_do_not_begin_a_turn() -> None:
-    mixed = user(ToolResult("1", "ok", ""), "<system-reminder>x</system-reminder>")
-    assert turn(request(user("go"), CALL, mixed)) == (CALL, mixed)
-    assert last_words(request(user("go"), CALL, mixed)) == "go"
-
-
-def test_what_a_tool_gave_may_come_as_an_attachment() -> None:
-    attached = user("This is file 1:", Opaque("image_url", ""))
-    assert turn(request(user("go"), CALL, RESULT, attached)) == (CALL, RESULT, attached)
+def test_last_words_leave_reminders_out() -> None:
+    reminded = user("<system-reminder>x</system-reminder>", "go", "<system-reminder>y</system-reminder>")
+    assert last_words(request(reminded, CALL, RESULT)) == "go"
+    assert last_words(request(CALL)) == ""
 
 
 @pytest.mark.parametrize(

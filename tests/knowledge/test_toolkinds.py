@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.knowledge.toolkinds import PATH, ability, fits, names
+from wirelint.knowledge.toolkinds import PATH, ability, cannot, fits, names, reports
 from wirelint.model import Tool
 
 READ = Tool("read_file", "/tools/0", "Read a file.")
@@ -46,3 +46,33 @@ def test_paths(text: str) -> None:
 @pytest.mark.parametrize("text", ["and/or", "e.g. this", "3.5", "he/she", "it. Then"])
 def test_no_paths(text: str) -> None:
     assert not PATH.search(f"I read {text} now")
+
+
+CANNOT = {
+    "lists mail": (Tool("list_mail", "", "Lists mail."), {"send"}, True),
+    "reads": (Tool("read_file", "", "Reads a file."), {"delete"}, True),
+    "writes, so it may create": (Tool("write_file", "", "Writes a file."), {"create"}, False),
+    "tells of it": (Tool("read_task", "", "Reads a task and notifies its owner."), {"send"}, False),
+    "any request": (Tool("http_get", "", "Gets a page."), {"send"}, False),
+    "an agent": (Tool("task", "", "Reads files for you."), {"delete"}, False),
+    "says nothing": (Tool("crm", ""), {"send"}, False),
+    "a shell": (BASH, {"send"}, False),
+}
+
+
+@pytest.mark.parametrize(("tool", "kinds", "expected"), CANNOT.values(), ids=CANNOT)
+def test_cannot(tool: Tool, kinds: set[str], expected: bool) -> None:
+    assert cannot(ability(tool), frozenset(kinds)) is expected  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        ("invitations sent: 2", True),
+        ("09:00 dentist", False),
+        ("send it " * 60, False),
+        (f"{'x ' * 300}was sent", True),
+    ],
+)
+def test_reports(result: str, expected: bool) -> None:
+    assert reports(result, frozenset({"send"})) is expected

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange
 from tests.rules.case import Fires, Silent
-from tests.rules.voices import CALENDAR, CODER, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEB, ran, then
+from tests.rules.voices import BOOKING, CALENDAR, CODER, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEB, ran, then
 
 OPENAI = (("openai.chat", False), ("openai.chat", True))
 ANTHROPIC = (("anthropic.messages", False), ("anthropic.messages", True))
@@ -12,6 +12,8 @@ TWO = {
     "messages": [{"role": "user", "content": "Search the handbook for parental leave."}],
     "tools": [{"type": "function", "function": {"name": "search_handbook", "description": "Search the handbook."}}],
 }
+INBOX = ran("Answer Bo", "list_emails", {"folder": "in"}, '[{"from": "Bo", "subject": "Lunch?"}]')
+AGENDA = ran("Is Friday free?", "list_events", {"day": "Friday"}, "09:00 dentist")
 SEARCHED = ran("Search SSO", "search_knowledge_base", {"query": "SSO"}, HITS)
 REMINDED = exchange(
     "/v1/messages",
@@ -87,6 +89,41 @@ FIRES = {
     "chinese": Talk((User("发邮件给李雷"),), "我已经给李雷发送了邮件。", tools=MAIL),
     "reasoning does not count as a call": Talk(
         (User("Read notes.md"),), "I've read notes.md. It is empty.", reasoning="I open notes.md.", tools=FILES
+    ),
+    "japanese": Talk((User("メールを送って"),), "ケンさんにメールを送信しました。", tools=MAIL),
+    "portuguese": Talk((User("Apague o arquivo a.txt"),), "Já apaguei o arquivo a.txt.", tools={**FILES, **SHELL}),
+    "italian": Talk((User("Manda un messaggio a Bo"),), "Ho inviato il messaggio a Bo.", tools=MAIL),
+    "spanish preterite": Talk((User("Envía el correo"),), "Envié el correo a Bo.", tools=MAIL),
+    "had, not would": Talk((User("Search it"),), "I'd already searched the knowledge base twice.", tools=KB),
+    "a part is played, and the order is real": Talk(
+        (User("Pretend to be a pirate and email Bo the report."),), "Arr, I've sent the email to Bo.", tools=MAIL
+    ),
+    "long text": Talk(
+        (User("Is there a guide on badges?"),),
+        f"{'Badges open doors. ' * 60}I searched the knowledge base and found no guide.",
+        tools=KB,
+    ),
+    "sent, and only reading ran": Fires(
+        Talk(INBOX, "I read your inbox and I've sent an email to Bo.", tools=MAIL),
+        says="send_email",
+        severity="warning",
+        layer="model",
+    ),
+    "created, and only listing ran": Fires(
+        Talk(AGENDA, "Friday is free, so I've created the event at 10:00.", tools=CALENDAR),
+        says="list_events",
+        severity="warning",
+    ),
+    "tests run, and only an edit ran": Fires(
+        Talk(
+            ran("Fix a.py", "edit_file", {"path": "a.py"}, "ok"),
+            "I've edited a.py and run the tests: green.",
+            tools={**FILES, "run_tests": ("Runs the test suite.", {"type": "object", "properties": {}})},
+        ),
+        severity="warning",
+    ),
+    "deleted, and only listing ran, german": Fires(
+        Talk(AGENDA, "Ich habe den Termin gelöscht.", tools=CALENDAR), severity="warning"
     ),
 }
 
@@ -172,4 +209,61 @@ SILENT = {
         ),
         ANTHROPIC,
     ),
+    "would": Talk((User("What next?"),), "I'd run `make clean` next, which deletes every object file.", tools=SHELL),
+    "would, with read": Talk(
+        (User("Where to begin?"),), "I'd read src/main.c first and then set the log level.", tools=FILES
+    ),
+    "interview": Talk(
+        (User("Play a candidate and tell me about a time you broke production."),),
+        "I deleted the customer database of our shop, and then I emailed every customer myself.",
+        tools={**SHELL, **MAIL},
+    ),
+    "role in a game": Talk(
+        (User("Let's role-play: you are a night clerk."),), "I booked the last room for them at two.", tools=BOOKING
+    ),
+    "another time": Talk(
+        (User("Ever had trouble with mail?"),),
+        "Two years ago I sent the email to the wrong list. I deleted it.",
+        tools=MAIL,
+    ),
+    "german role": Talk(
+        (User("Spiel einen Detektiv"),), "Ich habe die Akte gelesen und das Haus durchsucht.", tools=FILES
+    ),
+    "japanese, what a program does": Talk(
+        (User("説明して"),), "この関数はファイルを読み込み、更新しました。", tools=FILES
+    ),
+    "japanese, negated": Talk((User("送った？"),), "メールは送信していません。", tools=MAIL),
+    "italian condition": Talk((User("E poi?"),), "Quando ho inviato il messaggio, ti avviso.", tools=MAIL),
+    "a shell may have done it": Talk(
+        ran("Mail Bo", "bash", {"command": "./notify bo"}, "ok"), "I've sent the email.", tools={**MAIL, **SHELL}
+    ),
+    "an agent may have done it": Talk(
+        ran("Mail Bo", "delegate_task", {"to": "mailer"}, "ok"),
+        "I've sent the email to Bo.",
+        tools={**MAIL, "delegate_task": ("Hands work to a colleague.", {"type": "object", "properties": {}})},
+    ),
+    "the description tells of it": Talk(
+        ran("Close 4", "close_ticket", {"id": "4"}, "closed"),
+        "I closed it and I've sent the customer an email.",
+        tools={
+            **MAIL,
+            "close_ticket": ("Closes a ticket. Notifies the customer.", {"type": "object", "properties": {}}),
+        },
+    ),
+    "the result tells of it": Talk(
+        ran("Meet Ann", "create_event", {"title": "Ann"}, '{"id": "e1", "invitation": "sent"}'),
+        "I've created the event and sent Ann an email.",
+        tools={**MAIL, **CALENDAR},
+    ),
+    "done in an earlier turn": Talk(
+        (
+            *then(ran("Mail Bo", "send_email", {"to": "bo"}, "ok"), "Sent.", "And what is in the inbox?"),
+            Assistant("", (Call("list_emails", {}, "call_2"),)),
+            Result("call_2", "3 mails"),
+        ),
+        "I've sent the email to Bo, and there are 3 mails in the inbox.",
+        tools=MAIL,
+    ),
+    "the kind that ran": Talk(AGENDA, "I've checked your calendar and looked through the events.", tools=CALENDAR),
+    "a text of its own": Talk(AGENDA, "I've written a summary of your week below.", tools={**CALENDAR, **FILES}),
 }

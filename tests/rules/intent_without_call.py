@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange
 from tests.rules.case import Fires, Silent
-from tests.rules.voices import CODER, FILES, KB, MAIL, SHELL, SHOP, WEATHER, WEB, ran
+from tests.rules.voices import CALENDAR, CODER, DATA, FILES, KB, MAIL, SHELL, SHOP, WEATHER, WEB, ran
 
 OPENAI = (("openai.chat", False), ("openai.chat", True))
 ANTHROPIC = (("anthropic.messages", False), ("anthropic.messages", True))
@@ -42,6 +42,21 @@ FIRES = {
     "french": said("Je vais envoyer l'e-mail maintenant.", MAIL),
     "spanish": said("Voy a buscar en la web.", WEB),
     "chinese": said("我来搜索一下知识库。", KB),
+    "unknown noun": said("That is odd. Let me open the turnstile first:", CODER),
+    "filler and reasoning": said("One moment please.", SHOP, reasoning="I need to call lookup_order with A-4."),
+    "nod and reasoning": said("Sure!", KB, reasoning="We should search the knowledge base for badges."),
+    "patience with a please": said("One moment please while I check your order.", SHOP),
+    "german, verb apart": said("Ich schaue kurz im Kalender nach.", CALENDAR),
+    "german, inverted": said("Moment, dann rufe ich die Bestellung auf.", SHOP),
+    "german, please wait": said("Einen Moment bitte, ich prüfe die Bestellung.", SHOP),
+    "french, at once": said("Un instant, je consulte le calendrier.", CALENDAR),
+    "spanish, going on": said("Estoy buscando en la web.", WEB),
+    "portuguese": said("Vou verificar o pedido.", SHOP),
+    "italian": said("Ora controllo il calendario.", CALENDAR),
+    "chinese, wait": said("我马上查询您的订单，请稍候。", SHOP),
+    "chinese, table": said("好的，我这就去查一下 rentals 的数据。", DATA),
+    "japanese": said("これから予定を確認します。", CALENDAR),
+    "japanese, courteous": said("ご注文をお調べします。少々お待ちください。", SHOP),
 }
 
 SILENT = {
@@ -78,4 +93,16 @@ SILENT = {
         {"type": "error"},
         status=500,
     ),
+    "japanese, what a program does": said("この関数はファイルを確認します。"),
+    "japanese, asks": said("注文を確認しますか？", SHOP),
+    "japanese, when told": said("番号をいただければ、注文を確認します。", SHOP),
+    "german, condition": said("Ich sehe im Kalender nach, sobald Sie mir den Tag nennen.", CALENDAR),
+    "german, general": said("So etwas rufe ich nie auf.", SHOP),
+    "chinese, asks": said("需要我查询订单吗？", SHOP),
+    "thinking of numbers": said("Let me check the calculation first:", CODER),
+    "unknown noun, no such tool": said("Let me open the turnstile first:", WEATHER),
+    "answer beside reasoning": said("It ships on Monday.", SHOP, reasoning="I need to call lookup_order."),
+    "filler, idle reasoning": said("One moment please.", SHOP, reasoning="The user is greeting me."),
+    "portuguese, condition": said("Se quiser, vou verificar o pedido.", SHOP),
+    "italian, asks": said("Controllo il calendario?", CALENDAR),
 }

@@ -11,18 +11,20 @@ import re
 from dataclasses import dataclass
 
 from wirelint.knowledge.actions import AHEAD, BASE, GERUND, SOON, Kind, alternatives
+from wirelint.knowledge.foreign_claims import verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """An action that is said to come next. `start`, `end`: its sentence."""
+    """An action that is said to come next. `start`, `end`: its sentence. `at_once`: it is about to happen."""
 
     kinds: frozenset[Kind]
     verb: str
     object: str
     start: int
     end: int
+    at_once: bool = False
 
 
 _BASES = alternatives(BASE)
@@ -37,6 +39,11 @@ _SOON_EN = re.compile(
     rf"I['’]m about to|allow me to) "
     rf"{_SOON_ADVERBS}(?:(?P<base>{_AHEAD})|(?P<gerund>{_GERUNDS}))\b"
 )
+_WE_SOON = re.compile(
+    rf"\b(?:[Ww]e (?:need to|should|must|have to|can now|will|['’]ll)|[Ww]e['’]ll|[Ss]o|[Nn]ow|[Tt]hen|[Mm]ust|"
+    rf"[Nn]eed to|^[Tt]ime to) {_SOON_ADVERBS}(?P<base>{_AHEAD})\b"
+)
+"""How models speak to themselves: "We need to call search.", "So call get_order"."""
 _SOON_ING = re.compile(
     rf"(?:\bI['’]m (?:now |currently )?|\bI am (?:now |currently )?|^[Nn]ow |^[Nn]ext up[:,]? |^[Nn]ext[:,]? |"
     rf"\b[Ss]tarting by |\bwhile I(?:['’]m| am) |"
@@ -59,50 +66,160 @@ _NOT_NOW = re.compile(
     r"gladly|need(?:s)? (?:you|your)|"
     r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|"
     r"(?:will|[’']ll) wait|wait for you|"
-    r""
     r"wenn|falls|sobald|bitte|möchtest|soll ich|si tu|si vous|souhaitez|veux-tu|si (?:me|quieres|deseas)|quieres|"
-    r"por favor|cuando)\b|如果|请|一旦|是否|需要您|之后",
+    r"por favor|cuando|se (?:quiser|você|vuoi|mi)|quando|per favore)\b|如果|请|一旦|是否|需要您|之后|たら|ければ|場合|"
+    r"もし|ください|でしょうか|ますか",
     re.IGNORECASE,
 )
-_DE, _FR, _ES, _ZH = (alternatives(table) for table in SOON)
+_SEPARABLE = {verb: kinds for verb, kinds in SOON[0].items() if " " in verb}
+_HEADS = alternatives({verb.split(" ")[0] for verb in _SEPARABLE})
+_PARTICLES = alternatives({verb.split(" ")[1] for verb in _SEPARABLE})
+_DE = alternatives(SOON[0].keys() - _SEPARABLE.keys())
+_FR, _ES, _PT, _IT, _ZH, _JA = (alternatives(table) for table in SOON[1:])
 _SOON_FOREIGN = (
     re.compile(
-        rf"\b[Ii]ch (?:werde |muss )?(?:[\w.-]+ ){{0,2}}?(?P<verb>{_DE})\b|\b(?:[Ii]ch werde|[Ll]ass mich|[Ii]ch "
-        rf"muss|werde ich) [^!?;]{{0,120}}?\b(?P<verb2>{_DE})\b"
+        rf"\b(?:[Ii]ch (?:werde |muss )?(?:[\w.-]+ ){{0,2}}?|(?:[Jj]etzt|[Nn]un|[Dd]ann|[Zz]uerst|[Zz]unächst|"
+        rf"[Aa]ls [Nn]ächstes) )(?P<verb>{_DE})\b|\b(?:[Ii]ch werde|[Ll]assen? (?:[Ss]ie )?mich|[Ii]ch muss|werde ich) "
+        rf"[^!?;]{{0,120}}?\b(?P<verb2>{_DE})\b"
     ),
     re.compile(
-        rf"\b(?:[Jj]e vais|[Ll]aissez-moi|[Ll]aisse-moi|[Jj]e dois) (?:maintenant |d['’]abord "
-        rf")?(?P<verb>{_FR})\b|\b[Jj]e (?P<verb2>{_FR})\b"
+        rf"\b(?:[Jj]e vais|[Ll]aissez-moi|[Ll]aisse-moi|[Jj]e dois) (?:maintenant |d['’]abord |tout de suite |"
+        rf"vite )?(?P<verb>{_FR})\b|\b[Jj]e (?P<verb2>{_FR})\b|\b[Jj]e suis en train (?:de |d['’])(?P<verb3>{_FR})\b"
     ),
     re.compile(
-        rf"\b(?:[Vv]oy a|[Dd]éjame|[Pp]ermíteme|[Vv]amos a|[Dd]ebo) (?:ahora )?(?P<verb>{_ES})\b|\b[Aa]hora "
-        rf"(?:mismo )?(?P<verb2>{_ES})\b"
+        rf"\b(?:[Vv]oy a|[Dd]éj[ae]me|[Pp]erm[ií]ta?[mn]e|[Vv]amos a|[Dd]ebo|[Pp]rocedo a|[Ee]stoy) (?:ahora "
+        rf")?(?P<verb>{_ES})\b|"
+        rf"\b(?:[Aa]hora|[Ee]nseguida|[Yy]a|[Uu]n momento,|[Pp]rimero) (?:mismo )?(?:lo |la |te |le "
+        rf")?(?P<verb2>{_ES})\b"
     ),
     re.compile(
-        rf"(?:让我|我来|我将|我会|我要|我去|我先|我现在|我马上|我这就|接下来我?(?:将|会|要)?|正在)(?:先|来|去|立即|马上|开始|为您|帮您|帮你|使用|调用|重新|一下|现在|将|"
-        rf"会)*(?P<verb>{_ZH})"
+        rf"\b(?:[Vv]ou|[Dd]eixe?-me|[Dd]eixe? eu|[Pp]reciso|[Ee]stou|[Ii]rei) (?:agora )?(?:a )?(?P<verb>{_PT})\b|"
+        rf"\b(?:[Aa]gora|[Jj]á|[Uu]m momento,|[Pp]rimeiro) (?:mesmo )?(?:vou )?(?P<verb2>{_PT})\b"
+    ),
+    re.compile(
+        rf"\b(?:[Vv]ado (?:subito )?a|[Ff]ammi|[Ll]asciami|[Mm]i lasci|[Dd]evo|[Ss]to|[Pp]rocedo a) (?:ora |"
+        rf"subito )?(?P<verb>{_IT})\b|"
+        rf"\b(?:[Oo]ra|[Aa]desso|[Ss]ubito|[Uu]n attimo,|[Pp]rima) (?P<verb2>{_IT})\b|\b(?P<verb3>{_IT}) "
+        rf"(?:subito|ora|adesso)\b"
+    ),
+    re.compile(
+        rf"(?:让我|我(?:们)?(?:来|将|会|要|去|先|现在|马上|这就|立刻|立即|就|正在|需要|得|再)|接下来我?|正在|"
+        rf"现在(?:就|来|开始)|"
+        rf"马上|稍等[，,]?我?|首先[，,]?我?)(?:先|来|去|立即|马上|就|开始|为您|帮您|帮你|给您|给你|使用|用|调用|"
+        rf"重新|一下|现在|将|会|要|再|在)*"
+        rf"(?P<verb>{_ZH})"
+    ),
+    # A sentence about what a program does ends in the same verb: the speaker's own act has a sign of now or of courtesy.
+    re.compile(
+        rf"(?:ただ(?:いま|今)|これから|今から|今すぐ|すぐに?|まず|では|それでは|早速|さっそく|私[はが]|いま|次に|今、)"
+        rf"(?:(?!関数|コマンド|コード|メソッド|[。！？]).){{0,60}}?(?P<verb>{_JA})(?:を)?(?:いた|致)?(?:します|"
+        rf"ます|してみます|てみます|"
+        rf"してきます|てきます|していきます|しています|て(?:い|まいり)ます|中です|しますね)|"
+        rf"(?P<verb2>{_JA})(?:を)?(?:いたします|致します|してみます|てみます|してきます|てきます|"
+        rf"させていただきます|してまいります|しますね|しますので)|"
+        rf"お(?P<verb3>{_JA})(?:いた)?します"
     ),
 )
-_FILLER = re.compile(
-    r"^(?:[^\w\s]*\s*)?(?:one moment|just a (?:moment|second|sec)|hold on|please (?:wait|hold)|this (?:may|might|"
-    r"will|should) (?:only )?take|bear with me|give me a (?:moment|second|sec)"
-    r"|einen moment|un instant|un momento|请稍(?:等|候)|稍等)\b.{0,60}$|^[^\w]*$",
+_GERMAN_APART = re.compile(
+    rf"\b(?:[Ii]ch (?P<head>{_HEADS})|(?P<head2>{_HEADS}|(?i:{_HEADS})) ich)\b[^!?;:.]{{0,120}}? "
+    rf"(?P<particle>{_PARTICLES})\b"
+)
+"""A verb and the particle that closes its clause: "ich sehe jetzt im Kalender nach"."""
+_PATIENCE = (
+    r"(?:(?:please |just )?(?:one|a) (?:moment|sec(?:ond)?|minute)|just a (?:moment|sec|second|minute)|hold on|hang on|"
+    r"please (?:wait|hold(?: on)?|stand by)|stand by|this (?:may|might|will|should) (?:only )?take|bear with me|"
+    r"give me a "
+    r"(?:moment|second|sec|minute)|"
+    r"(?:einen?|kleinen) (?:kurzen )?(?:moment|augenblick)|moment|un instant|un moment|patientez|veuillez patienter|un "
+    r"(?:momento|segundo)|um (?:momento|instante|segundo)|un (?:attimo|istante)|aguarde|espere|attenda|"
+    r"请?稍(?:等|候)(?:片刻|一下)?|等一下|(?:少々|しばらく|少し)お待ち(?:ください|下さい|くださいませ)?)"
+)
+_PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
+_FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
+_WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
+_ACKNOWLEDGED = re.compile(
+    r"^\W*(?:ok(?:ay)?|sure(?: thing)?|of course|certainly|absolutely|got it|understood|right away|on it|will do|great|"
+    r"alright|yes|no problem|gerne?|natürlich|klar|verstanden|bien sûr|d['’]accord|claro|por supuesto|entendido|certo|"
+    r"va bene|subito|好的?|明白了?|没问题|当然|はい|承知(?:しました|いたしました)|かしこまりました|了解(?:です|"
+    r"しました)?)\W*$",
     re.IGNORECASE,
 )
+_AT_ONCE = re.compile(
+    r"(?:[:：…]|\.\.\.)\W*$|\b(?:now|first|next|quickly|right away|jetzt|nun|zuerst|maintenant|d['’]abord|ahora|"
+    r"primero|"
+    r"agora|primeiro|ora|adesso|subito)\b",
+    re.IGNORECASE,
+)
+_LONGEST = 600
+"""Characters of a sentence beyond which it is no announcement."""
 
 
-def announcement(prose: Prose) -> Announcement | None:
-    """The action that a text ends on announcing, or None: it ends on something else, asks, offers or waits."""
-    last = _last(prose)
+_TAIL = 2_000
+_OPENERS = (
+    "et me ", "et's ", "et’s ", "'ll ", "’ll ", "I will ", "e will ", "I should ", "e should ", "have to ",
+    "need to ", "e must ", "e can now ", "going to ", "about to ", "llow me ", "while I ",
+)  # fmt: skip
+_GERUND_HEADS = frozenset(verb.split(" ")[0] for verb in GERUND)
+_BEFORE_ING = ("i'm", "i’m", " am", "now", "currently", "next", "next up", "by")
+_MAY_THINK = re.compile(rf"\b(?:so|now|then|must|need to|time to) (?:\w+ ){{0,4}}?(?:{_AHEAD})\b", re.IGNORECASE)
+_SOON_WORDS = frozenset(part for table in SOON for verb in table for part in verb.split(" ")[:1])
+_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
+
+
+def may_announce(text: str, *, thought: bool = False) -> bool:
+    """Whether the end of a text can hold an announcement, told cheaply."""
+    tail = text[-_TAIL:].replace("\n", " \n")
+    if any(opener in tail for opener in _OPENERS) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
+        return True
+    if not tail.isascii() and _CJK.search(tail):
+        return True
+    for mark in ".,!?:;*()":
+        tail = tail.replace(mark, " ")
+    return not _SOON_WORDS.isdisjoint(tail.lower().split())
+
+
+def _is_doing(text: str) -> bool:
+    """Whether a gerund stands where an action goes on: at the beginning of a sentence or a clause, behind "I'm"."""
+    end = text.find("ing")
+    while end >= 0:
+        start = end
+        while start and (text[start - 1].isalnum() or text[start - 1] == "-"):
+            start -= 1
+        if text[start : end + 3].lower() in _GERUND_HEADS:
+            before = text[max(start - 24, 0) : start]
+            words = before.rstrip()
+            if not words or not words[-1].isalnum() or "\n" in before[len(words) :]:
+                return True
+            if words.lower().endswith(_BEFORE_ING):
+                return True
+        end = text.find("ing", end + 3)
+    return False
+
+
+def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
+    """The action that a text ends on announcing, or None: it ends on something else, asks, offers or waits.
+
+    `thought`: the text is reasoning, in which a model speaks to itself.
+    """
+    last = _last(prose, thought=thought)
     if last is None:
         return None
-    found = _announced(prose, last)
+    found = _announced(prose, last, thought=thought)
     if found is None or last.bullet:
         return None
     return None if any(sentence.question for sentence in prose.sentences[-4:]) else found
 
 
-def _last(prose: Prose) -> Sentence | None:
+def says_nothing(prose: Prose) -> bool:
+    """Whether a text only begs for patience or nods: "Sure. One moment please."."""
+    return len(prose.text) < 200 and all(
+        _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked))
+        or (_FILLER.match(sentence.masked) and _announced(prose, sentence, thought=False) is None)
+        for sentence in prose.sentences
+    )
+
+
+def _last(prose: Prose, *, thought: bool) -> Sentence | None:
     """The last sentence that is more than a plea for patience; None when the text ends on code, a quotation or a table."""
     for sentence in reversed(prose.sentences[-3:]):
         if sentence.question:
@@ -110,31 +227,33 @@ def _last(prose: Prose) -> Sentence | None:
         tail = prose.text[sentence.end :].strip()
         if tail and not prose.masked[sentence.end :].strip("\ue002 \n\t\r."):
             return None  # a block follows: the product, not an announcement
-        if not _FILLER.match(sentence.masked) or _announced(prose, sentence) is not None:
+        if not _FILLER.match(sentence.masked) or _announced(prose, sentence, thought=thought) is not None:
             return sentence
     return None
 
 
-def _announced(prose: Prose, sentence: Sentence) -> Announcement | None:
+def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement | None:
     line = sentence.masked
-    if _NOT_NOW.search(line):
+    if len(line) > _LONGEST or _NOT_NOW.search(_WAIT.sub(" ", line)):
         return None
-    for pattern in (_SOON_EN, _WHILE, _SOON_ING, _BARE_ING, _CALLING):
+    for pattern in (_SOON_EN, _WHILE, _SOON_ING, _BARE_ING, _CALLING, *([_WE_SOON] if thought else ())):
         if match := pattern.search(line):
             groups = match.groupdict()
             base, gerund = groups.get("base"), (groups.get("gerund") or "").lower()
             kinds = AHEAD[base] if base else GERUND[gerund]
             return _announce(prose, sentence, kinds, base or gerund, match.end())
+    for apart in _GERMAN_APART.finditer(line):
+        verb = f"{(apart['head'] or apart['head2']).lower()} {apart['particle']}"
+        if verb in _SEPARABLE:
+            return _announce(prose, sentence, _SEPARABLE[verb], verb, 0)
     for table, foreign in zip(SOON, _SOON_FOREIGN, strict=True):
         if match := foreign.search(line):
-            verb = _verb(match)
+            verb = verb_of(match)
             return _announce(prose, sentence, table[verb], verb, 0)
     return None
 
 
 def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, at: int) -> Announcement:
-    return Announcement(kinds, verb, prose.text[sentence.start + at : sentence.end][:240], sentence.start, sentence.end)
-
-
-def _verb(match: re.Match[str]) -> str:
-    return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
+    shown = prose.text[sentence.start + at : sentence.end][:240]
+    at_once = _AT_ONCE.search(sentence.masked) is not None
+    return Announcement(kinds, verb, shown, sentence.start, sentence.end, at_once)

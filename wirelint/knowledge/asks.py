@@ -22,7 +22,7 @@ _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "tell": frozenset({"send"}),
     "remind": frozenset({"create", "book"}),
 }
-_FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:3])
+_FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
 _LOOKS_BACK = re.compile(
     r"\b(?:what|which|why|how|when|where|who)\b[^?.]{0,40}\b(?:did|have|had|was|were) (?:you|that|it|this)\b|"
     r"^\s*(?:did|have|were|are) you\b|\bhave you\b|"
@@ -30,7 +30,8 @@ _LOOKS_BACK = re.compile(
     r"everything)|what happened|what['’]s the status|"
     r"are you sure|is it done|where(?:['’]s| is) (?:that|it) from|what was|how come|you (?:said|told|"
     r"found|did))\b|"
-    r"\bwas hast du\b|\bhast du\b|\bqu['’]as-tu\b|\bas-tu\b|\bavez-vous\b|\bqué (?:hiciste|has)\b|做了什么|你(?:刚才|之前)",
+    r"\bwas hast du\b|\bhast du\b|\bqu['’]as-tu\b|\bas-tu\b|\bavez-vous\b|\bqué (?:hiciste|has)\b|做了什么|"
+    r"你(?:刚才|之前)",
     re.IGNORECASE,
 )
 _COMPOSES = re.compile(
@@ -41,7 +42,24 @@ _COMPOSES = re.compile(
     r"transcript|conversation|cover letter|report|paragraph|german|french|spanish|english|chinese|speech|caption|"
     r"headline|joke|status update)\b|"
     r"\bwrite (?:to|back)\b|"
-    r"\b(?:role-?play|pretend|rephrase|paraphrase|übersetze|traduis|traduce|translate)\b|翻译",
+    r"\b(?:rephrase|paraphrase|übersetze|traduis|traduce|translate|traduza|traduci)\b|翻译|翻訳",
+    re.IGNORECASE,
+)
+_PLAYS = re.compile(
+    r"\brole-?play\w*|\bpretend\b|\bin character\b|\bimpersonate\b|\bmock interview\b|\bfiction(?:al)?\b|"
+    r"\bplay(?:ing)? (?:the (?:role|part)\b|(?:the |an? |my )(?:[\w-]+ ){0,2}?(?:\w+(?:er|or|ist|ee|ant|man|ian)|"
+    r"candidate|student|patient|character|friend|boss|client|npc)\b)|"
+    r"\b(?:act|answer|speak|talk|respond|reply|write) (?:as if you|like you|as though you)\b|"
+    r"\b(?:imagine|suppose|assume|say) (?:that )?you(?:['’]re| are| were)\b|\byou(?:['’]re| are) (?:now )?(?:playing|"
+    r"a character)\b|"
+    r"\b(?:about|describe|of) an? (?:time|situation|occasion|moment|day)(?: \w+)? (?:when |where |in which |"
+    r"that )?you\b|"
+    r"\b(?:spiel\w*|mim\w*|gib|sei) (?:mal |jetzt )?(?:einen?|die rolle|den|eine) \w+|\brollenspiel\b|\bstell "
+    r"dir vor\b|"
+    r"\btu so,? als\b|\bjoue\w* (?:le r[ôo]le|un|une|le|la) \w+|\bfais (?:comme si|semblant)\b|\bimagine que tu\b|"
+    r"\b(?:haz|actúa|finge|interpreta|imagina)\w* (?:de|como|que|el papel)\b|\bjuego de rol\b|"
+    r"\b(?:finja|aja como|faça o papel|imagine que você|fai finta|recita|interpreta il ruolo|immagina di)\b|"
+    r"扮演|假装|角色扮演|假设你|になりきって|役を演じ|ロールプレイ|のふりを",
     re.IGNORECASE,
 )
 
@@ -56,9 +74,8 @@ def asked(text: str) -> frozenset[Kind]:
     for table, pattern in zip(ASKED, _FOREIGN_ASKS, strict=False):
         for found in pattern.finditer(text):
             kinds |= table.get(found[0].lower(), frozenset())
-    for word, found_kinds in ASKED[3].items():
-        if word in text:
-            kinds |= found_kinds
+    for table in ASKED[-2:]:
+        kinds.update(kind for word, found_kinds in table.items() if word in text for kind in found_kinds)
     return frozenset(kinds)
 
 
@@ -70,3 +87,8 @@ def looks_back(text: str) -> bool:
 def composes(text: str) -> bool:
     """Whether a user asks for a text, in which "I" is whoever the text speaks for."""
     return _COMPOSES.search(text) is not None
+
+
+def plays(text: str) -> bool:
+    """Whether a text asks for a part to be played: what its "I" has done is fiction, or somebody's past."""
+    return _PLAYS.search(text) is not None

@@ -19,13 +19,13 @@ from typing import Literal
 
 from wirelint.knowledge.actions import (
     BASE,
-    DONE,
     GERUND,
     PARTICIPLE,
     PAST,
     Kind,
     alternatives,
 )
+from wirelint.knowledge.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
 Form = Literal["said", "after", "outcome", "passive", "terse", "missed"]
@@ -59,10 +59,11 @@ _PARTICIPLE_VERB = alternatives(PARTICIPLE)
 _SAID = re.compile(
     rf"\b(?:(?P<have>I(?:['’]ve| have|['’]d)|[Ww]e(?:['’]ve| have)) |I ){_ADVERBS}(?P<verb>(?:{_PAST_VERB})|run)\b"
 )
+_PAST_ADVERB = re.compile(r"\b(?:just|already|also|finally|previously)\b")
 _SUBJECT = re.compile(
     rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)) {_ADVERBS}(?:\w+ed|found|wrote|ran|sent|read|made|took)\b"
 )
-_CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{_ADVERBS}(?P<verb>{_PAST_VERB})\b")
+_CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{_ADVERBS}(?P<verb>{_PAST_VERB}|run)\b")
 _SPLIT = re.compile(
     rf"\bI(?:['’]ve| have)? {_ADVERBS}(?P<verb>looked|pulled|turned|switched|set) (?P<between>(?:[\w'’-]+ "
     rf"){{1,4}}?)(?P<particle>up|on|off)\b"
@@ -124,6 +125,19 @@ _UNREAL = re.compile(
     r"claims?|wrote|replied|like|after|every time|not|never)\b|n['’]t\b",
     re.IGNORECASE,
 )
+_ELSEWHEN = re.compile(
+    r"\b(?:last (?:year|month|summer|winter|spring|fall|autumn|semester|quarter)|years? ago|months? ago|decades? ago|"
+    r"(?:back )?in (?:my|the) (?:early |late )?(?:(?:19|20)?\d0s|youth|childhood|twenties|college|school|first job|"
+    r"(?:previous|last|old|former|first) (?:job|role|position|company|team|employer|project))|"
+    r"(?:back )?in (?:19|20)\d\d|when I was|as a (?:child|kid|student|boy|girl|teenager)|once upon a time|"
+    r"at (?:my|our) (?:previous|last|old|former|first) (?:job|company|role|employer|team|startup|workplace)|"
+    r"(?:letztes|voriges|vergangenes) Jahr|vor (?:\w+ )?(?:Jahren|Monaten)|als ich (?:noch|Kind|Student)|"
+    r"l['’]année dernière|il y a (?:\w+ )?(?:ans|mois)|quand j['’]étais|el año pasado|hace (?:\w+ )?(?:años|meses)|"
+    r"cuando era|(?:o )?ano passado|há (?:\w+ )?(?:anos|meses)|quando eu era|l['’]anno scorso|"
+    r"(?:anni|mesi) fa|quando ero)\b|去年|前年|[几\d]+年前|小时候|昔|子供の頃|年前に",
+    re.IGNORECASE,
+)
+"""A time outside of any conversation: what was done then was not done for the user."""
 _EARLIER = re.compile(
     r"\b(?:earlier|previously|before|above|last time|a moment ago|already|in (?:the|my|our) (?:previous|first|"
     r"last)|as I|at the (?:start|beginning)"
@@ -165,55 +179,79 @@ _LETTER = re.compile(
 )
 _HYPHENATED = re.compile(r"[\w]-$")
 
-_FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si)\b", re.IGNORECASE)
 _DONE = re.compile(
     r"^[^\w]{0,4}(?:done|all done|all set|it['’]s done|task complete[d]?|completed|finished|erledigt|fertig|"
-    r"c['’]est fait|listo|hecho|(?:已)?完成了?|搞定了?|办好了?)\b[.!。！ ]*",
+    r"c['’]est fait|listo|hecho|pronto|feito|fatto|完了(?:です|しました)|(?:已)?完成了?|搞定了?|办好了?)\b[.!。！ ]*",
     re.IGNORECASE,
 )
 
-# German, French, Spanish, Chinese. Finished forms stand in the order of `actions.DONE`.
-_GERMAN, _FRENCH, _SPANISH, _CHINESE = (alternatives(table) for table in DONE)
-_FOREIGN_SAID = (
-    re.compile(rf"\b(?:[Ii]ch habe?|habe ich)\b(?P<gap>[^!?;]{{0,160}}?)\b(?P<verb>{_GERMAN})\b"),
-    re.compile(
-        rf"\b[Jj]['’]ai (?:bien |déjà |aussi |ensuite |également |effectivement )?(?P<verb>{_FRENCH})\b(?P<gap>)"
-    ),
-    re.compile(rf"(?:^|[\s¡(])(?:[Hh]e (?:ya )?|[Yy]a |(?=[A-ZÁÉ])|y )(?P<verb>{_SPANISH})\b(?P<gap>)"),
-    re.compile(
-        rf"(?:我(?:们)?(?:已经|已|刚刚|刚才|刚)?(?:成功)?(?:[为帮给替](?:[您你]|"
-        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}})?(?P<verb>{_CHINESE})(?:了|过|完|好)"
-        rf"|我(?:们)?(?:已经|已|刚刚|刚才)(?:成功)?(?:[为帮给替](?:[您你]|"
-        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}}[里中上])?(?P<verb2>{_CHINESE})"
-        rf"|已经?(?:成功)?(?:[为帮给替](?:[您你]|[^，,。]{{1,10}}?))?(?P<verb3>{_CHINESE}))(?P<gap>)"
-    ),
-)
-_FOREIGN_PASSIVE = (
-    re.compile(rf"\b(?:wurden?|ist|sind) (?:[\w-]+ ){{0,6}}?(?:nun |jetzt |erfolgreich )?(?P<verb>{_GERMAN})\b"),
-    re.compile(rf"\b(?:a|ont) (?:bien )?été (?P<verb>{_FRENCH})e?s?\b"),
-    re.compile(rf"\b(?:(?:ha|han) sido|se (?:ha|han)) (?P<verb>{_SPANISH})(?:s|as|os)?\b"),
-)
-_FOREIGN_OUTCOME = re.compile(
-    r"\b(?P<verb>Suche|Abfrage)\b[^.!?]{0,80}\b(?:ergab|lieferte|brachte)\b|"
-    r"\b(?P<verb2>recherche)\b[^.!?]{0,80}\bn['’]a (?:donné|retourné|renvoyé)\b"
-    r"|\b(?P<verb3>búsqueda)\b[^.!?]{0,80}\b(?:no (?:devolvió|arrojó|dio)|devolvió|arrojó)\b|(?P<verb4>搜索|"
-    r"查询)[^。！？]{0,40}(?:没有找到|未找到|返回|找到)",
-    re.IGNORECASE,
-)
-_FOREIGN_UNREAL = re.compile(
-    r"\b(?:wenn|falls|sobald|würde|könnte|hätte|ob|nicht|kein\w*|noch nicht|nie|si|lorsque|quand|dès que|"
-    r"pourrais|aurais|ne|pas|cuando|"
-    r"podría|habría|no|aún|todavía)\b|如果|若|要是|可以|可能|假如|一旦|将会|会|没有|未|还没|尚未|不",
-    re.IGNORECASE,
-)
+_I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
+_AFTER_I = frozenset({
+    *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
+    "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
+    "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
+    "even", "run", "tried", "attempted", "found", "have",
+})  # fmt: skip
+"""Words that can follow "I" where something was done."""
+_LOOKED = ("earch", "uery", "ookup", "found", "returned", "esults", "tool")
+_CAME_OF_IT = (
+    "returned", "found", "yield", "came back", "turned up", "produce", "revealed", "return ", "find ",
+    "turn up", "complete", "finished", "done", "ased on my", "ased on the", "ccording to", "rom the", "rom my",
+)  # fmt: skip
+_CONCLUDED = (
+    "I can", "I could", "I found", "I see", "I saw", "I confirm", "I notic", "I conclude", "I don", "I did",
+    "it appears", "it looks", "it seems", "there is", "there are", "there was", "there were", "no results",
+    "no matches", "no records",
+)  # fmt: skip
+_PASSIVE_SIGNS = ("been", "successfully", "is now", "are now")
 
 
 def claims(prose: Prose) -> Iterator[Claim]:
     """The claims of a text, in the order in which they stand; several of one sentence are possible."""
-    letter = letter_start(prose.text)
+    letter: int | None = None
+    looked_until = 0
+    told_until = -1  # the end of the paragraph in which a story of another time has begun
     for number, sentence in enumerate(prose.sentences):
-        if not sentence.question and sentence.start < letter:
-            yield from islice(_claims_of(prose, sentence, number), _MOST_CLAIMS)
+        if sentence.start < told_until or sentence.question:
+            continue
+        found = tuple(islice(_claims_of(prose, sentence, number), _MOST_CLAIMS))
+        if not found:
+            continue
+        letter = letter_start(prose.text) if letter is None else letter
+        if sentence.start >= letter:
+            return
+        begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
+        looked_until = sentence.end
+        if _ELSEWHEN.search(prose.masked, begun, sentence.end):
+            told_until = _paragraph_end(prose.masked, sentence.end)
+        else:
+            yield from found
+
+
+def may_claim(text: str) -> bool:
+    """Whether a text can hold a claim in the first person, by its outcome or in another language, told cheaply.
+
+    What a long text says without a subject ("Deleted."), or did not find, is not looked for.
+    """
+    flat = text.replace("\n", " ")
+    if "e've " in flat or "e’ve " in flat or "e have " in flat:
+        return True
+    for match in _I_THEN.finditer(flat):
+        if match.start() and flat[match.start() - 1].isalnum():
+            continue
+        word = match[1].lower()
+        if word in _AFTER_I or word.startswith(("re-", "double-")):
+            return True
+    if any(word in flat for word in _LOOKED) and any(word in flat for word in _CAME_OF_IT):
+        return True
+    if any(word in flat for word in _CONCLUDED) and _AFTER.search(flat):
+        return True
+    return is_foreign(flat)
+
+
+def _paragraph_end(text: str, at: int) -> int:
+    end = text.find("\n\n", at)
+    return len(text) if end < 0 else end
 
 
 def letter_start(text: str) -> int:
@@ -232,15 +270,20 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
     yield from own
     if not own:
         yield from _impersonal(prose, sentence, number)
-        yield from _foreign(prose, sentence)
+        if found := foreign_claim(sentence.masked):
+            # A German verb ends its clause: the object stands before it.
+            yield _claim(prose, sentence, *found, 0)
 
 
 def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """In the first person: "I've updated …", "I opened …, fixed it and ran …", "I looked it up", "I tried to open …"."""
     line = sentence.masked
+    if "I" not in line and "we" not in line and "We" not in line:
+        return
     for match in _SAID.finditer(line):
         verb, before = match["verb"].lower(), _before(line, match.start("verb"))
         idiom = _IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
+        idiom = idiom or _would(match, verb)
         if not idiom and _is_real(line, match.start()) and not _HYPHENATED.search(before):
             # "the query I just ran": the object stands before
             relative = _RELATIVE.search(_before(line, match.start()))
@@ -253,6 +296,8 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     subject = _SUBJECT.search(line)
     if subject is not None and _is_real(line, subject.start()):
         for match in _CHAINED.finditer(line, subject.end()):
+            if match["verb"] == "run" and "ve " not in subject[0]:
+                continue
             yield _claim(prose, sentence, _kinds(match["verb"]), match["verb"], "said", match.end())
     for match in _TRIED.finditer(line):
         if _is_real(line, match.start()):
@@ -263,12 +308,15 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
-    after, outcome, results, missed = (pattern.search(line) for pattern in (_AFTER, _OUTCOME, _RESULTS, _MISSED))
+    after = _AFTER.search(line) if any(word in line for word in _CONCLUDED) else None
+    looked = any(word in line for word in _LOOKED)
+    outcome, results = (_OUTCOME.search(line), _RESULTS.search(line)) if looked else (None, None)
+    missed = _MISSED.search(line) if " find " in line or " locate " in line else None
     if after and _is_real(line, after.start()):
         verb = after["verb"].lower()
         yield _claim(prose, sentence, GERUND.get(verb) or PARTICIPLE[verb], verb, "after", after.end("verb"))
     if outcome and _is_real(line, outcome.start()) and not _HEDGED.search(outcome[0]):
-        yield _claim(prose, sentence, frozenset({"search"}), _verb(outcome), "outcome", 0)
+        yield _claim(prose, sentence, frozenset({"search"}), verb_of(outcome), "outcome", 0)
     elif results and _is_real(line, results.start()):
         yield _claim(prose, sentence, frozenset({"search", "read"}), "results", "outcome", 0)
     if missed and _is_real(line, missed.start()):
@@ -278,13 +326,15 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
     """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
     line = sentence.masked
-    noted, passive, terse = _NOTED.match(line), _PASSIVE.search(line), _TERSE.match(line)
-    if _TESTS.search(line):
+    passive = _PASSIVE.search(line) if any(word in line for word in _PASSIVE_SIGNS) else None
+    noted = _NOTED.match(line) if len(line) < 200 and not _FINITE.search(line) else None
+    terse = _TERSE.match(line)
+    if "test" in line and _TESTS.search(line):
         yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
-    elif noted and len(line) < 200 and not _FINITE.search(line):
+    elif noted:
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
     elif passive and _is_real(line, passive.start()) and not _BY_OTHERS.search(line):
-        verb = _verb(passive)
+        verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
     elif terse and not line.rstrip("* ").endswith((":", "：")) and (_MARKED.match(line) or _opens(sentence, number)):
         verb = terse["verb"].lower()
@@ -294,25 +344,6 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
 def _opens(sentence: Sentence, number: int) -> bool:
     """Whether a sentence is one with which a reply begins, not an item of what may be a change log."""
     return number < 2 and not sentence.bullet
-
-
-def _foreign(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    line = sentence.masked
-    for table, pattern in zip(DONE, _FOREIGN_SAID, strict=True):
-        for match in pattern.finditer(line):
-            verb = _verb(match)
-            if _FOREIGN_UNREAL.search(_before(line, match.start())) or _FOREIGN_UNREAL.search(match["gap"] or ""):
-                continue
-            # A German verb ends its clause: the object stands before it.
-            yield _claim(prose, sentence, table[verb], verb, "said", 0)
-            return
-    for table, pattern in zip(DONE, _FOREIGN_PASSIVE, strict=False):
-        passive = pattern.search(line)
-        if passive is not None and not _FOREIGN_UNREAL.search(line):
-            yield _claim(prose, sentence, table[passive["verb"]], passive["verb"], "passive", 0)
-            return
-    if outcome := _FOREIGN_OUTCOME.search(line):
-        yield _claim(prose, sentence, frozenset({"search"}), _verb(outcome), "outcome", 0)
 
 
 def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
@@ -330,13 +361,15 @@ def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, 
     )
 
 
-def _verb(match: re.Match[str]) -> str:
-    return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
-
-
 def _kinds(verb: str) -> frozenset[Kind]:
     verb = verb.lower()
     return PAST.get(verb) or PARTICIPLE[verb]
+
+
+def _would(match: re.Match[str], verb: str) -> bool:
+    """Whether "I'd run" is "I would run": the participle is the base form, and no adverb says that it is past."""
+    have = match["have"]
+    return have is not None and have.endswith("d") and verb in BASE and not _PAST_ADVERB.search(match[0])
 
 
 def _before(line: str, at: int) -> str:
@@ -347,7 +380,7 @@ def _before(line: str, at: int) -> str:
 def _is_real(line: str, at: int) -> bool:
     """Whether what stands before a verb in its sentence leaves the claim a fact."""
     before = _before(line, at)
-    return not (_UNREAL.search(before) or _FOREIGN_CONDITION.search(before))
+    return not (_UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
 def says_done(prose: Prose) -> Claim | None:

@@ -1,8 +1,7 @@
 """What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
 
-The turn is read more widely than `Request.turn`: a user message that carries tool results beside text (agents append
-reminders to them) does not begin a new turn. Text protocols count as well: a user message that is itself the result
-of a tool is evidence, though no API field says so.
+Text protocols count as well: a user message that is itself the result of a tool is evidence, though no API field says
+so.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from dataclasses import dataclass
 
 import orjson
 
-from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
 
-_REMINDER = re.compile(r"\s*<(system-reminder|system_reminder|environment_details|env|context)\b[\s\S]*</\1>\s*\Z")
 _RESULT_TEXT = re.compile(
     r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|"
     r"^\s*Observation:|"
@@ -58,37 +56,10 @@ class Outcome:
         return 0 in self.counts
 
 
-def turn(request: Request) -> tuple[Message, ...]:
-    """The messages since the user last spoke, tool results with reminders beside them included."""
-    messages = request.messages
-    for position in range(len(messages) - 1, -1, -1):
-        message = messages[position]
-        if _speaks(message) and not (position and _attached(message, messages[position - 1])):
-            return messages[position + 1 :]
-    return messages
-
-
-def _attached(message: Message, before: Message) -> bool:
-    """Whether a user message only carries what a tool gave (images and files, which some APIs take from users alone)."""
-    return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)
-
-
 def last_words(request: Request) -> str:
     """What the user said last, reminders of the client left out; empty when no user spoke."""
-    for message in reversed(request.messages):
-        if _speaks(message):
-            parts = [part.text for part in message.parts if isinstance(part, Text) and not _REMINDER.match(part.text)]
-            return "\n".join(parts)
-    return ""
-
-
-def _speaks(message: Message) -> bool:
-    if message.role != "user" or message.results:
-        return False
-    texts = [part.text for part in message.parts if isinstance(part, Text)]
-    if any(isinstance(part, Opaque) for part in message.parts):
-        return True
-    return bool(texts) and not all(_REMINDER.match(text) for text in texts)
+    last = request.last_user
+    return last.words if last is not None else ""
 
 
 def anything_ran(request: Request) -> bool:
@@ -96,7 +67,7 @@ def anything_ran(request: Request) -> bool:
     if request.hosted or not request.tools_known:
         return True
     kinds = (ToolCall, ToolResult, HostedCall, HostedResult)
-    if any(isinstance(part, kinds) for message in turn(request) for part in message.parts):
+    if any(isinstance(part, kinds) for message in request.turn for part in message.parts):
         return True
     last = next((message for message in reversed(request.messages) if message.role in ("user", "tool")), None)
     return last is not None and (last.role == "tool" or _RESULT_TEXT.search(last.text) is not None)
@@ -140,11 +111,10 @@ def supplies_results(request: Request) -> bool:
 
 def brings_content(request: Request) -> bool:
     """Whether the last user message holds material of its own: an attachment, a block of code, a long text."""
-    for message in reversed(request.messages):
-        if _speaks(message):
-            said = last_words(request)
-            return any(isinstance(part, Opaque) for part in message.parts) or "```" in said or len(said) > 1500
-    return False
+    last = request.last_user
+    if last is None:
+        return False
+    return any(isinstance(part, Opaque) for part in last.parts) or "```" in last.words or len(last.words) > 1500
 
 
 # What results say.
@@ -190,6 +160,15 @@ _LIST_KEYS = frozenset({
 })  # fmt: skip
 
 
+_NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
+_ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "faultstring")
+_REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
+_REFUSALS = frozenset({
+    "conflict", "denied", "declined", "rejected", "refused", "forbidden", "unauthorized", "unauthorised", "invalid",
+    "timeout", "timed_out", "not_found", "unavailable", "bad_request", "aborted", "blocked", "exception", "unsuccessful",
+})  # fmt: skip
+
+
 def outcome(result: ToolResult) -> Outcome:
     """What a result says about itself."""
     text = result.text.strip()
@@ -220,20 +199,30 @@ def _is_error(text: str, document: Json) -> bool:
     return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
 
 
-def _says_error(document: dict[str, Json]) -> bool:
-    for key in ("isError", "is_error"):
-        if document.get(key) is True:
-            return True
-    if document.get("error") not in (None, "", False, [], {}, 0) and not any(
-        document.get(key) for key in _LIST_KEYS - {"content"}
+def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
+    told = {key.lower().replace("-", "_"): value for key, value in document.items()}
+    if told.get("iserror") is True or told.get("is_error") is True:
+        return True
+    if any(told.get(key) not in _NO_ERROR for key in _ERROR_KEYS) and not any(
+        told.get(key) for key in _LIST_KEYS - {"content"}
     ):
         return True
-    if document.get("ok") is False or document.get("success") is False:
+    if told.get("errors") not in _NO_ERROR and told.get("data", 1) is None:
+        return True  # GraphQL
+    if told.get("ok") is False or told.get("success") is False:
         return True
-    status = document.get("status") or document.get("status_code") or document.get("statusCode")
+    if depth:
+        return False
+    status = next((told[key] for key in ("status", "status_code", "statuscode", "outcome") if told.get(key)), None)
     if isinstance(status, str):
-        return status.lower() in ("error", "failed", "failure")
-    return isinstance(status, int) and not isinstance(status, bool) and 400 <= status < 600
+        plain = status.lower().replace(" ", "_")
+        # A record may have such a state too: only a short answer with its reason speaks of itself.
+        refused = plain in _REFUSALS and len(told) <= 4 and bool(told.keys() & _REASONS)
+        return refused or plain in ("error", "failed", "failure")
+    if isinstance(status, int) and not isinstance(status, bool):
+        return 400 <= status < 600
+    inner = next(iter(told.values())) if len(told) == 1 else None
+    return isinstance(inner, dict) and _says_error(inner, depth + 1)
 
 
 def _counts(text: str, document: Json) -> Iterator[int]:

@@ -49,14 +49,28 @@ _HINTS = (
     "<|observation",
     "START_TOOL",
     "]~b]",
-    "Observation:",
+    "Obs",
+    "Beob",
+    "Oss",
+    "观察",
+    "観察",
     "Human:",
     "User:",
 )
-_ACTION = re.compile(r"^[ \t>*]*\**Action\**(?: Input)?\**:", re.MULTILINE | re.IGNORECASE)
-_OBSERVATION = re.compile(
-    r"^[ \t]*\**Observation\**:\**[ \t]*(?=\S)|^[ \t]*\**Observation\**:\**[ \t]*\n(?=[ \t]*\S)", re.MULTILINE
+# Text protocols are written in the language of their prompt.
+# Text protocols are written in the language of their prompt.
+_ACT = r"(?:Action|Acción|Aktion|Ação|Azione|行动|动作|アクション)"
+_OBSERVE = r"(?:Observation|Observación|Beobachtung|Observação|Osservazione|观察(?:结果)?|観察(?:結果)?)"
+_ACTION = re.compile(rf"^[ \t>*]*\**{_ACT}\**(?: Input)?\**[:：]", re.MULTILINE | re.IGNORECASE)
+_OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
+_OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
+_ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
+_OWN_PLAY = re.compile(
+    r"\b(?:simulat|imagin|invent|mak(?:e|ing) up|pretend|role-?play|fill(?:ing)? in|hypothetical|plausible|"
+    r"fictional|fake|mock)",
+    re.IGNORECASE,
 )
+_NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
 _RUNAWAY = re.compile(
     r"^(?:Human|User|H): ?\s*(?:\[?(?:Tool|Function) (?:result|output|response)|<|\{)", re.MULTILINE | re.IGNORECASE
 )
@@ -78,6 +92,17 @@ def invented_result(text: str) -> Invented | None:
         return None
     first = min(found, key=re.Match.start)
     return Invented(first[0].strip(), first.start(), len(text))
+
+
+def lays_down(prompt: str, marker: str) -> bool:
+    """Whether a prompt lays down a text protocol in which the program, not the model, writes results after `marker`."""
+    played = (match.start() for match in _OWN_PLAY.finditer(prompt))
+    if any(not _NEGATED.search(prompt, max(at - 32, 0), at) for at in played):
+        return False
+    if _OBSERVATION.match(f"{marker} x"):
+        return _ACT_WORD.search(prompt) is not None and _OBSERVE_WORD.search(prompt) is not None
+    name = marker.strip("<>[]|*:： \n").split(" ")[0]
+    return len(name) > 4 and name in prompt
 
 
 def _has_body(text: str, match: re.Match[str]) -> bool:

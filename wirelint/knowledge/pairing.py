@@ -67,12 +67,17 @@ def pair(request: Request) -> Pairing:
 
 class _Pairer:
     def __init__(self, request: Request) -> None:
-        messages = list(enumerate(request.messages))
-        self.pairs = [Pair(call, position) for position, message in messages for call in message.calls]
-        self.results = [Answer(result, position) for position, message in messages for result in message.results]
-        self.hosted = {
-            part.id for message in request.messages for part in message.parts if isinstance(part, HostedCall)
-        }
+        self.pairs: list[Pair] = []
+        self.results: list[Answer] = []
+        self.hosted: set[str | None] = set()
+        for position, message in enumerate(request.messages):
+            for part in message.parts:
+                if isinstance(part, ToolCall):
+                    self.pairs.append(Pair(part, position))
+                elif isinstance(part, ToolResult):
+                    self.results.append(Answer(part, position))
+                elif isinstance(part, HostedCall):
+                    self.hosted.add(part.id)
         self.orphans: list[Answer] = []
         self.repeats: list[Answer] = []
         self.open: list[int] = []
@@ -125,7 +130,8 @@ class _Pairer:
         turns[-1][1].append(number)
 
     def _answer(self, number: int, answer: Answer) -> None:
-        self.pairs[number] = replace(self.pairs[number], answer=answer)
+        pair = self.pairs[number]
+        self.pairs[number] = Pair(pair.call, pair.position, answer)
 
     def _unanswered(self, before: int) -> list[int]:
         """Unanswered calls before a message, the nearest turn first and in order within it; not all of very many."""

@@ -104,6 +104,23 @@ _TELLING_ALONE = frozenset({
     *(word for table in SOON for word in table),
 })  # fmt: skip
 """Verbs that announce an action outside whatever they are said of."""
+_LOOKS = frozenset({
+    "read", "open", "view", "inspect", "examine", "check", "list", "fetch", "retrieve", "download", "load", "scan",
+    "grep", "search", "query", "look at", "look into", "pull up", "go through", "see", "take a look at",
+    "have a look at", "investigate", "look up", "look for", "find", "locate", "reading", "opening", "checking",
+    "fetching", "scanning", "listing", "searching", "inspecting", "looking at", "looking into",
+})  # fmt: skip
+"""Verbs by which something is looked at where it is."""
+_LOOKED_AT: frozenset[Topic] = frozenset({"file", "knowledge", "web", "data", "run"})
+_THING = re.compile(
+    r"\s*(?:at |into |for |through |up )?(?:the|its|our|your|that|those|these|all|both|each|how|where)\b"
+)
+_THOUGHTS = re.compile(
+    r"\b(?:math|maths|calculations?|arithmetic|logic|reasoning|steps?|numbers?|angles?|points?|possibilit\w+|facts?|"
+    r"cases?|assumptions?|details?|alternatives?|way|ways|best|different|difference|understanding|meaning|sum|equation|"
+    r"result|answer|problem|puzzle|riddle|words?|big picture|pattern|you|we|this means)\b",
+    re.IGNORECASE,
+)
 _NEEDS_NAME = frozenset(["used", "called", "invoked", "use", "call", "invoke", "using", "calling", "invoking"])
 _CODE = re.compile(r"`[^`\n]+`")
 _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "data", "mail"})
@@ -235,6 +252,18 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     if "read" in found.kinds and _head_is_textual(found.object) and not topics & {"mail", "file"}:
         return False
     return bool(topics & able.topics or words_of(found.object) & able.words)
+
+
+def acts_loosely(found: Announcement, able: Ability) -> bool:
+    """Whether an action that is about to happen can only be one for a tool, though no noun of it is known.
+
+    "Let me read the stylesheet first:" ends a reply; nobody reads in a reply, so a tool that reads was meant.
+    """
+    if not found.at_once or found.verb not in _LOOKS or not found.kinds & able.kinds & {"search", "read"}:
+        return False
+    if not (able.shell or able.topics & _LOOKED_AT) or not _THING.match(found.object):
+        return False
+    return not (_GIVEN.search(found.object) or _head_is_textual(found.object) or _THOUGHTS.search(found.object))
 
 
 def _then_acts(text: str) -> bool:

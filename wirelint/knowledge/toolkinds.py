@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 
@@ -61,8 +62,13 @@ _EXTRA: Mapping[str, frozenset[Kind]] = MappingProxyType(
         "cancel": frozenset({"delete", "book"}),
         "schedule": frozenset({"book", "create"}),
         "plus": frozenset(),
+        "sql": frozenset({"search", "read"}),
     }
 )
+_NOUNS_TOO = frozenset({
+    "email", "e-mail", "mail", "message", "text", "order", "record", "log", "post", "issue", "report", "file", "book",
+    "schedule", "process", "share", "transfer", "reply",
+})  # fmt: skip
 _FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
     {
         "search": frozenset({"search", "read"}),
@@ -94,6 +100,9 @@ _STOP = frozenset({
     "specific", "current", "latest", "return", "returns", "result", "results", "action", "actions", "input", "output",
     "function", "api", "mcp", "server", "call", "out", "up", "down",
 })  # fmt: skip
+_OUTSIDE_TABLES: frozenset[Topic] = frozenset({"web", "file", "mail", "weather", "device", "calendar", "knowledge"})
+_LONGEST_LEAD = 400
+"""Characters of a description in which its first sentence is looked for."""
 _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
 """Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
 
@@ -115,29 +124,43 @@ def abilities(tools: Iterable[Tool]) -> tuple[Ability, ...]:
 
 
 def ability(tool: Tool) -> Ability:
-    named = _CAMEL.sub("_", tool.name).replace("-", "_").replace(".", "_").lower()
+    read = _read(tool.name, tool.description[:_LONGEST_LEAD].strip(), tool.type)
+    return Ability(tool, *read)
+
+
+@lru_cache(maxsize=4096)
+def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], frozenset[Topic], frozenset[str], bool]:
+    """Kinds, topics, words and whether it is a shell: the same for every request that declares the tool so."""
+    named = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()
     name_words = [word for word in named.split("_") if word]
-    sentence = re.split(r"(?<=[.!?。])\s|\n", tool.description.strip(), maxsplit=1)[0][:200]
+    sentence = re.split(r"(?<=[.!?。])\s|\n", description, maxsplit=1)[0][:200]
     described = words_of(sentence)
     verbs = list(name_words) + [" ".join(pair) for pair in pairwise(name_words)]
-    kinds = {kind for word in verbs for kind in _kinds_of(word)}
-    lead = [word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4]]
-    kinds |= {
-        kind
-        for word in lead
-        for kind in _kinds_of(word) | _kinds_of(word.removesuffix("s")) | _kinds_of(word.removesuffix("es"))
-    }
-    shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or tool.type.startswith("bash_"))
+    kinds = _kinds_of_all(verbs)
+    kinds |= _kinds_of_all(word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4])
+    shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or type_.startswith("bash_"))
     interpreter = not shell and bool(_INTERPRETER.search(named))
     topics = topics_of(f"{' '.join(name_words)} {sentence}")
     if shell:
         kinds, topics = kinds | _SHELL_KINDS, topics | {"file", "run"}
     elif interpreter:
         kinds, topics = kinds | {"run"}, topics | {"run"}
-    elif tool.type.startswith("text_editor"):
+    elif type_.startswith("text_editor"):
         kinds, topics = {"read", "write", "create"}, frozenset({"file"})
     words = (frozenset(name_words) | described | words_of(" ".join(name_words))) - _STOP - frozenset(BASE)
-    return Ability(tool, frozenset(kinds), topics, words, shell or interpreter)
+    return frozenset(kinds), topics, words, shell or interpreter
+
+
+def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
+    """The kinds of a tool's verbs. A word that is a noun as well is one behind a verb: "list mail", "search posts"."""
+    kinds: set[Kind] = set()
+    before = ""
+    for word in words:
+        stem = word.removesuffix("s")
+        if not kinds or stem not in _NOUNS_TOO or before in ("and", "or", "to"):
+            kinds |= _kinds_of(word) | _kinds_of(stem) | _kinds_of(word.removesuffix("es"))
+        before = word
+    return kinds
 
 
 def _kinds_of(word: str) -> frozenset[Kind]:
@@ -167,11 +190,72 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     shared = topics & able.topics or words_of(text) & able.words
     if shared:
         return True
+    if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
+        return True  # tables hold whatever the user speaks of
     if able.shell:
         return not topics and bool(kinds & {"run", "delete"}) and _CODE.search(text) is not None
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
+
+
+_ANYTHING = re.compile(
+    r"(?:^|_)(?:mcp|call_tool|use_tool|run_tool|invoke|execute|exec|eval|batch|multi|parallel|task|tasks|agent|"
+    r"subagent|agents|"
+    r"delegate|handoff|transfer|dispatch|workflow|workflows|skill|skills|plugin|action|actions|request|http|api|"
+    r"fetch|curl|"
+    r"browser|browse|computer|playwright|puppeteer|automation|script|code|notebook|process|submit|perform|do|"
+    r"run)(?:$|_)"
+)
+_SIDE_EFFECT: Mapping[Kind, str] = MappingProxyType(
+    {
+        "send": r"send|sent\b|notif|publish|deliver|inform|alert|forward|repl(?:y|ies)\b|queued|posts? (?:a|the|to)\b",
+        "delete": r"delet|remov|eras|clear|purg|drop|cancel|clean|replac|overwrit|mov(?:e|ing)",
+        "book": r"book(?:s|ed|ing)?\b|reserv|schedul|ordered|plac(?:e|ing)|purchas|buy|refund|pay|charg|cancel|confirm",
+        "run": r"run|ran\b|execut|test|build|compil|install|deploy|start|launch|lint|format|commit|push|hook|verif|pass",
+        "write": r"writ|wrote|updat|edit|chang|modif|patch|replac|sav|add|set|stor|record|creat|fix|format|appl|insert",
+        "create": r"creat|add|generat|mak|made|open|writ|wrote|regist|new|insert|log|set|stor|record|sav|issu",
+        "control": r"turn|switch|set|adjust|enabl|disabl|activ|lock|dim|on\b|off\b",
+    }
+)
+"""Beginnings of words that show that a tool, or a result, has to do with an action of the kind."""
+_SIDE_EFFECTS = {kind: re.compile(rf"(?<![a-z])(?:{stems})", re.IGNORECASE) for kind, stems in _SIDE_EFFECT.items()}
+_REPORTED: Mapping[Kind, str] = MappingProxyType(
+    {
+        "send": r"sent|notified|e?-?mailed|posted|delivered|published|forwarded|submitted",
+        "delete": r"deleted|removed|erased|cleared|purged|dropped|cancell?ed",
+        "book": r"booked|reserved|scheduled|ordered|refunded|paid|purchased|confirmed|cancell?ed|issued",
+        "run": r"passed|failed|executed|installed|deployed|compiled|started|restarted|pushed|committed|merged|exit(?:ed)?",
+        "write": r"written|wrote|updated|edited|changed|modified|saved|replaced|added|created|applied|inserted",
+        "create": r"created|added|opened|generated|registered|inserted|saved",
+        "control": r"turned|switched|enabled|disabled|activated|set to",
+    }
+)
+_REPORTS = {kind: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for kind, words in _REPORTED.items()}
+_SHORT_RESULT = 300
+
+
+def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
+    """Whether it is certain that a tool does nothing of the kinds: all it says of itself is of other kinds.
+
+    A tool that says nothing, runs commands, or passes on what it is given can do anything; so can a side effect that its
+    description speaks of.
+    """
+    named = _CAMEL.sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
+    if able.shell or not able.kinds or able.kinds & {"run"} or _ANYTHING.search(named):
+        return False
+    if any(_FITTING[kind] & able.kinds for kind in kinds):
+        return False
+    return not _tells(_SIDE_EFFECTS, f"{named.replace('_', ' ')} {able.tool.description}", kinds)
+
+
+def reports(result: str, kinds: frozenset[Kind]) -> bool:
+    """Whether a result may report an action of the kinds: by a finished form in a long text, by any word in a short one."""
+    return _tells(_SIDE_EFFECTS if len(result) <= _SHORT_RESULT else _REPORTS, result, kinds)
+
+
+def _tells(patterns: Mapping[Kind, re.Pattern[str]], text: str, kinds: frozenset[Kind]) -> bool:
+    return any(kind not in patterns or patterns[kind].search(text) is not None for kind in kinds)
 
 
 def names(tool: Tool, text: str) -> bool:
