@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import orjson
 
+from wirelint.capture.probe import harmless
 from wirelint.capture.secrets import Span, holds_secret, is_secret_name, split_scheme
 from wirelint.capture.shapes import SHAPES, Shape, find_shapes, shapes_in
 
 _DEEPEST = 5
-LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)(?:"|\\?\Z)', re.DOTALL)
+LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+(?:\\\Z)?)(?:"|\Z)', re.DOTALL)
 """A JSON string; the last one of a truncated document may lack its end."""
 
 _COLON = re.compile(r"\s*:\s*")
@@ -52,13 +53,13 @@ class Scope(NamedTuple):
     @classmethod
     def of(cls, text: str, known: tuple[str, ...]) -> Scope:
         """The scope of a document, by quick searches in its raw text."""
-        if _HIDING.search(text):
+        nothing = harmless(text)
+        if not nothing and _HIDING.search(text):
             return cls.everything(known)
-        return cls(
-            shapes_in(text),
-            tuple(secret for secret in known if secret in text or not secret.isascii() or _needs_escapes(secret)),
-            _PAIR_HINT.search(text.lower()) is not None,
-        )
+        nearby = tuple(secret for secret in known if secret in text or not secret.isascii() or _needs_escapes(secret))
+        if nothing:
+            return cls((), nearby, False)
+        return cls(shapes_in(text), nearby, _PAIR_HINT.search(text.lower()) is not None)
 
 
 def find_in_text(text: str, scope: Scope, depth: int = 0) -> list[Span]:
