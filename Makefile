@@ -16,7 +16,7 @@ check: install
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(RUN) -m mypy rules addons
+	$(RUN) -m mypy rules addons tests
 
 docs: install
 	$(RUN) -m wirelint docs

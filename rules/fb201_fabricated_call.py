@@ -7,8 +7,8 @@ from typing import ClassVar
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.actions import Kind
-from wirelint.knowledge.asks import asked, composes, looks_back, plays
-from wirelint.knowledge.claims import Claim, claims, may_claim, says_done
+from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
+from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -20,7 +20,6 @@ _REDACTED = "[redacted:"
 _LONGEST_TERSE = 700
 _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "write", "create", "control"})
 """Kinds that a tool of another kind does not do by the way."""
-_OUTWARD = frozenset({"send", "book", "delete", "run", "control"})
 _LOOKED_IN = re.compile(
     r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
     r"index|repo|repository|"
@@ -151,6 +150,8 @@ class FabricatedCall(Rule):
                     found.append((weight, part, claim, fitting))
                     if weight == max(_GRADES):
                         break
+            if not found and (named := _by_name(read, request, able)):
+                found.append((3, part, *named))
             if not found and (done := _bare(read, request, able)):
                 found.append((2, part, *done))
         if not found:
@@ -202,7 +203,9 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
-    wanted = asked(words)
+    wanted = asked(words) | assented(words, _said_before(request))
+    if claim.form == "state":
+        return 2 if _is_set(claim, words, read) and fitting.kinds & {"control"} and not looks_back(words) else 0
     if claim.form in ("passive", "terse", "missed") and len(read.text) > _LONGEST_TERSE:
         return 0
     if _is_fiction(request) and not wanted & claim.kinds:
@@ -217,17 +220,67 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         return 0 if spoken_of else 2
     if claim.form in ("passive", "terse", "missed"):
         named = claim.form == "missed" and _LOOKED_IN.search(claim.object) is not None
+        named = named or (claim.form == "terse" and _reports_back(claim, read))
         named = named or (claim.form == "terse" and read.text[claim.start] in "✅✔☑" and reached is Reach.SURE)
         if not (wanted & claim.kinds or named):
             return 0
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
-    if composes(words) and not has_place(claim.object) and not wanted & claim.kinds & _OUTWARD:
+    if composes(words) and not _ordered_too(words, claim):
         return 0
     if brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
     return weight
+
+
+_FOUND = re.compile(
+    r"(?:[:,;.–—-]|\band)\s*(?:there (?:is|are|was|were)|(?:I )?found|no|nothing|none|\d+|zero|not a single)\b",
+    re.IGNORECASE,
+)
+
+
+def _reports_back(claim: Claim, read: Prose) -> bool:
+    """Whether a note of a search goes on with what came of it: "Searched the wiki for leave: no documents."."""
+    if not claim.kinds & {"search"} or claim.start > 4 or not topics_in(claim.object):
+        return False
+    return _FOUND.search(read.masked, claim.start, claim.end + 80) is not None
+
+
+_LONGEST_ORDER = 120
+
+
+def _is_set(claim: Claim, words: str, read: Prose) -> bool:
+    """Whether a state that is told is the one that was ordered, in few words: "hall light off", "heating to 19"."""
+    told = read.masked[claim.start : claim.end].lower()
+    if len(words) > _LONGEST_ORDER or "?" in words or composes(words):
+        return False
+    if re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
+        return False
+    state = claim.verb if claim.verb != "set to" else next(iter(re.findall(r"\d+", told)), "")
+    return bool(state) and re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) is not None
+
+
+def _said_before(request: Request) -> str:
+    """What the model said last, before the user's last words."""
+    return next((message.text for message in reversed(request.messages) if message.role == "assistant"), "")
+
+
+def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+    """A tool that is said, by its name, to have answered."""
+    words = evidence.last_words(request)
+    if looks_back(words) or composes(words) or evidence.was_summarised(request):
+        return None
+    heard = " ".join(message.text for message in request.messages if message.role != "system")
+    for name, claim in told_of(read, (one.tool.name for one in able)):
+        if name not in heard and not any(call.name == name for message in request.messages for call in message.calls):
+            return claim, next(one for one in able if one.tool.name == name)
+    return None
+
+
+def _ordered_too(words: str, claim: Claim) -> bool:
+    """Whether a claim beside a text to be composed is one of an act that was ordered with it, not a part of the text."""
+    return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
 
 
 def _is_fiction(request: Request) -> bool:

@@ -122,7 +122,7 @@ class FabricatedResult(Rule):
         for part in choice.parts:
             if not isinstance(part, Text) or _REDACTED in part.text:
                 continue
-            for found in contradictions(prose.read(part.text), known, ran):
+            for found in contradictions(prose.read(part.text), known, ran, request):
                 yield self.finding(
                     "response",
                     f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {found.against}",

@@ -7,7 +7,8 @@ from typing import ClassVar
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, ids, prose
 from wirelint.knowledge.announcements import Announcement, announcement, may_announce, says_nothing
-from wirelint.knowledge.reach import acts_loosely, acts_outside
+from wirelint.knowledge.asks import besides, composes
+from wirelint.knowledge.reach import acts_loosely, acts_outside, mends
 from wirelint.knowledge.toolkinds import Ability, abilities, matching
 from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
@@ -23,6 +24,21 @@ _HELD_BACK = re.compile(
     r"do not (?:do|run|change|execute|call|touch|edit)|without (?:running|calling|changing|doing)|before you "
     r"(?:start|do|begin)|explain (?:how|what|your)|describe (?:how|what|your)|"
     r"outline|approach|first tell me|only tell me|just tell me|wie würdest|was würdest|comment ferais|cómo harías)",
+    re.IGNORECASE,
+)
+
+
+_ASKS_FOR_NOUN = re.compile(
+    r"\b(?:what|which|why|how|name|list|example|hobb|favou?rite|title|heading|label|step|skill|task|was|welche\w*|warum)\b",
+    re.IGNORECASE,
+)
+"""A question that a bare gerund may answer: "What takes so long?" "Searching the index."."""
+_RESEARCHED = re.compile(
+    r"\b(?:articles?|blog|reports?|essays?|papers?|guides?|overview|newsletter|documentation|docs)\b", re.IGNORECASE
+)
+"""Texts whose writer looks things up, and that do not promise to."""
+_TRANSLATES = re.compile(
+    r"\b(?:translat\w*|paraphras\w*|rephras\w*|reword\w*|rewrit\w*|übersetz\w*|traduis\w*|traduc\w*|traduza)\b|翻译|翻訳|訳して",
     re.IGNORECASE,
 )
 
@@ -110,7 +126,10 @@ class IntentWithoutCall(Rule):
             return
         read = prose.read(part.text)
         found = announcement(read, thought=thought)
-        if found is None or _HELD_BACK.search(evidence.last_words(request)):
+        words = evidence.last_words(request)
+        if found is None or _HELD_BACK.search(words) or _belongs_to_text(found, words):
+            return
+        if found.bare and _ASKS_FOR_NOUN.search(words):
             return
         able = abilities(request.tools)
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
@@ -134,6 +153,17 @@ class IntentWithoutCall(Rule):
         )
 
 
+def _belongs_to_text(found: Announcement, words: str) -> bool:
+    """Whether an announcement is a part of the text that was asked for: the sender of a mail will look, not the model.
+
+    Who is about to search before it writes has not begun with the text.
+    """
+    if not composes(words) or besides(words) & found.kinds:
+        return False
+    begun = not (found.at_once and found.kinds & {"search", "read"}) or _RESEARCHED.search(words) is None
+    return begun or _TRANSLATES.search(words) is not None
+
+
 def _ending(choice: Choice) -> Text | Reasoning | None:
     """The part on which a reply ends: its last text, or the reasoning when the text is missing or says nothing."""
     shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
@@ -150,6 +180,8 @@ def _likely(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
 
 def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
     """The tool that "I'll call web-browsing to look this up" can only mean: the one that does what it is about."""
+    if mender := next((one for one in able if mends(found, one)), None):
+        return mender
     if found.verb not in ("call", "use", "invoke", "calling", "using", "invoking", "try"):
         return None
     words = set(re.findall(r"[a-z]+", found.object.lower()))

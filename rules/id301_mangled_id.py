@@ -112,7 +112,7 @@ class MangledId(Rule):
         history = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
         for each in pairs:
-            if each.call.form == "legacy" or "[redacted:" in f"{each.ids}":
+            if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
                 continue
             found = self._judge(each, exchange, ledger, history)
             if found is not None and found.message not in told:

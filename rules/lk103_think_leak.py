@@ -121,8 +121,10 @@ class ThinkLeak(Rule):
         arguments = call.arguments.value
         values = [("", call.arguments.text)] if call.arguments.rest else strings(arguments)
         for path, value in values:
-            found = None if is_data(path) or writes_file(arguments) else find_in_argument(value)
+            found = find_in_argument(value)
             if found is None or asks_for(request, *literals(found)):
+                continue
+            if (is_data(path) or writes_file(arguments)) and not _precedes_data(request, value, found):
                 continue
             where = f"the value of {path}" if path else "the arguments"
             yield self.finding(
@@ -133,6 +135,21 @@ class ThinkLeak(Rule):
                 confidence="medium",
             )
             return
+
+
+def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
+    """Whether a whole pair of tags stands before what a tool is to store, and nothing in the conversation holds such tags.
+
+    A file may be about them: then a message, or a result that was read, has them too.
+    """
+    if not (found.evidence == "opened" and found.whole and found.native and found.tag == "<think>"):
+        return False
+    thought, rest = value[found.body[0] : found.body[1]].strip(" .…\n"), value[found.end :].strip()
+    if " " not in thought or not rest or "think>" in rest:
+        return False
+    heard = (message.text for message in request.messages)
+    shown = (result.text for message in request.messages for result in message.results)
+    return not any("think>" in text or "think tag" in text for text in (*heard, *shown))
 
 
 def _wants_raw(request: Request) -> bool:

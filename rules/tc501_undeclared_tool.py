@@ -99,7 +99,9 @@ class UndeclaredTool(Rule):
         else:
             past = ", though the history calls it" if _was_called(name, request) else ""
             listed = excerpt(", ".join(names))
-            declared = f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
+            declared = (
+                f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
+            )
             message = f"{shown} is not declared; {declared}{past}"
         return self.finding(
             "response", message, call.pointer, event=call.event, layer=_layer(name, meant), fix=_fix(shown, meant)

@@ -98,7 +98,7 @@ def test_nothing_is_lost_of_any_text(text: str) -> None:
 @settings(deadline=None)
 @given(OBJECTS)
 def test_arguments_of_a_value(value: dict[str, Any]) -> None:
-    arguments = Arguments.of(value)  # type: ignore[arg-type]
+    arguments = Arguments.of(value)
     assert arguments.mapping == value
     assert json.loads(arguments.text) == value
     assert arguments == Arguments(arguments.text)

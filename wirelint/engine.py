@@ -6,6 +6,7 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
@@ -17,6 +18,9 @@ from wirelint.events import Fold, Frame
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
+
+_MOST_CHUNKS = 1 << 16
+"""Chunks of a reply that are told apart; what comes after them counts as part of the last one."""
 
 INTERNAL = "IN000"
 INTERNAL_NAME = "internal-error"
@@ -51,7 +55,7 @@ class Session:
         self._unread = False
         self._first_byte: float | None = None
         self._first_token: float | None = None
-        self._chunks: list[tuple[float, int]] = []
+        self._chunk_times, self._chunk_sizes = array("d"), array("Q")
 
     @classmethod
     def begin(
@@ -82,19 +86,32 @@ class Session:
         if not data or self._framer is None:
             return
         if at is not None:
+            at = round(at, 3)
             self._first_byte = at if self._first_byte is None else self._first_byte
-            self._chunks.append((round(at, 3), len(data)))
+            self._note_chunk(at, len(data))
         self._size += len(data)
-        if self._unread or (self._max_body is not None and self._size > self._max_body):
-            self._unread = True
+        if self._unread:
+            return
+        if self._max_body is not None and self._size > self._max_body:
+            self.abandon()
             return
         self._take(self._framer.feed(data))
         if self._first_token is None and at is not None and self._fold is not None and self._fold.first_token:
             self._first_token = at
 
     def abandon(self) -> None:
-        """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged."""
+        """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self._unread = True
+        self._reader = self._fold = None
+        if self._framer is not None:
+            self._framer = Sniffer(self._reply_headers)
+
+    def _note_chunk(self, at: float, size: int) -> None:
+        if len(self._chunk_sizes) < _MOST_CHUNKS:
+            self._chunk_times.append(at)
+            self._chunk_sizes.append(size)
+        else:
+            self._chunk_sizes[-1] += size
 
     @property
     def terminated(self) -> bool:
@@ -130,19 +147,20 @@ class Session:
             end=end,
             error=error,
             timing=timing or measured,
-            chunks=tuple(chunks if chunks is not None else self._chunks),
+            chunks=tuple(chunks if chunks is not None else zip(self._chunk_times, self._chunk_sizes, strict=True)),
             conversation=conversation_of(self.request, self._headers) if self.request is not None else None,
             notes=notes,
         )
 
     def _take(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
-            if self._reader is None or self._fold is None:
+            reader, fold = self._reader, self._fold
+            if reader is None or fold is None:
                 streamed = self._framer is not None and self._framer.streamed
-                self._reader = self.api.reply_reader(streamed=streamed)
-                self._fold = Fold(streamed=streamed)
-            for event in self._reader.read(frame):
-                self._fold.push(event)
+                reader = self._reader = self.api.reply_reader(streamed=streamed)
+                fold = self._fold = Fold(streamed=streamed)
+            for event in reader.read(frame):
+                fold.push(event)
 
     def _finish_reply(self) -> Reply | None:
         if self._framer is None or self._unread:

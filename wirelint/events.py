@@ -34,8 +34,7 @@ from wirelint.model import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One unit of a body as it was framed on the wire. `b"".join(f.raw for f in frames)` is the input, always.
 
     `event` is the SSE event name, `data` its data (lines joined by a line feed); both None for frames that dispatch
@@ -175,9 +174,10 @@ class Fold:
         number = frame.number if frame is not None else max(self._events - 1, 0)
         if number >= self._events:
             self._events = number + 1
+        if isinstance(event, Delta):  # nearly all of them
+            self._extend(self._blocks[event.block], event.text, number)
+            return
         match event:
-            case Delta(block, text):
-                self._extend(self._blocks[block], text, number)
             case Start():
                 self._open(event, number)
             case Label(block, index, id_, name):

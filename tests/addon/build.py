@@ -65,8 +65,9 @@ def verdict_of(
 def flow_of(record: Mapping[str, Any], *, live: bool = True) -> http.HTTPFlow:
     """A flow with the request of a record; its reply is still to come, unless it is not live."""
     made = as_record(record)
+    headers: dict[str | bytes, str | bytes] = dict(made.request_headers)
     flow = tflow.tflow()
-    flow.request = http.Request.make("POST", made.url, made.request_body or b"", dict(made.request_headers))
+    flow.request = http.Request.make("POST", made.url, made.request_body or b"", headers)
     flow.live = live
     if not live:
         flow.response = head_of(record)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
-from mitmproxy.io import FlowReader
+from mitmproxy.io import FlowReader, tnetstring
 
 from tests.addon.build import flow_of, head_of, verdict_of
 from tests.build import Talk
@@ -106,3 +106,30 @@ def test_bytes_of_headers_that_are_no_utf8() -> None:
     copy = copy_of(flow_with_reply(), replace(verdict, record=record))
     assert copy.response is not None
     assert copy.response.headers.fields == ((b"x-odd", b"\xff"),)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_it_has_every_field_of_the_installed_mitmproxy(answered: bool) -> None:
+    flow, verdict = flow_with_reply(), verdict_of(RECORD)
+    record = verdict.record
+    if not answered:
+        flow.response, flow.error = None, mitmproxy_flow.Error("gone")
+        record = replace(record, status=None, error="gone")
+    ours = tnetstring.loads(flow_bytes(flow, record, annotation(verdict))())
+    theirs = tnetstring.loads(tnetstring.dumps(flow.get_state()))
+    assert isinstance(ours, dict)
+    assert isinstance(theirs, dict)
+    assert ours.keys() == theirs.keys()
+    for part in ("client_conn", "server_conn", "request", "response", "error"):
+        assert fields_of(ours[part]) == fields_of(theirs[part])
+
+
+def fields_of(state: object) -> set[str] | None:
+    return set(state) if isinstance(state, dict) else None
+
+
+def test_a_connection_that_changed_is_written_anew() -> None:
+    flow, verdict = flow_with_reply(), verdict_of(RECORD)
+    flow_bytes(flow, verdict.record, annotation(verdict))()
+    flow.client_conn.timestamp_end = 4.5
+    assert copy_of(flow, verdict).client_conn.timestamp_end == 4.5

@@ -23,7 +23,7 @@ REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST60
 MIXED = replace(
     CLEAN,
     findings=tuple(
-        Finding("XX901", "x", severity, "high", "model", "response", "m")  # type: ignore[arg-type]
+        Finding("XX901", "x", severity, "high", "model", "response", "m")
         for severity in ("info", "error", "error", "warning")
     ),
 )

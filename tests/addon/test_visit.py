@@ -95,7 +95,19 @@ def test_memory_is_let_go_at_the_limit() -> None:
     visit.respond(200, ())
     for _ in range(200):
         visit.take(b"x" * 1000, 1.0)
-    assert visit._raw == visit._plain == []
+    assert visit._raw == visit._plain == b""
+    assert visit.session is not None
+    assert visit.session._fold is None
+
+
+def test_a_bomb_is_let_pass_unread() -> None:
+    visit = visit_of(RECORD, 1 << 20)
+    visit.respond(200, (("content-encoding", "gzip"),))
+    bomb = gzip.compress(bytes(16 << 20))
+    visit.take(bomb, 1.0)
+    assert visit.notes == ["the reply is larger than wirelint_max_body (1048576 bytes); it passed unread"]
+    assert record_of(visit).response_body is None
+    assert visit._raw == visit._plain == b""
 
 
 def test_a_failure_goes_to_whoever_asked_and_nowhere_else() -> None:
@@ -150,4 +162,4 @@ def test_after_the_end_nothing_is_kept() -> None:
     visit.respond(200, ())
     visit.close()
     assert Tee(visit, never)(PLAIN) == PLAIN
-    assert visit._raw == []
+    assert visit._raw == b""

@@ -269,8 +269,8 @@ def test_no_request_makes_a_reader_fail(
             assert understood_.api == api.NAME
             assert understood_.last_user is None or understood_.turn is not None
             assert api.claims_reply(request) in (True, False)
-        recognise("POST", "/v1/messages", {"anthropic-version": "1"}, request)  # type: ignore[arg-type]
-        recognise_reply(request)  # type: ignore[arg-type]
+        recognise("POST", "/v1/messages", {"anthropic-version": "1"}, request)
+        recognise_reply(request)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no recordings beside this checkout")

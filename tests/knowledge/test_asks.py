@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.knowledge.asks import asked, composes, looks_back, plays
+from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,33 @@ def test_what_a_user_is_after() -> None:
 )
 def test_plays(text: str, expected: bool) -> None:
     assert plays(text) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("sonnet on rust", True, id="a genre alone"),
+        pytest.param("polite reply to the landlord", True, id="a reply of a sort"),
+        pytest.param("translate: borré el archivo", True, id="a translation"),
+        pytest.param("any new message from Bo?", False, id="a question after messages"),
+        pytest.param("delete the story.md file", False, id="an order that names a text"),
+    ],
+)
+def test_composes_by_genre(words: str, expected: bool) -> None:
+    assert composes(words) is expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param("Draft a note and send it to Ann", {"send"}, id="beside the text"),
+        pytest.param("Draft a note: book the room and send it", set(), id="in the text"),
+    ],
+)
+def test_besides(words: str, expected: set[str]) -> None:
+    assert besides(words) == expected
+
+
+def test_assented() -> None:
+    assert "book" in assented("Yes please", "It is broken. Shall I refund it?")
+    assert not assented("No", "Shall I refund it?")

@@ -267,4 +267,4 @@ def test_no_schema_makes_it_fail(declared: dict[str, Any], value: dict[str, Any]
     compiled = schemas.validator(tool(declared))
     if compiled is not None:
         assert bool(compiled.violations(value)) <= (not compiled.accepts(value))
-        compiled.coerced(value)  # type: ignore[arg-type]
+        compiled.coerced(value)

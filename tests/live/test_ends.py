@@ -21,7 +21,7 @@ pytestmark = pytest.mark.live
 REQUEST = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
 BEGUN = sse(chunk({"role": "assistant", "content": "Once upon"}), done=False).encode()
 FINISHED = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
-STREAM = {"content_type": "text/event-stream"}
+STREAM: dict[str, Any] = {"content_type": "text/event-stream"}
 
 
 def dies(peer: Peer) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-WEATHER = {
+WEATHER: dict[str, Any] = {
     "name": "get_weather",
     "description": "Current weather of a city",
     "schema": {
@@ -21,7 +21,7 @@ WEATHER = {
         "additionalProperties": False,
     },
 }
-NEWS = {
+NEWS: dict[str, Any] = {
     "name": "search_news",
     "description": "Search the news",
     "schema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
@@ -81,7 +81,7 @@ def with_result(api: str, body: dict[str, Any], result: str) -> dict[str, Any]:
     if api == "anthropic":
         call: Any = {"type": "tool_use", "id": "toolu_01aaaaaaaaaaaaaaaaaaaaaa", "name": "get_weather", "input": {}}
         answer = {"type": "tool_result", "tool_use_id": call["id"], "content": result}
-        more = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]
+        more: list[dict[str, Any]] = [{"role": "assistant", "content": [call]}, {"role": "user", "content": [answer]}]
     else:
         call = {"id": "call_a", "type": "function", "function": {"name": "get_weather", "arguments": "{}"}}
         more = [

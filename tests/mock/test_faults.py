@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -240,7 +241,7 @@ NOT_APPLICABLE = [
 
 
 @pytest.mark.parametrize(("scenario", "request_", "reason"), NOT_APPLICABLE, ids=[case[0] for case in NOT_APPLICABLE])
-def test_fault_without_an_object(post: Post, scenario: str, request_: dict[str, bool], reason: str) -> None:
+def test_fault_without_an_object(post: Post, scenario: str, request_: dict[str, Any], reason: str) -> None:
     response = post("openai", make_body("openai", **{"stream": False, **request_}), scenario)
     assert response.status == 200
     assert response.scenario.startswith("healthy (")

@@ -82,7 +82,7 @@ def test_recursion_ends() -> None:
     [("city", "Porto"), ("query", "compare tides Lisbon Porto"), ("file_path", "README.md"), ("unit", "celsius")],
 )
 def test_strings_fit_their_names(name: str, value: str) -> None:
-    schema = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
+    schema: dict[str, Any] = {"type": "object", "properties": {name: {"type": "string"}}, "required": [name]}
     assert make_arguments(schema, TOPIC) == {name: value}
     assert make_arguments(schema, TOPIC, salt=1) != {name: value}
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from tests.build import Call, Talk, User, chunk, exchange, schema, sse
 from tests.rules.case import Fires, Silent
@@ -36,7 +37,7 @@ def block(start: object, *deltas: str, id_: str = "toolu_1", index: int = 0) -> 
     ]
 
 
-def messages(*events: dict[str, object], tools: dict[str, object] = SHELF) -> dict[str, object]:
+def messages(*events: dict[str, object], tools: Mapping[str, object] = SHELF) -> dict[str, object]:
     body = {
         "model": "acme-1",
         "max_tokens": 64,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.build import Assistant, Call, Result, Talk, User, schema
 from tests.rules.case import Fires
-from tests.rules.voices import BOOKING, CODER, FILES, HITS, KB, MAIL, SHELL, SHOP, WEATHER, ran
+from tests.rules.voices import BOOKING, CALENDAR, CODER, DATA, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEATHER, ran
 
 NOTHING = '{"total": 0, "hits": []}'
 CLUSTER = {"list_pods": ("Lists the pods of a namespace.", schema(namespace="string"))}
@@ -32,6 +32,76 @@ def wrote(text: str, ask: str = "Weather in Graz?", **more: object) -> Talk:
 
 
 FIRES = {
+    "a refusal of the shell": Talk(
+        ran("Remove old", "bash", {"command": "rm old"}, "rm: cannot remove 'old': Operation not permitted"),
+        "I've removed old.",
+        tools=SHELL,
+    ),
+    "a refusal of git": Talk(
+        ran("Push it", "bash", {"command": "git push"}, "! [rejected] dev -> dev (fetch first)\nerror: failed to push"),
+        "I've pushed the branch.",
+        tools=SHELL,
+    ),
+    "a tool that is not there": Talk(
+        ran("Make a job", "bash", {"command": "crontab x"}, "Tool not loaded: bash"),
+        "Job created successfully.",
+        tools=SHELL,
+    ),
+    "an edit that matched nothing": Talk(
+        ran(
+            "y for x",
+            "Edit",
+            {"file_path": "m", "old": "x", "new": "y"},
+            "<tool_use_error>String to replace not found in file.</tool_use_error>",
+        ),
+        "I've replaced x by y in m.",
+        tools=CODER,
+    ),
+    "an order nobody found": Talk(
+        ran("Order 31?", "lookup_order", {"order_id": "31"}, '{"error": "order not found"}'),
+        "Order 31 was shipped on Friday.",
+        tools=SHOP,
+    ),
+    "a table nobody counted": Talk(
+        ran("How many?", "run_sql", {"query": "select count(*) from c"}, 'ERROR: relation "c" does not exist'),
+        "There are 8,811 customers.",
+        tools=DATA,
+    ),
+    "three of none": Talk(search(NOTHING), "I found 3 articles about proxies: kb-1, kb-2 and kb-3.", tools=KB),
+    "lines of no match": Talk(
+        ran("Who calls it?", "bash", {"command": "grep -rn call_it lib"}, "(no output, exit code 1)"),
+        "It is called in lib/a.py:14.",
+        tools=SHELL,
+    ),
+    "an empty calendar with events": Talk(
+        ran("Free on 3 May?", "list_events", {"day": "2026-05-03"}, '[{"title": "Choir"}]'),
+        "Your calendar is empty on 3 May.",
+        tools=CALENDAR,
+    ),
+    "green with failures": Talk(
+        ran("Test", "bash", {"command": "pytest"}, "== 2 failed, 9 passed in 1s =="),
+        "The test run is green: no failures.",
+        tools=SHELL,
+    ),
+    "both, of which one failed": Talk(
+        (
+            User("hall and loft off"),
+            Assistant(
+                "",
+                (
+                    Call("set_light", {"room": "hall", "on": False}),
+                    Call("set_light", {"room": "loft", "on": False}, "call_2"),
+                ),
+            ),
+            Result(Call("set_light").id, "ok"),
+            Result("call_2", "Error: no such room"),
+        ),
+        "Both lights are off now.",
+        tools=HOME,
+    ),
+    "an error, told as none of a kind": Talk(
+        search("Rate limit exceeded", is_error=True), "I searched it and there are no articles about proxies.", tools=KB
+    ),
     "hermes tag": Fires(
         wrote('<tool_response>\n{"celsius": 4}\n</tool_response>\nIt is 4 °C.'),
         says="tool_response",
@@ -135,6 +205,50 @@ FIRES = {
 }
 
 SILENT = {
+    "hits that do not answer": Talk(
+        ran(
+            "Rules on kites?",
+            "search_knowledge_base",
+            {"query": "kites"},
+            '{"total": 2, "hits": [{"title": "Drones"}, {"title": "Fireworks"}]}',
+        ),
+        "I found nothing on kites. There are articles on drones and fireworks.",
+        tools=KB,
+    ),
+    "hits, the closest of them": Talk(
+        search(HITS), "I found nothing on proxies. The closest article is the first one.", tools=KB
+    ),
+    "a file that speaks of errors": Talk(
+        ran("Show the log", "bash", {"command": "cat app.log"}, "ready\nerror: failed to push"),
+        "I've opened app.log for you. It has one line.",
+        tools=SHELL,
+    ),
+    "an error, and what to do": Talk(
+        ran("Order 31?", "lookup_order", {"order_id": "31"}, '{"error": "order not found"}'),
+        "Could you check the number? It has 8 digits.",
+        tools=SHOP,
+    ),
+    "a part of the day is free": Talk(
+        ran("Friday?", "list_events", {"day": "2026-05-08"}, '[{"title": "Choir", "at": "09:00"}]'),
+        "After choir your calendar is empty.",
+        tools=CALENDAR,
+    ),
+    "one of two, told so": Talk(
+        (
+            User("hall and loft off"),
+            Assistant(
+                "",
+                (
+                    Call("set_light", {"room": "hall", "on": False}),
+                    Call("set_light", {"room": "loft", "on": False}, "call_2"),
+                ),
+            ),
+            Result(Call("set_light").id, "ok"),
+            Result("call_2", "Error: no such room"),
+        ),
+        "The hall is off. I tried both, but the loft failed.",
+        tools=HOME,
+    ),
     "inline code": wrote("Results stand between `<tool_response>` and `</tool_response>`."),
     "fence": wrote("Like so:\n\n```\n<tool_response>\n4\n</tool_response>\n```"),
     "block quote": wrote("> <tool_response>\n> 4\n> </tool_response>\n\nThat is the notation."),

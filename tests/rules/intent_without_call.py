@@ -19,6 +19,10 @@ def said(text: str, tools: dict[str, object] = FILES, ask: str = "Please look in
 
 
 FIRES = {
+    "a gerund alone": said("Searching the repository for callers of parse.", CODER, "Who calls parse?"),
+    "fetching a page": said("Fetching the page now...", WEB, "Does https://b.example/ mention us?"),
+    "mending it": said("The sign is wrong in sum(). I'll fix it now.", CODER, "Repair it"),
+    "searching before it writes": said("Let me search the web first.", WEB, "Write an article on kelp."),
     "let me": Fires(
         said("Let me search the knowledge base.", KB), says="search_knowledge_base", layer="model", fix="none"
     ),
@@ -60,6 +64,11 @@ FIRES = {
 }
 
 SILENT = {
+    "a gerund that answers": said("Searching the repository for callers.", CODER, "What takes most of the time?"),
+    "let me know, german": said("Lasst uns bitte wissen, ob ich die Datei lesen soll.", FILES, "ok"),
+    "stand-up": said("Yesterday I wrote docs. Today I will run the tests.", SHELL, "stand-up notes, docs done"),
+    "translated": said("I'm going to read the file now.", FILES, "Translate: Je vais lire le fichier"),
+    "a mail that promises": said("Hi Bo, I'll check the logs now.", SHELL, "Write a short reply to Bo"),
     "call follows": said("Let me read the file main.c.", calls=(Call("read_file", {"path": "main.c"}),)),
     "asks": said("I'll read the file. Which one is it?"),
     "asks first": said("Shall I read main.c? I'll do it at once then: reading the file is quick."),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 from tests.build import Assistant, Call, Result, Talk, User, exchange
 from tests.rules.case import Fires, Silent
 
@@ -7,7 +9,7 @@ ASK = User("Fetch both parcels.")
 A, B = "call_Rw4kTz8QnXv2LbYc6MsPdHfG", "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
 CHAT = (("openai.chat", False), ("openai.chat", True))
 CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
-TEXT = {"text": "Here they are."}
+TEXT: dict[str, Any] = {"text": "Here they are."}
 
 
 def called(*ids: str | None, text: str = "") -> Assistant:

@@ -32,7 +32,7 @@ CLOSE = {"type": "content_block_stop", "index": 0}
 REASON = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}}
 STOP = {"type": "message_stop"}
 MESSAGE = sse(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, named=True)
-CALL = {
+CALL: dict[str, Any] = {
     "type": "content_block_start",
     "index": 0,
     "content_block": {"type": "tool_use", "id": "t", "name": "x", "input": {}},

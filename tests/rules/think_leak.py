@@ -65,6 +65,15 @@ FIRES = {
         says="topic",
         fix="none",
     ),
+    "in front of what a file is to hold": Fires(
+        Talk(
+            (User("Put a limerick on moss into moss.txt."),),
+            calls=(Call("write", {"path": "moss.txt", "content": "<think>Five lines, AABBA.</think>\nThere once was a moss"}),),
+            tools={"write": schema(path="string", content="string")},
+        ),
+        says="content",
+        fix="none",
+    ),
     "in front of the arguments": Fires(
         Talk(ASK, calls=(Call("look_up", f'<think>{THOUGHT}</think>{{"topic": "Mars"}}'),), tools=TOOLS),
         says="arguments of look_up",
@@ -108,6 +117,11 @@ SILENT = {
     ),
     "code is written": Talk(
         ASK, calls=(Call("look_up", {"code": "<think>\na\n</think>\nb"}),), tools={"look_up": schema(code="string")}
+    ),
+    "a file about the tags": Talk(
+        (User("Write a sample with <think> tags to s.txt."),),
+        calls=(Call("write", {"path": "s.txt", "content": "<think>Five lines, AABBA.</think>\nThere once was a moss"}),),
+        tools={"write": schema(path="string", content="string")},
     ),
     "an argument names the tag": Talk(ASK, calls=(Call("look_up", {"topic": "the <think> tag"}),), tools=TOOLS),
     "http error": Silent(Talk(ASK, "<think>a</think>b", status=500), OPENAI),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.cuts import split
-from wirelint.wire.codings import CodingError, decode, decoder
+from wirelint.wire.codings import CodingError, TooLargeError, decode, decoder
 
 TEXT = ('data: {"choices":[{"delta":{"content":"Grüße"}}]}\n\n' * 4).encode()
 
@@ -160,3 +161,40 @@ def test_round_trip(coding: str, pack: Callable[[bytes], bytes], plain: bytes, d
 def test_garbage_is_decoded_or_refused(coding: str, body: bytes) -> None:
     with contextlib.suppress(CodingError):
         assert isinstance(decode(coding, body), bytes)
+
+
+def brotli_bomb() -> bytes:
+    packer = brotli.Compressor(quality=5)
+    parts = [packer.process(bytes(1 << 20)) + packer.flush() for _ in range(64)]
+    return b"".join([*parts, bytes(packer.finish())])
+
+
+# Each makes 64 MiB of zeros, and more than a thousand times its own size.
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "gzip": lambda: gzip.compress(bytes(64 << 20)),
+    "deflate": lambda: zlib.compress(bytes(64 << 20)),
+    "br": brotli_bomb,
+    "zstd": lambda: zstd(bytes(64 << 20)),
+    "gzip, gzip": lambda: gzip.compress(gzip.compress(bytes(64 << 20))),
+    "zstd, identity": lambda: zstd(bytes(64 << 20)),
+}
+
+
+@pytest.mark.parametrize("coding", BOMBS)
+def test_a_bomb_is_stopped_before_it_fills_the_memory(coding: str) -> None:
+    bomb = BOMBS[coding]()
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLargeError):
+            decoder(coding, 1 << 20).feed(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_limit_is_the_size_of_the_plain_body(name: str) -> None:
+    coding, body = BODIES[name]
+    assert decode(coding, body, len(TEXT)) == TEXT
+    with pytest.raises(TooLargeError):
+        decode(coding, body, len(TEXT) - 1)

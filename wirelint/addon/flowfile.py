@@ -8,22 +8,31 @@ beside its response: on reading the file back mitmproxy would run both hooks, an
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
+from functools import cache
+from weakref import WeakKeyDictionary
 
 from mitmproxy import connection, flow, http
-from mitmproxy.io import FlowWriter
+from mitmproxy.coretypes.serializable import State
+from mitmproxy.io import tnetstring
 
 from wirelint.addon.annotate import Annotation
 from wirelint.capture.record import Headers, Record
 
 END_HEADER = "x-wirelint-end"
 
+_OWN = frozenset({
+    *("id", "timestamp_created", "is_replay", "client_conn", "server_conn", "request", "response", "error"),
+    *("comment", "marked", "metadata"),
+})  # fmt: skip
+
+_connections: WeakKeyDictionary[connection.Connection, tuple[dict[str, object], memoryview]] = WeakKeyDictionary()
+"""Connections that carry several exchanges: their fields when they were last looked at, and their bytes then."""
+
 
 def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
     """A function that gives the bytes. It may be called later and in another thread: it looks at `original` no more."""
-    client = original.client_conn.get_state()
-    server = original.server_conn.get_state()
+    client, server = _connection("client_conn", original.client_conn), _connection("server_conn", original.server_conn)
     request = original.request
     head = (request.host, request.port, request.scheme, request.http_version)
     times = (request.timestamp_start, request.timestamp_end)
@@ -34,67 +43,98 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
     created, replayed = original.timestamp_created, original.is_replay
 
     def make() -> bytes:
-        copy = http.HTTPFlow(connection.Client.from_state(client), connection.Server.from_state(server))
-        copy.id, copy.timestamp_created, copy.is_replay = record.id, created, replayed
-        copy.request = _request(record, head, times)
-        if reply is not None and record.status is not None:
-            copy.response = _response(record, record.status, *reply)
-        elif record.error is not None:
-            copy.error = flow.Error(record.error)
-        copy.comment, copy.marked = made.comment, made.marker
-        copy.metadata.update(made.metadata)
-        out = io.BytesIO()
-        FlowWriter(out).add(copy)  # type: ignore[no-untyped-call]
-        return out.getvalue()
+        # A flow is made of its parts' states, not of its parts: on the way through objects every field is checked twice.
+        answered = reply is not None and record.status is not None
+        entries = _entries({
+            "id": record.id,
+            "timestamp_created": created,
+            "is_replay": replayed,
+            "request": _request(record, head, times),
+            "response": _response(record, *reply) if reply is not None and answered else None,
+            "error": flow.Error(record.error).get_state() if record.error is not None and not answered else None,
+            "comment": made.comment,
+            "marked": made.marker,
+            "metadata": made.metadata,
+        })  # fmt: skip
+        parts = _other_entries(), client, server, entries
+        return b"".join((b"%d:" % sum(map(len, parts)), *parts, b"}"))
 
     return make
 
 
-def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float, float | None]) -> http.Request:
+def _entries(state: State) -> memoryview:
+    """A dictionary's entries without what stands around them, `<length>:` and `}`: those of several make one."""
+    data = tnetstring.dumps(state)
+    return memoryview(data)[data.index(b":") + 1 : -1]  # bodies are in there: no copy
+
+
+@cache
+def _other_entries() -> memoryview:
+    """The fields of this mitmproxy's flows that are the same in all of ours."""
+    nowhere = ("", 0)
+    client = connection.Client(peername=nowhere, sockname=nowhere, timestamp_start=0)
+    blank = http.HTTPFlow(client, connection.Server(address=None))
+    blank.request = http.Request.make("POST", "http://host/")
+    return _entries({name: value for name, value in blank.get_state().items() if name not in _OWN})
+
+
+def _connection(name: str, live: connection.Connection) -> memoryview:
+    """The entry of a connection. To make one costs more than to read a short exchange, certificates most of all."""
+    fields, entry = _connections.get(live, (None, None))
+    if entry is None or fields != vars(live):
+        entry = _entries({name: live.get_state()})
+        _connections[live] = vars(live).copy(), entry
+    return entry
+
+
+def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float, float | None]) -> State:
     host, port, scheme, version = head
     _, _, address = record.url.partition("://")
     path = address[address.find("/") :] if "/" in address else "/"
-    return http.Request(
-        host=host,
-        port=port,
-        method=record.method.encode(),
-        scheme=scheme.encode(),
-        authority=b"",
-        path=path.encode("utf-8", "surrogateescape"),
-        http_version=version.encode(),
-        headers=_headers(record.request_headers, record.request_body),
-        content=record.request_body,
-        trailers=None,
-        timestamp_start=times[0],
-        timestamp_end=times[1],
-    )
+    return {
+        "http_version": version.encode(),
+        "headers": _headers(record.request_headers, record.request_body),
+        "content": record.request_body,
+        "trailers": None,
+        "timestamp_start": times[0],
+        "timestamp_end": times[1],
+        "host": host,
+        "port": port,
+        "method": record.method.encode(),
+        "scheme": scheme.encode(),
+        "authority": b"",
+        "path": path.encode("utf-8", "surrogateescape"),
+    }
 
 
-def _response(
-    record: Record, status: int, version: str, reason: str, started: float, ended: float | None
-) -> http.Response:
+def _response(record: Record, version: str, reason: str, started: float, ended: float | None) -> State:
     headers = _headers(record.response_headers, record.response_body)
     if record.end != "complete":
-        headers[END_HEADER] = record.end
-    return http.Response(
-        http_version=version.encode(),
-        status_code=status,
-        reason=reason.encode("utf-8", "surrogateescape"),
-        headers=headers,
-        content=record.response_body,
-        trailers=None,
-        timestamp_start=started,
-        timestamp_end=ended,
-    )
+        headers = [field for field in headers if field[0].lower() != END_HEADER.encode()]
+        headers.append((END_HEADER.encode(), record.end.encode()))
+    return {
+        "http_version": version.encode(),
+        "headers": headers,
+        "content": record.response_body,
+        "trailers": None,
+        "timestamp_start": started,
+        "timestamp_end": ended,
+        "status_code": record.status,
+        "reason": reason.encode("utf-8", "surrogateescape"),
+    }
 
 
-def _headers(fields: Headers, body: bytes | None) -> http.Headers:
+def _headers(fields: Headers, body: bytes | None) -> list[tuple[bytes, bytes]]:
     """The fields, made true for a body without codings; left as they are when the body is not there."""
-    headers = http.Headers(
-        [(name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in fields]
-    )
-    if body is not None:
-        headers.pop("content-encoding", None)
-        if "content-length" in headers:
-            headers["content-length"] = str(len(body))
+    headers: list[tuple[bytes, bytes]] = []
+    length = False
+    for name, value in fields:
+        match name.lower() if body is not None else "":
+            case "content-encoding":
+                continue
+            case "content-length":
+                if length:
+                    continue
+                length, value = True, str(len(body or b""))
+        headers.append((name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")))
     return headers

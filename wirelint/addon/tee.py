@@ -27,7 +27,8 @@ class Tee:
     def __call__(self, data: bytes) -> bytes | Iterable[bytes]:
         visit = self._visit
         try:
-            visit.take(data, visit.now())
+            if data:
+                visit.take(data, visit.now())
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
             self._fail(visit, "reading the reply", error)
         if self._inner is not None:

@@ -13,7 +13,7 @@ from wirelint.capture.record import Headers, Record
 from wirelint.engine import Session, internal, lower
 from wirelint.model import End, Timing
 from wirelint.rule import Finding
-from wirelint.wire.codings import CodingError, Decoder, decode, decoder
+from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decode, decoder
 
 _MOST_FAULTS = 8
 
@@ -44,10 +44,10 @@ class Visit:
     notes: list[str] = field(default_factory=list)
     faults: list[Finding] = field(default_factory=list)
     _decoder: Decoder | None = None
-    _raw: list[bytes] = field(default_factory=list)
-    _plain: list[bytes] = field(default_factory=list)
+    _raw: bytearray = field(default_factory=bytearray)
+    _plain: bytearray = field(default_factory=bytearray)
+    _whole: bytes = b""
     _size: int = 0
-    _plain_size: int = 0
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
@@ -69,7 +69,7 @@ class Visit:
         if self.readable and self.session is not None:
             self.session.respond(status, fields)
         try:
-            self._decoder = decoder(coding) if (coding := _coding(fields.get("content-encoding"))) else None
+            self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
         except CodingError as error:
             self.give_up(f"the reply cannot be read: {error}", keep_raw=True)
 
@@ -79,33 +79,34 @@ class Visit:
             return
         self._size += len(data)
         if self._size > self.limit:
-            if self._raw or not self._unread:
+            if self._raw or self._whole or not self._unread:
                 self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
             return
-        self._raw.append(data)
+        self._raw += data
         if self._unread or self._broken or self.session is None:
             return
         plain = data
         if self._decoder is not None:
             try:
                 plain = self._decoder.feed(data)
+            except TooLargeError:
+                self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+                return
             except CodingError as error:
                 self.give_up(f"the reply is not what its content-encoding says: {error}", keep_raw=True)
                 return
-            self._plain_size += len(plain)
-            if self._plain_size > self.limit:
-                self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
-                return
-            self._plain.append(plain)
+            self._plain += plain
         self.session.feed(plain, at)
 
     def give_up(self, note: str, *, keep_raw: bool = False) -> None:
         """What is left of the exchange passes unread. `keep_raw`: its bytes are still worth recording."""
         self._unread = True
         self.notes.append(note)
+        self._decoder = None
         self._plain.clear()
         if not keep_raw:
             self._raw.clear()
+            self._whole = b""
             self._size = max(self._size, self.limit + 1)
         if self.session is not None:
             self.session.abandon()
@@ -132,7 +133,7 @@ class Visit:
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
-        return b"".join(self._raw) if self._size <= self.limit else None
+        return self._raw_bytes() if self._size <= self.limit else None
 
     def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
         """The exchange as bytes, codings undone."""
@@ -156,18 +157,25 @@ class Visit:
         if self.status is None or self._unread:
             return None
         if self._decoder is None:
-            return b"".join(self._raw)
+            return self._raw_bytes()
         if not self._broken:
-            return b"".join(self._plain)
+            return bytes(self._plain)
         try:  # reading stopped somewhere; the bytes did not
-            return decode(_coding(lower(self.response_headers).get("content-encoding")), b"".join(self._raw))
+            return decode(_coding(lower(self.response_headers).get("content-encoding")), self._raw_bytes(), self.limit)
         except CodingError:
             return None
+
+    def _raw_bytes(self) -> bytes:
+        """The bytes so far, once: they are asked for twice, and may be many."""
+        if self._raw:
+            self._whole += self._raw
+            self._raw.clear()
+        return self._whole
 
     def close(self) -> None:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
-        self._raw, self._plain, self.session = [], [], None
+        self._raw, self._plain, self._whole, self.session = bytearray(), bytearray(), b"", None
 
 
 def _coding(value: str | None) -> str | None:

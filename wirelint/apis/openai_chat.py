@@ -8,7 +8,7 @@ without choices (Azure), a last one with nothing but usage, an error object in t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from wirelint.apis.openai_request import read_request
 from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
@@ -25,6 +25,9 @@ _OTHER_APIS = (
     *("/count_tokens", "/batches", "/tokenize", "/embeddings", "/moderations", "/rerank"),
 )
 _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+_SIMPLE = frozenset({"role", "content"})
+"""The members of nearly every delta."""
+
 _HOSTED_EVIDENCE = ("annotations", "executed_tools", "citations", "search_results")
 
 
@@ -59,20 +62,23 @@ class _Reader:
         self._count = 0
         self._calls: dict[int, int] = {}
         self._labels: dict[int, tuple[str, str]] = {}
+        self._given: tuple[Json, Json] = (None, None)
         self._head: tuple[str | None, str | None] = (None, None)
         self._finished = False
         self._done = False
+        self._out: list[Event] = []
+        """Where the methods below put their events: a generator for each of them would cost more than they do."""
 
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
         reading = self._documents.read(frame)
-        events = reading.offences
+        self._out = events = reading.offences
         for document in reading.documents:
             if self._done and (document.get("choices") or error_of(document)):
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
                 document = {**document, "choices": None}  # clients have left
-            events += self._document(document, frame)
+            self._document(document, frame)
         if reading.done:
             self._done = True
             events.append(Done(frame))
@@ -84,78 +90,90 @@ class _Reader:
             events.append(Offence("missing-end", "no [DONE]", None))
         return events
 
-    def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        head = (text(document.get("id")), text(document.get("model")))
-        if head != self._head and any(head):
-            self._head = head
-            yield Head(*head, frame)
+    def _document(self, document: Mapping[str, Json], frame: Frame) -> None:
+        given = (document.get("id"), document.get("model"))
+        if given != self._given:  # it stands in every event
+            self._given = given
+            head = (text(given[0]), text(given[1]))
+            if head != self._head and any(head):
+                self._head = head
+                self._out.append(Head(*head, frame))
         if (error := error_of(document)) is not None:
-            yield Failure(error, frame)
+            self._out.append(Failure(error, frame))
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))
-            yield from self._choice(position if index is None else index, choice, frame)
+            self._choice(position if index is None else index, choice, frame)
         if usage := mapping(document.get("usage")):
-            yield Usage(usage, frame)
+            self._out.append(Usage(usage, frame))
         for field in ("citations", "search_results"):
             if document.get(field):
-                yield from self._once(0, field, f"/{field}", frame)
+                self._once(0, field, f"/{field}", frame)
 
-    def _choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
+    def _choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
         message = mapping(body.get("delta")) or mapping(body.get("message"))
+        content = message.get("content")
         place = f"/choices/{choice}/message"
-        yield from self._reasoning(choice, message, place, frame)
-        yield from self._content(choice, message.get("content"), f"{place}/content", frame)
-        if refusal := text(message.get("refusal")):
-            yield from self._text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
-        for position, call in mappings(message.get("tool_calls")):
-            yield from self._call(choice, position, call, place, frame)
-        if legacy := mapping(message.get("function_call")):
-            yield from self._legacy(choice, legacy, f"{place}/function_call", frame)
-        for field in _HOSTED_EVIDENCE:
-            if message.get(field):
-                yield from self._once(choice, field, f"{place}/{field}", frame)
-        for field in ("audio", "images"):
-            if message.get(field):
-                yield from self._once(choice, field, f"{place}/{field}", frame, "opaque")
+        simple = message.keys() <= _SIMPLE
+        if not simple:
+            self._reasoning(choice, message, place, frame)
+        if content:
+            self._content(choice, content, f"{place}/content", frame)
+        if not simple:
+            self._others(choice, message, place, frame)
         if reason := text(body.get("finish_reason")):
             self._finished = True
-            yield Stop(choice, reason, f"/choices/{choice}/finish_reason", frame)
+            self._out.append(Stop(choice, reason, f"/choices/{choice}/finish_reason", frame))
 
-    def _reasoning(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+    def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
+        """What a message has beside its text and reasoning."""
+        if refusal := text(message.get("refusal")):
+            self._text(choice, "refusal", 0, f"{place}/refusal", refusal, frame)
+        for position, call in mappings(message.get("tool_calls")):
+            self._call(choice, position, call, place, frame)
+        if legacy := mapping(message.get("function_call")):
+            self._legacy(choice, legacy, f"{place}/function_call", frame)
+        for field in _HOSTED_EVIDENCE:
+            if message.get(field):
+                self._once(choice, field, f"{place}/{field}", frame)
+        for field in ("audio", "images"):
+            if message.get(field):
+                self._once(choice, field, f"{place}/{field}", frame, "opaque")
+
+    def _reasoning(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         # Servers that offer two names for it send the same text under both.
         for field in _REASONING:
             if piece := text(message.get(field)):
-                yield from self._text(choice, "reasoning", 0, f"{place}/{field}", piece, frame)
+                self._text(choice, "reasoning", 0, f"{place}/{field}", piece, frame)
                 return
         for _, detail in mappings(message.get("reasoning_details")):
             if piece := text(detail.get("text")) or text(detail.get("summary")):
-                yield from self._text(choice, "reasoning", 0, f"{place}/reasoning_details", piece, frame)
+                self._text(choice, "reasoning", 0, f"{place}/reasoning_details", piece, frame)
 
-    def _content(self, choice: int, content: Json, place: str, frame: Frame) -> Iterator[Event]:
+    def _content(self, choice: int, content: Json, place: str, frame: Frame) -> None:
         if isinstance(content, str):
             if content:
-                yield from self._text(choice, "text", 0, place, content, frame)
+                self._text(choice, "text", 0, place, content, frame)
             return
         for position, part in mappings(content):
             slot = 0 if self._streamed else position  # in a stream every delta counts its parts from 0
             if piece := text(part.get("text")):
-                yield from self._text(choice, "text", slot, f"{place}/{position}/text", piece, frame)
+                self._text(choice, "text", slot, f"{place}/{position}/text", piece, frame)
             thinking = part.get("thinking")
             if isinstance(thinking, str) and thinking:
-                yield from self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", thinking, frame)
+                self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", thinking, frame)
             for _, thought in mappings(thinking):
                 if piece := text(thought.get("text")):
-                    yield from self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame)
+                    self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame)
 
-    def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame) -> Iterator[Event]:
+    def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame) -> None:
         key = (choice, kind, slot)
         block = self._blocks.get(key)
         if block is None:
             block = self._new(key)
-            yield Start(block, kind, place, choice, frame)
-        yield Delta(block, piece, frame)
+            self._out.append(Start(block, kind, place, choice, frame))
+        self._out.append(Delta(block, piece, frame))
 
-    def _call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+    def _call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
         function = mapping(call.get("function"))
         custom = mapping(call.get("custom"))
         index = number(call.get("index")) if self._streamed else position
@@ -173,16 +191,16 @@ class _Reader:
             self._labels[block] = (id_ or "", name or "")
             # The API has text here. An object, which some servers send, is kept as what it is.
             given = arguments if isinstance(arguments, dict | list) else None
-            yield Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form)
+            self._out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form))
             if given is not None:
                 return
         elif index is None or self._is_news(block, id_, name):
-            yield Label(block, index, id_, name, frame)
+            self._out.append(Label(block, index, id_, name, frame))
         if isinstance(arguments, str):
             if arguments:
-                yield Delta(block, arguments, frame)
+                self._out.append(Delta(block, arguments, frame))
         elif arguments is not None:
-            yield Delta(block, _compact(arguments), frame)
+            self._out.append(Delta(block, _compact(arguments), frame))
 
     def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
         """Whether an id or a name is given that is not the one given first. Repeating both is harmless, and common."""
@@ -192,7 +210,7 @@ class _Reader:
         self._labels[block] = (known_id or id_ or "", known_name or name or "")
         return True
 
-    def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> Iterator[Event]:
+    def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
         key = (choice, "legacy", 0)
         block = self._blocks.get(key)
         name, arguments = text(call.get("name")), text(call.get("arguments"))
@@ -200,14 +218,14 @@ class _Reader:
             if not name and not arguments:  # Snowflake sends an empty one beside every text
                 return
             block = self._new(key)
-            yield Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy")
+            self._out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))
         if arguments:
-            yield Delta(block, arguments, frame)
+            self._out.append(Delta(block, arguments, frame))
 
-    def _once(self, choice: int, field: str, place: str, frame: Frame, kind: Kind = "hosted_result") -> Iterator[Event]:
+    def _once(self, choice: int, field: str, place: str, frame: Frame, kind: Kind = "hosted_result") -> None:
         key = (choice, field, 0)
         if key not in self._blocks:
-            yield Start(self._new(key), kind, place, choice, frame, name=field)
+            self._out.append(Start(self._new(key), kind, place, choice, frame, name=field))
 
     def _new(self, key: tuple[int, str, int]) -> int:
         self._blocks[key] = self._count

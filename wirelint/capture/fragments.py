@@ -7,17 +7,21 @@ one channel. A channel is joined and searched as one text; of each secret the fi
 others lose the characters that belong to it. Events, their order and their framing stay as they are.
 
 Afterwards each document is searched by itself, for secrets that stand in one piece: errors, names and their values.
+
+Before all that, a stream of the plain kind (a document a line) is only decoded and joined; where the quick look finds
+neither the body nor any channel worth searching, nothing is searched, and no document is located in the body.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import orjson
 
+from wirelint.capture.channels import Channels
 from wirelint.capture.literals import (
     LITERAL,
     Scope,
@@ -31,11 +35,9 @@ from wirelint.model import Json
 
 _LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
 _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
-_PART_NUMBERS = ("index", "output_index", "content_index", "summary_index", "item_id")
-_CONTAINERS = frozenset({"delta", "content_block"})
-"""What begins in one of these goes on in the other: their names are no part of a channel."""
-
-_DEEPEST = 40
+_OTHER_FIELDS = ("event:", ":", "id:", "retry:")
+_BLOCK = 1 << 18
+_ENDS = frozenset({" [DONE]", "[DONE]"})
 
 
 class Edit(NamedTuple):
@@ -74,18 +76,62 @@ class _Fragment(NamedTuple):
 
 def stream_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
     """The edits that take all secrets out of an event stream, sorted."""
+    if _holds_nothing(body, known, _event_documents(body)):
+        return []
     units, rest = _split_events(body)
     return _edits(body, units, rest, known)
 
 
 def lines_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
     """The same for a body of one JSON document a line."""
+    if _holds_nothing(body, known, _line_documents(body)):
+        return []
     units = [
         _Unit(((match.start(), body[match.start() : match.start(1)]),))
         for match in _LINE.finditer(body)
         if match.start(1) > match.start()
     ]
     return _edits(body, units, [], known)
+
+
+def _holds_nothing(body: str, known: tuple[str, ...], documents: Iterator[str | None]) -> bool:
+    """Whether a quick look at the body and at its joined channels proves that there is nothing to edit."""
+    if "\r" in body or Scope.of(body, known):
+        return False
+    channels = Channels()
+    try:
+        for document in documents:
+            if document is None:
+                return False
+            channels.add(orjson.loads(document))
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return False
+    return not any(Scope.of("".join(channel.texts), known) for channel in channels.moving())
+
+
+def _event_documents(body: str) -> Iterator[str | None]:
+    """The documents of a stream that has one on each line of data; None for a line that it would not have."""
+    for line in _lines(body):
+        if line.startswith("data:"):
+            document = line[5:]
+            if document and not document.isspace() and document not in _ENDS:
+                yield document
+        elif line and not line.startswith(_OTHER_FIELDS):
+            yield None
+
+
+def _line_documents(body: str) -> Iterator[str | None]:
+    return (line for line in _lines(body) if line)
+
+
+def _lines(body: str) -> Iterator[str]:
+    """The lines of a body, never all of them at one time. There is no carriage return in it."""
+    start = 0
+    while start < len(body):
+        end = body.find("\n", start + _BLOCK)
+        end = end if end >= 0 else len(body)
+        yield from body[start:end].split("\n")
+        start = end + 1
 
 
 def looks_like_lines(body: str) -> bool:
@@ -158,35 +204,18 @@ def _load(text: str) -> Json:
 
 def _channels(units: list[_Unit]) -> Iterator[list[_Fragment]]:
     """The strings that belong together. A field that never changes (an id, a model) is no channel."""
-    channels: dict[Hashable, list[_Fragment]] = {}
+    channels = Channels()
+    owners: list[tuple[_Unit, int]] = []
     for unit in units:
         document = _load(unit.text)
-        if isinstance(document, dict):
-            part = tuple(value for name in _PART_NUMBERS if isinstance(value := document.get(name), (str, int)))
-            ordinals = itertools.count()
-            for path, text in _strings(document, part, 0):
-                channels.setdefault(path, []).append(_Fragment(unit, next(ordinals), text))
-        elif document is None and unit.text.strip() != "[DONE]":
-            channels.setdefault(None, []).append(_Fragment(unit, -1, unit.text))
-    for fragments in channels.values():
-        if len(fragments) > 1 and any(fragment.text != fragments[0].text for fragment in fragments):
-            yield fragments
-
-
-def _strings(value: Json, path: tuple[Hashable, ...], depth: int) -> Iterator[tuple[Hashable, str]]:
-    """All string values in the order of the document, each with its channel."""
-    if isinstance(value, str):
-        yield path, value
-    elif depth >= _DEEPEST:
-        return
-    elif isinstance(value, dict):
-        for name, item in value.items():
-            if isinstance(item, (str, dict, list)):
-                yield from _strings(item, path if name in _CONTAINERS else (*path, name), depth + 1)
-    elif isinstance(value, list):
-        for position, item in enumerate(value):
-            index = item.get("index", position) if isinstance(item, dict) else position
-            yield from _strings(item, (*path, index if isinstance(index, int) else position), depth + 1)
+        if document is not None:
+            owners += ((unit, ordinal) for ordinal in range(channels.add(document)))
+        elif unit.text.strip() != "[DONE]":
+            channels.add_text(unit.text)
+            owners.append((unit, -1))
+    for channel in channels.moving():
+        places = [owner for owner, place in zip(owners, channels.places, strict=True) if place is channel]
+        yield [_Fragment(*owner, text) for owner, text in zip(places, channel.texts, strict=True)]
 
 
 def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterator[Edit]:

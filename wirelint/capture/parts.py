@@ -98,7 +98,7 @@ class Part:
         return sum(file.size for file in self._files.values())
 
     def is_intact(self) -> bool:
-        return self.path.is_dir() and all(file.is_intact() for file in self._files.values())
+        return all(file.is_intact() for file in self._files.values()) if self._files else self.path.is_dir()
 
     def append(self, name: str, data: bytes) -> bool:
         """Writes an entry, all of it or nothing. Raises OSError when nothing was written.

@@ -13,7 +13,6 @@ from __future__ import annotations
 import base64
 import binascii
 import dataclasses
-import hashlib
 import hmac
 import re
 import secrets as randomness
@@ -58,8 +57,8 @@ class Redactor:
 
     def mark(self, secret: str) -> str:
         """What stands for `secret` in this run."""
-        digest = hmac.new(self._key, secret.encode("utf-8", "surrogatepass"), hashlib.sha256)
-        return f"[redacted:{digest.hexdigest()[:8]}]"
+        digest = hmac.digest(self._key, secret.encode("utf-8", "surrogatepass"), "sha256")
+        return f"[redacted:{digest.hex()[:8]}]"
 
     def learn(self, headers: Headers, url: str = "") -> None:
         """Remembers the secrets that a request carries, to take them out wherever they turn up from now on."""
@@ -67,8 +66,11 @@ class Redactor:
             return
         found = [secret for name, value in headers for secret in _carried(name, value)]
         found += _carried_by_url(url)
+        news = [secret for secret in found if secret not in self._known and _worth_knowing(secret)]
+        if not news:
+            return
         with self._lock:
-            for secret in filter(_worth_knowing, found):
+            for secret in news:
                 spellings = {secret: None, quote(secret, safe="", errors="surrogatepass"): None}
                 new = tuple(spelling for spelling in spellings if spelling not in self._known)
                 self._known = (*self._known, *new)[-_REMEMBERED:]
@@ -77,7 +79,7 @@ class Redactor:
         if not self.enabled:
             return headers
         self.learn(headers)
-        return tuple((name, self._header(name, value)) for name, value in headers)
+        return self._headers(headers)
 
     def url(self, url: str) -> str:
         """A URL without its user, its secret parameters, and what looks like a key in its path."""
@@ -130,14 +132,24 @@ class Redactor:
         return dataclasses.replace(
             record,
             url=self.url(record.url),
-            request_headers=self.headers(record.request_headers),
+            request_headers=self._headers(record.request_headers),
             request_body=self.body(record.request_body, streamed=False),
-            response_headers=tuple((name, self._header(name, value)) for name, value in record.response_headers),
+            response_headers=self._headers(record.response_headers),
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
             annotations=annotations,
         )
+
+    def _headers(self, headers: Headers) -> Headers:
+        told = [is_secret_header(name, value) for name, value in headers]
+        others = "\n".join(value for (_, value), secret in zip(headers, told, strict=True) if not secret)
+        if not Scope.of(others, self._known):  # all of them in one look
+            return tuple(
+                (name, self._header(name, value) if secret else value)
+                for (name, value), secret in zip(headers, told, strict=True)
+            )
+        return tuple((name, self._header(name, value)) for name, value in headers)
 
     def _header(self, name: str, value: str) -> str:
         if not is_secret_header(name, value):

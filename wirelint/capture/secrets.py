@@ -9,6 +9,7 @@ look like secrets by their names and are none.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
@@ -93,13 +94,18 @@ def is_secret_parameter(name: str) -> bool:
 
 def is_secret_header(name: str, value: str) -> bool:
     """Whether a header holds a secret; rate limits and other counts of tokens do not."""
-    lower = name.lower()
-    if _PLAIN_HEADER.search(lower) or not value.strip():
+    word = _secret_word(name)
+    if not word or not value.strip():
         return False
-    match = _SECRET_HEADER.search(lower)
-    if match is None:
-        return False
-    return not (match.group() == "token" and _COUNT.fullmatch(value.strip()))
+    return not (word == "token" and _COUNT.fullmatch(value.strip()))
+
+
+@lru_cache(maxsize=512)
+def _secret_word(header: str) -> str:
+    """What in the name of a header says that a secret is in it; empty when nothing does."""
+    lower = header.lower()
+    match = None if _PLAIN_HEADER.search(lower) else _SECRET_HEADER.search(lower)
+    return match.group() if match is not None else ""
 
 
 def _normal(name: str) -> str:

@@ -8,7 +8,7 @@ nothing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wirelint.knowledge.actions import AHEAD, BASE, GERUND, SOON, Kind, alternatives
 from wirelint.knowledge.foreign_claims import verb_of
@@ -17,7 +17,10 @@ from wirelint.knowledge.prose import Prose, Sentence
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """An action that is said to come next. `start`, `end`: its sentence. `at_once`: it is about to happen."""
+    """An action that is said to come next. `start`, `end`: its sentence. `at_once`: it is about to happen.
+
+    `bare`: a gerund is all there is ("Searching the code for callers."), which can be the answer to a question as well.
+    """
 
     kinds: frozenset[Kind]
     verb: str
@@ -25,6 +28,7 @@ class Announcement:
     start: int
     end: int
     at_once: bool = False
+    bare: bool = False
 
 
 _BASES = alternatives(BASE)
@@ -57,7 +61,16 @@ _BARE_ING = re.compile(
     rf"was|can|will|helps?|means|requires?|should|takes|lets|allows)\b)",
     re.IGNORECASE,
 )
+_ALONE_ING = re.compile(
+    rf"^[^\w\s]{{0,3}}\s*(?P<gerund>{_GERUNDS}) (?:for |through |up |into |at |in )?"
+    rf"(?:the|your|this|our|its) [\w`\ue001./ '’-]+\.?$",
+    re.IGNORECASE,
+)
+"""A gerund that is the whole of a reply, with what it is done to."""
 _WHILE = re.compile(rf"\bwhile I (?P<base>{_BASES})\b")
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|can|will|has|have|helps?|means|requires?|should|takes?|lets|allows|makes?)\b"
+)
 _CALL_NAME = re.compile(r"\b(?:call|use|invoke|calling|using|invoking|run|running|try)$", re.IGNORECASE)
 _NOT_NOW = re.compile(
     r"\b(?:if|once|when|whenever|after you|as soon as|before (?:I|we|you)|until|unless|later|tomorrow|next "
@@ -67,7 +80,10 @@ _NOT_NOW = re.compile(
     r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|"
     r"(?:will|[’']ll) wait|wait for you|"
     r"wenn|falls|sobald|bitte|möchtest|soll ich|si tu|si vous|souhaitez|veux-tu|si (?:me|quieres|deseas)|quieres|"
-    r"por favor|cuando|se (?:quiser|você|vuoi|mi)|quando|per favore)\b|如果|请|一旦|是否|需要您|之后|たら|ければ|場合|"
+    r"por favor|cuando|se (?:quiser|você|vuoi|mi)|quando|per favore|"
+    r"lass(?:t|en)?(?: sie)?(?: es)? (?:mich|uns) (?:\w+ ){0,3}?wissen|"
+    r"sag(?:en sie)? mir|(?:fais|faites)-(?:le-)?moi savoir|dis-moi|dites-moi|hazme saber|avís[ae]me|me avise|fammi sapere|"
+    r"mi faccia sapere)\b|如果|请|一旦|是否|需要您|之后|たら|ければ|場合|"
     r"もし|ください|でしょうか|ますか",
     re.IGNORECASE,
 )
@@ -242,6 +258,10 @@ def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announceme
             base, gerund = groups.get("base"), (groups.get("gerund") or "").lower()
             kinds = AHEAD[base] if base else GERUND[gerund]
             return _announce(prose, sentence, kinds, base or gerund, match.end())
+    alone = _ALONE_ING.match(line) if len(prose.sentences) == 1 and not _FINITE.search(line) else None
+    if alone:
+        gerund = alone["gerund"].lower()
+        return replace(_announce(prose, sentence, GERUND[gerund], gerund, alone.end("gerund")), bare=True)
     for apart in _GERMAN_APART.finditer(line):
         verb = f"{(apart['head'] or apart['head2']).lower()} {apart['particle']}"
         if verb in _SEPARABLE:

@@ -22,6 +22,17 @@ _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "tell": frozenset({"send"}),
     "remind": frozenset({"create", "book"}),
 }
+_ASSENT = re.compile(
+    r"\W*(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it|correct|right|confirmed|that works|sounds good|ja|gern\w*|"
+    r"oui|s[ií]|sim|claro|好的?|可以|はい)\b",
+    re.IGNORECASE,
+)
+_OFFER = re.compile(
+    rf"\b(?:shall I|should I|may I|can I|do you want me to|would you like me to|want me to) (?:now |go ahead and )?"
+    rf"(?P<verb>{_BASES})\b",
+    re.IGNORECASE,
+)
+_LONGEST_ASSENT = 60
 _FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
 _LOOKS_BACK = re.compile(
     r"\b(?:what|which|why|how|when|where|who)\b[^?.]{0,40}\b(?:did|have|had|was|were) (?:you|that|it|this)\b|"
@@ -34,17 +45,47 @@ _LOOKS_BACK = re.compile(
     r"你(?:刚才|之前)",
     re.IGNORECASE,
 )
+_VOICED = (
+    r"(?:haikus?|poems?|sonnet|limerick|ballad|lyrics|song|verses?|stor(?:y|ies)|tale|essay|monologue|dialog(?:ue)?s?|"
+    r"novel|scene|diary(?: entry)?|journal entry|log ?book entry|joke|speech|toast|bio|testimonial|"
+    r"stand-?up(?: (?:text|notes?|update))?|"
+    r"out[- ]of[- ]office(?: \w+)?|auto-?(?:reply|replies|responder|response)|canned (?:reply|response|answer)|macros?|"
+    r"(?:reply|e?-?mail|message|text|answer) templates?|templates? (?:for|text)|cover letter|bug reports?|release notes?|"
+    r"change ?log(?: entry)?|commit messages?|star (?:answer|story|method|example)|interview answer|"
+    r"(?:answer|story|example)[^.!?\n]{0,20}\bstar\b|blog post|tweet|newsletter|press release|apology|invitation|"
+    r"memo|status update|post-?mortem|incident report|cover story|caption|slogan|headline|"
+    r"gedicht|geschichte|abwesenheitsnotiz|poème|histoire|poema|cuento|poesia|俳句|诗)"
+)
+"""Kinds of texts in which "I" is whoever the text speaks for: to name one is to ask for it."""
 _COMPOSES = re.compile(
-    r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|"
-    r"summari[sz]e)\b[^.!?\n]{0,60}\b(?:blog|story|essay|poem|haiku|"
-    r"letter|post|script|dialogue|article|tweet|message|e?-?mail|letter|note|release notes|changelog|commit "
-    r"message|notes|diary|monologue|novel|scene|example|sentence|"
-    r"transcript|conversation|cover letter|report|paragraph|german|french|spanish|english|chinese|speech|caption|"
-    r"headline|joke|status update)\b|"
+    r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|phrase|"
+    r"formulate|polish|shorten|continue|come up with|prepare|"
+    rf"summari[sz]e)\b[^.!?\n]{{0,60}}\b(?:{_VOICED}|"
+    r"letter|post|script|article|message|e?-?mail|reply|response|note|notes|example|sentences?|lines?|quote|"
+    r"transcript|conversation|report|paragraph|german|french|spanish|english|chinese|review|"
+    r"announcement)\b|"
+    r"\b(?:write|retell|tell|summari[sz]e|phrase|say)\b[^.!?\n]{0,60}\b(?:as (?:an?|if|though)|like an?|in the (?:voice|"
+    r"style|role|person) of|from the (?:perspective|point of view|view) of)\b|"
     r"\bwrite (?:to|back)\b|"
-    r"\b(?:rephrase|paraphrase|übersetze|traduis|traduce|translate|traduza|traduci)\b|翻译|翻訳",
+    r"\b(?:rephrase|paraphrase|reword|rewrite|proofread|übersetze\w*|traduis\w*|traduce|translate|translation|traduza|"
+    r"traduci|formuliere|reformule)\b|翻译|翻訳|訳して",
     re.IGNORECASE,
 )
+_NAMES_GENRE = re.compile(
+    rf"^\W*(?:(?!(?:{_BASES}|find|did|do|is|was|has|what|where|which|who|how|why|when|my last|the last)\b)[\w'’-]+ "
+    rf"){{0,4}}?(?:{_VOICED}|"
+    r"(?:short|quick|polite|friendly|formal|thank-you|sorry|follow-up|welcome|farewell|draft) (?:e?-?mail|reply|message|"
+    r"letter|note|answer|response))\b",
+    re.IGNORECASE,
+)
+"""A bare noun phrase: "short poem on lamps", "out-of-office reply"."""
+_LONGEST_PHRASE = 160
+_BESIDES = re.compile(
+    rf"(?:\b(?:and|then|also|afterwards)|[,;.!&\n]) *(?:(?:and|then|also|please|just|now|directly|finally|can you|"
+    rf"could you) )*(?P<verb>{_BASES}|mail|text)\b",
+    re.IGNORECASE,
+)
+_PAYLOAD = re.compile(r"[:：]\s|[\"“„«「]")
 _PLAYS = re.compile(
     r"\brole-?play\w*|\bpretend\b|\bin character\b|\bimpersonate\b|\bmock interview\b|\bfiction(?:al)?\b|"
     r"\bplay(?:ing)? (?:the (?:role|part)\b|(?:the |an? |my )(?:[\w-]+ ){0,2}?(?:\w+(?:er|or|ist|ee|ant|man|ian)|"
@@ -79,6 +120,13 @@ def asked(text: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
+def assented(words: str, before: str) -> frozenset[Kind]:
+    """The kinds of action that a reply has offered and the user has agreed to: "Shall I refund it?" "Yes please"."""
+    if len(words) > _LONGEST_ASSENT or not _ASSENT.match(words):
+        return frozenset()
+    return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
+
+
 def looks_back(text: str) -> bool:
     """Whether a user asks about what was done before, not for something to be done."""
     return _LOOKS_BACK.search(text) is not None
@@ -86,7 +134,20 @@ def looks_back(text: str) -> bool:
 
 def composes(text: str) -> bool:
     """Whether a user asks for a text, in which "I" is whoever the text speaks for."""
-    return _COMPOSES.search(text) is not None
+    if _COMPOSES.search(text) is not None:
+        return True
+    return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
+
+
+def besides(text: str) -> frozenset[Kind]:
+    """The kinds of action that are ordered beside a text to be composed: "draft a note and send it to Ann"."""
+    payload = _PAYLOAD.search(text)
+    order = text[: payload.start()] if payload else text
+    kinds: set[Kind] = set()
+    for match in _BESIDES.finditer(order):
+        verb = match["verb"].lower()
+        kinds |= BASE.get(verb) or _EXTRA_ASKS.get(verb, frozenset())
+    return frozenset(kinds)
 
 
 def plays(text: str) -> bool:

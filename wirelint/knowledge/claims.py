@@ -12,7 +12,7 @@ Patterns are flat alternatives with bounded gaps, so that a text is read in line
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -28,9 +28,9 @@ from wirelint.knowledge.actions import (
 from wirelint.knowledge.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
-Form = Literal["said", "after", "outcome", "passive", "terse", "missed"]
+Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state"]
 """How a claim is made. `outcome`: told by its result ("the search returned …"); `terse`: without a subject ("Deleted.");
-`missed`: something that was not found, which says that it was looked for."""
+`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +72,24 @@ _TRIED = re.compile(
     rf"\bI(?:['’]ve| have)? (?:tried|attempted) (?:to (?P<base>{alternatives(BASE)})|"
     rf"(?P<gerund>{alternatives(GERUND)}))\b"
 )
+_MANAGED = re.compile(
+    rf"\bI(?:['’]ve| have)? (?:just |now )?(?:(?:was able|managed|have managed) to (?:successfully )?"
+    rf"(?P<base>{alternatives(BASE)})|"
+    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through))\b"
+)
+"""Softer ways to say that something was done."""
+_TRANSACTED = re.compile(
+    r"^[^\w]{0,4}(?:The|Your|A|This) (?:[\w-]+ ){0,2}?(?P<noun>refund|payment|transfer|order|booking|reservation|"
+    r"appointment|"
+    r"cancel[l]?ation|purchase)\b[^!?;]{0,80}? (?:has|have) (?:now |just |successfully |also )?been (?:successfully )?"
+    r"(?:completed|processed|issued|made|placed|confirmed|submitted|initiated|executed|carried out)\b"
+)
+_SWITCHED = re.compile(
+    r"^[^\w]{0,4}(?:(?:OK|Okay|Done|Sure|All right)\W{1,3})?(?:The|Your|Both|All(?: the)?) (?:[\w-]+ ){1,4}?(?:is|are) "
+    r"(?:(?:now )(?P<now>on|off|set to|locked|unlocked|open|closed|dimmed|muted|paused)|"
+    r"(?P<set>on|off|set to|locked|unlocked|open|closed|dimmed|muted|paused)\b[^,;]{0,20} now)\b"
+)
+"""A state into which somebody must have brought a thing."""
 _AFTER = re.compile(
     rf"\b(?:[Aa]fter|[Uu]pon|[Hh]aving|[Ff]rom) {_ADVERBS}(?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b"
     r"(?P<rest>.{0,200}?)(?:,| that)? ?\b(?:I (?:can|could|found|see|saw|confirm|noticed|conclude|don['’]t|did)|"
@@ -159,7 +177,7 @@ _IDIOM = re.compile(
 _HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")
 _NOTED = re.compile(
     rf"^[^\w]{{0,4}}(?:[\w'’.-]+ ){{1,4}}?(?P<verb>{_PARTICIPLE_VERB})(?: successfully)?(?:[.!]|$| (?:to|at|for|"
-    rf"in|on|as|with)\b)"
+    rf"in|on|as|with)\b|: | ?[✅✔☑✓👍🎉])"
 )
 """A note without a finite verb: "Email sent to Bo."."""
 _FINITE = re.compile(
@@ -177,6 +195,28 @@ _LETTER = re.compile(
     r"(?<=\n)(?:Dear|Sehr geehrte\w*) ",
     re.MULTILINE,
 )
+_TEMPLATE = re.compile(
+    r"\{\{ ?[\w.]+ ?\}\}|\[(?:Your |First |Last |Customer |Recipient(?:['’]s)? )?[Nn]ame\]|"
+    r"\{(?:first_|last_|customer_)?name\}"
+)
+"""A field that is filled in later: its paragraph is a template, whoever will speak."""
+_LABELLED = re.compile(
+    r"(?:^|(?<=[.!?\n] ))[*_#\- ]{0,6}(?:Title|Situation|Task|Action|Result|Summary|Description|Steps(?: to reproduce)?|"
+    r"Expected|Actual|"
+    r"Yesterday|Today|Blockers|Subject|Headline|Narrator|Agent|Customer|User|Assistant|Support|Me|You)\**: ?\**(?=\S)",
+    re.MULTILINE,
+)
+"""Headings of the parts of a report, an account or a dialogue."""
+_ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
+_MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
+"""A name that no prose has: `search_docs`, `listEvents`."""
+_CONTAINER = re.compile(
+    r"\s*(?:the|your|our|this) (?:[\w-]+ )?(?:repo(?:sitory)?|database|db|inbox|calendar|logs?|knowledge base|docs|"
+    r"documentation|catalog(?:ue)?|wiki|tracker|crm|records|mailbox)\s*$"
+)
+_LOOKED_INTO = frozenset(
+    {"checked", "reviewed", "searched", "scanned", "went through", "looked at", "looked into", "queried"}
+)
 _HYPHENATED = re.compile(r"[\w]-$")
 
 _DONE = re.compile(
@@ -190,7 +230,7 @@ _AFTER_I = frozenset({
     *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
     "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
     "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
-    "even", "run", "tried", "attempted", "found", "have",
+    "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
 })  # fmt: skip
 """Words that can follow "I" where something was done."""
 _LOOKED = ("earch", "uery", "ookup", "found", "returned", "esults", "tool")
@@ -220,6 +260,8 @@ def claims(prose: Prose) -> Iterator[Claim]:
         letter = letter_start(prose.text) if letter is None else letter
         if sentence.start >= letter:
             return
+        if _in_template(prose, sentence) or _LABELLED.match(sentence.masked):
+            continue
         begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
         looked_until = sentence.end
         if _ELSEWHEN.search(prose.masked, begun, sentence.end):
@@ -265,8 +307,16 @@ def letter_start(text: str) -> int:
     return found.start() if found else len(text)
 
 
+def _in_template(prose: Prose, sentence: Sentence) -> bool:
+    """Whether a sentence stands in a paragraph with fields to be filled in."""
+    if "{" not in prose.masked and "[" not in prose.masked:
+        return False
+    begun = prose.masked.rfind("\n\n", 0, sentence.start) + 1
+    return _TEMPLATE.search(prose.masked, begun, _paragraph_end(prose.masked, sentence.end)) is not None
+
+
 def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    own = [*islice(_said(prose, sentence), _MOST_CLAIMS), *_told(prose, sentence)]
+    own = [*islice(_said(prose, sentence), _MOST_CLAIMS), *_managed(prose, sentence), *_told(prose, sentence)]
     yield from own
     if not own:
         yield from _impersonal(prose, sentence, number)
@@ -305,6 +355,17 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
             yield _claim(prose, sentence, kinds, match["base"] or match["gerund"], "said", match.end())
 
 
+def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+    """What somebody "was able to retrieve" or "had a look at"."""
+    line = sentence.masked
+    if " able to " not in line and " managed to " not in line and " look " not in line:
+        return
+    for match in _MANAGED.finditer(line):
+        if _is_real(line, match.start()):
+            verb = match["base"] or "look at"
+            yield _claim(prose, sentence, BASE[verb], verb, "said", match.end())
+
+
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
@@ -329,7 +390,15 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
     passive = _PASSIVE.search(line) if any(word in line for word in _PASSIVE_SIGNS) else None
     noted = _NOTED.match(line) if len(line) < 200 and not _FINITE.search(line) else None
     terse = _TERSE.match(line)
-    if "test" in line and _TESTS.search(line):
+    moved = _TRANSACTED.match(line) if " been " in line else None
+    switched = _SWITCHED.match(line) if " now" in line else None
+    if moved and _UNREAL.search(line, moved.end()):
+        return
+    if moved and not _BY_OTHERS.search(line):
+        yield _claim(prose, sentence, frozenset({"book", "send"}), moved["noun"], "passive", 0)
+    elif switched:
+        yield _claim(prose, sentence, frozenset({"control"}), (switched["now"] or switched["set"]), "state", 0)
+    elif "test" in line and _TESTS.search(line):
         yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
     elif noted:
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
@@ -349,6 +418,10 @@ def _opens(sentence: Sentence, number: int) -> bool:
 def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
     start = sentence.start
     clause = _CLAUSE_END.search(sentence.masked, at, at + _LONGEST_OBJECT) if at else None
+    if clause and clause[0] == ":" and verb in _LOOKED_INTO:
+        # "I checked the repository: there are two open issues": what was looked for stands behind the colon
+        container = sentence.masked[at : clause.start()]
+        clause = None if _CONTAINER.match(container) else clause
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
     return Claim(
         kinds,
@@ -381,6 +454,21 @@ def _is_real(line: str, at: int) -> bool:
     """Whether what stands before a verb in its sentence leaves the claim a fact."""
     before = _before(line, at)
     return not (_UNREAL.search(before) or FOREIGN_CONDITION.search(before))
+
+
+def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+    """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
+    for name in names:
+        if not _MADE_NAME.search(name) or name not in prose.text:
+            continue
+        told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{_ANSWERED}")
+        for sentence in prose.sentences:
+            # Names stand in code spans, which the mask hides.
+            match = told.search(prose.text, sentence.start, sentence.end)
+            if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
+                kinds: frozenset[Kind] = frozenset({"search"})
+                yield name, Claim(kinds, name, "outcome", match[0], sentence.start, sentence.end)
+                break
 
 
 def says_done(prose: Prose) -> Claim | None:

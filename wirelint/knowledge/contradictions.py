@@ -10,27 +10,101 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from wirelint.knowledge.denials import denied_hits, wrong_counts
+from wirelint.knowledge.actions import Topic
+from wirelint.knowledge.denials import denied_hits, emptied, wrong_counts
 from wirelint.knowledge.evidence import Ran
-from wirelint.knowledge.facts import Contradiction, Fact
+from wirelint.knowledge.facts import Contradiction, Fact, facts
 from wirelint.knowledge.prose import Prose, Sentence
-from wirelint.knowledge.successes import admits, told_runs, told_successes, told_tests
+from wirelint.knowledge.successes import admits, told_both, told_runs, told_successes, told_tests
+from wirelint.model import Request
 
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,40}) ?(?:=|:) ?[\"'`]*([\w./:@-]*\w)")
 _FIGURES = re.compile(r"\d+|[\"“][^\"”\n]{3,80}[\"”]")
+_PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "mail"})
+"""What no model knows of itself."""
+_STATED = re.compile(
+    r"\b(?:is|are|was|were|has|have|had|totals?|costs?|contains?|shows?|shipped|delivered|arrived|placed|paid)\b",
+    re.IGNORECASE,
+)
+_OFFERED = re.compile(
+    r"\b(?:would|could|should|can|may|might|let me|if|please|I['’]ll|you (?:need|want)|typically|usually|example|format|"
+    r"e\.g|"
+    r"must|digits?|characters?)\b|[?？]",
+    re.IGNORECASE,
+)
+_PARTICULARS = re.compile(
+    r"\d+(?:[.,]\d+)*|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:yesterday|shipped|delivered)\b", re.IGNORECASE
+)
+_NO_OUTPUT = re.compile(r"\s*[(\[<]?(?:no (?:output|matches|results)|exit code 1|empty)\b.{0,40}\s*\Z", re.IGNORECASE)
+_NEGATED = re.compile(r"\b(?:no|none|not|nothing|never)\b|n['’]t\b", re.IGNORECASE)
+_LINE_OF = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w-]+\.[a-z]{1,4}):(\d+)\b")
 _AHEAD = re.compile(r"\b(?:will|would|could|should|can|may|might|let me|if|please|I['’]ll)\b|[?？]", re.IGNORECASE)
 
 
-def contradictions(prose: Prose, known: Sequence[Fact], ran: Sequence[Ran]) -> Iterator[Contradiction]:
+def contradictions(
+    prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
+) -> Iterator[Contradiction]:
     """What in a text the facts of its turn contradict."""
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
     yield from denied_hits(prose, sentences, known)
+    yield from emptied(sentences, known)
     yield from wrong_counts(prose, sentences, known)
     yield from told_successes(prose, known)
     yield from told_runs(prose, sentences, known)
     yield from told_tests(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
     yield from _details(prose, sentences, known)
+    if request is not None:
+        yield from told_both(prose, sentences, _together(request, ran))
+        yield from _unheard(prose, sentences, known, request)
+        yield from _unheard_lines(prose, known, request)
+
+
+def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
+    """The results of the calls that were made last, all in one reply."""
+    last = next((message for message in reversed(request.turn) if message.calls), None)
+    made = {call.id for call in last.calls} if last is not None else set()
+    return facts(request, [one for one in ran if one.call is not None and one.call.id in made])
+
+
+def _unheard(
+    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], request: Request
+) -> Iterator[Contradiction]:
+    """Figures and days of private data (orders, tables, calendars) of which nothing was heard but errors."""
+    if not known or not all(fact.outcome.error for fact in known) or admits(prose):
+        return
+    if not all(fact.able.topics & _PRIVATE and fact.able.kinds & {"search", "read", "run"} for fact in known):
+        return
+    heard = " ".join([*(message.text for message in request.messages), *(fact.arguments for fact in known)])
+    heard = f"{heard} {' '.join(result.text for message in request.messages for result in message.results)}".lower()
+    for sentence in sentences:
+        line = sentence.masked
+        if not _STATED.search(line) or _OFFERED.search(line):
+            continue
+        if any(figure.lower() not in heard for figure in _PARTICULARS.findall(line)):
+            yield Contradiction(
+                sentence.start,
+                sentence.end,
+                f"every result of this turn is an error: {known[-1].shown}",
+                "warning",
+                "medium",
+            )
+            return
+
+
+def _unheard_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
+    """Lines of files ("src/a.py:12") that are cited although the search had no match and nobody named the file."""
+    if not known or not all(fact.outcome.empty or _NO_OUTPUT.match(fact.result.text) for fact in known):
+        return
+    if not any(fact.able.shell or "search" in fact.able.kinds for fact in known):
+        return
+    cited = [] if _NEGATED.search(prose.masked) else _LINE_OF.findall(prose.text)
+    heard = " ".join(message.text for message in request.messages) if cited else ""
+    heard += " ".join(fact.arguments for fact in known)
+    if cited and not any(path in heard for path, _ in cited):
+        found = _LINE_OF.search(prose.text)
+        if found is not None:
+            yield Contradiction(found.start(), found.end(), known[-1].shown)
 
 
 def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[Ran]) -> Iterator[Contradiction]:

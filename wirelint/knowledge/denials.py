@@ -38,6 +38,23 @@ _NARROWED = re.compile(
     r"passende\w*|pertinents?|relevantes?)\b|相关|其他|更多",
     re.IGNORECASE,
 )
+_OTHERS = re.compile(
+    r"\b(?:additional|further|other|others|more|newer|older|besides|except|weitere\w*)\b|其他|更多", re.IGNORECASE
+)
+_EMPTY_PLACE = re.compile(
+    r"\b(?:inbox|calendar|cart|mailbox|agenda|basket|to-?do list|queue) (?:is|was|looks|appears) (?:\w+ )?(?:empty|clear|"
+    r"wide open)\b",
+    re.IGNORECASE,
+)
+_PART_OF = re.compile(
+    r"\b(?:after|before|between|until|till|from|at|afternoon|morning|evening|tonight|rest|then|else|today|tomorrow|yesterday|"
+    r"week|month|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|now|almost|nearly|no longer|not)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+_DIGITS = re.compile(r"\d+")
+_RECALLED = re.compile(
+    r"\b(?:earlier|previous(?:ly)?|before|last time|used to|previously|were once|closed)\b", re.IGNORECASE
+)
 _NO_THINGS = re.compile(r"\b(?:no|zero|0) (?:[\w-]+ )?(?P<noun>[a-z]+s)\b(?! (?:to|needed|required)\b)", re.IGNORECASE)
 _NONE = re.compile(
     r"\bthere (?:is|are|was|were) (?:currently |still )?(?:no|nothing)\b|"
@@ -64,6 +81,16 @@ _ADMITS_LOOKING = re.compile(
     re.IGNORECASE,
 )
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn['’]t exist|enoent|\b404\b|unknown")
+_NEAREST = re.compile(
+    r"\b(?:closest|nearest|most similar|next best|best match|instead|related|what (?:I did find|did come up|came up)|"
+    r"(?:other|remaining) (?:hits|results|documents)|"
+    r"(?:hits|results|documents|articles) (?:are|were|is|deal|concern|cover) "
+    r"(?:all )?(?:about|on|only|with)?|only (?:about|covers?|deals?)|ähnlich\w*|stattdessen|nächstliegend\w*|à la place|"
+    r"en su lugar|más cercan\w+)\b|最接近|最相关",
+    re.IGNORECASE,
+)
+"""Hits are there and told of; none of them is what was wanted."""
+_TITLE_WORD = re.compile(r"[^\W\d_]{4,}(?!\w*\"\s*:)")
 _HOLDS_ZERO = re.compile(r"(?:[:=]\s*|^\s*)0(?![\d.\w-])")
 _TARGET = re.compile(
     r"\b(?:for|about|on|from|by|in|regarding|nach|zu|über|pour|sur|sobre|para)\s+[\"'“„«`*]*([\w][\w.@-]*)",
@@ -120,12 +147,31 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         zero = _denies(sentence, looking, failed=failed)
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
-        if zero and not _NARROWED.search(sentence.masked) and not _elsewhere(shown[zero.start() :], looking):
+        if zero and not failed and _retells(prose, sentence, looking):
+            return
+        narrowed = (_OTHERS if failed else _NARROWED).search(sentence.masked)
+        if zero and not narrowed and not _elsewhere(shown[zero.start() :], looking):
             yield Contradiction(
                 sentence.start,
                 sentence.end,
                 f"the result is an error: {looking[-1].shown}" if failed else looking[-1].shown,
             )
+            return
+
+
+def emptied(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """A calendar, an inbox or a cart that is said to be empty, where the only result is a list of what is in it."""
+    if len(known) != 1 or not known[0].outcome.counts or known[0].outcome.empty or "read" not in known[0].able.kinds:
+        return
+    fact = known[0]
+    if not fact.result.text.lstrip().startswith(("[", "{")):
+        return
+    asked = {int(figure) for figure in _DIGITS.findall(fact.arguments)}
+    for sentence in sentences:
+        line = sentence.masked
+        figures = {int(figure) for figure in _DIGITS.findall(line)}
+        if _EMPTY_PLACE.search(line) and not _PART_OF.search(line) and not _NARROWED.search(line) and figures <= asked:
+            yield Contradiction(sentence.start, sentence.end, fact.shown)
             return
 
 
@@ -180,6 +226,16 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     return any(token in told and token not in asked for token in _TOKEN.findall(prose.text))
 
 
+def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
+    """Whether the text tells, beside the denial, of the hits: by a word for what comes near, or by their own words."""
+    if _NEAREST.search(prose.masked):
+        return True
+    asked = set(_TITLE_WORD.findall(" ".join(fact.arguments for fact in looking).lower()))
+    told = set(_TITLE_WORD.findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
+    rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
+    return len(set(_TITLE_WORD.findall(rest)) & (told - asked)) >= 2
+
+
 def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     looking = [fact for fact in _looking(known) if not fact.outcome.error]
     if len(looking) != 1 or not looking[0].outcome.counts or _PAGED.search(looking[0].result.text):
@@ -187,7 +243,8 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
     fact = looking[0]
     for sentence in sentences:
         told = _told_number(sentence, fact)
-        if told is None or _NARROWED.search(sentence.masked):
+        nothing = fact.outcome.counts == {0}
+        if told is None or (_RECALLED if nothing else _NARROWED).search(sentence.masked):
             continue
         if told > max(fact.outcome.counts) and not re.search(
             rf"(?<!\d){told}(?!\d)", f"{fact.result.text} {fact.arguments}"

@@ -125,9 +125,25 @@ _ERROR_START = re.compile(
     r"forbidden|command not found|"
     r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|"
     r"error)|cannot |could not |"
-    r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败)",
+    r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败|"
+    r"(?:api )?(?:rate limit|quota) exceeded\b|"
+    r"(?:unknown|no such|unsupported) (?:tool|function)\b|(?:the )?(?:tool|function)[^\n]{0,60}? (?:is )?(?:not|n['’]t) "
+    r"(?:loaded|found|available|registered|enabled|known|exist|supported)\b)",
     re.IGNORECASE,
 )
+_FAILED_COMMAND = re.compile(
+    r"^\s*(?:[\w./-]{1,40}: (?:[^\n]{0,160}: )?(?:operation not permitted|permission denied|no such file or directory|"
+    r"is a directory|not a directory|file exists|directory not empty|read-only file system|device or resource busy|"
+    r"connection refused|no space left on device|command not found)[. ]*$|! \[(?:remote )?rejected\]|"
+    r"make(?:\[\d+\])?: \*\*\*|"
+    r"(?:fatal|error): \S|\S+:\d+:(?:\d+:)? (?:fatal )?error: |error\[E\d+\]|ERROR \d{4} \(|npm (?:ERR!|error)|"
+    r"CONFLICT \(|[\w.]+(?:Error|Exception): \S)",
+    re.IGNORECASE,
+)
+_SHOWS_TEXT = re.compile(
+    r"\b(?:cat|tail|head|less|more|grep|rg|find|ls|du|logs?|journalctl|diff|awk|sed|echo|show|blame)\b|\|"
+)
+_LONGEST_FAILURE = 600
 _EXIT = re.compile(
     r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b",
     re.IGNORECASE,
@@ -175,6 +191,17 @@ def outcome(result: ToolResult) -> Outcome:
     document = _decoded(text)
     error = result.is_error is True or _is_error(text, document)
     return Outcome(error, frozenset() if error else frozenset(_counts(text, document)))
+
+
+def failed_command(text: str, arguments: str) -> bool:
+    """Whether what a shell, a compiler or a database printed is its refusal: by the first or the last of few lines.
+
+    A command that shows a text may show one that speaks of errors.
+    """
+    if len(text) > _LONGEST_FAILURE or _SHOWS_TEXT.search(arguments):
+        return False
+    lines = text.strip().splitlines()
+    return bool(lines) and any(_FAILED_COMMAND.match(line) for line in (lines[0], lines[-1]))
 
 
 def _decoded(text: str) -> Json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wirelint.knowledge.evidence import Outcome, Ran, outcome
+from wirelint.knowledge.evidence import Outcome, Ran, failed_command, outcome
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.toolkinds import Ability, ability
 from wirelint.model import Confidence, Request, Severity, Tool, ToolResult
@@ -44,5 +44,9 @@ def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
             continue
         name = (one.call.name if one.call else None) or one.result.name or ""
         able = ability(request.tool(name) or Tool(name, one.result.pointer))
-        made.append(Fact(one.result, outcome(one.result), able, one.call.arguments.text if one.call else ""))
+        arguments = one.call.arguments.text if one.call else ""
+        says = outcome(one.result)
+        if not says.error and (able.shell or "run" in able.kinds) and failed_command(one.result.text, arguments):
+            says = Outcome(True, frozenset())
+        made.append(Fact(one.result, says, able, arguments))
     return tuple(made)

@@ -75,6 +75,17 @@ _SAVES = re.compile(
     r"(?:\w+ ){0,3}to\b|保存|写入",
     re.IGNORECASE,
 )
+_SHOWN = re.compile(
+    r"\bin (?:the|this|your|my) (?:[\w-]+ ){0,2}?(?:plan|schedule|timetable|table|list|outline|draft|itinerary)\b|"
+    r"\b(?:below|as follows|in the following)\b",
+    re.IGNORECASE,
+)
+"""Where the reply shows what was done: in a product of its own."""
+_PRONOUN = re.compile(
+    r"^\s*(?:it|them|these|those|this|that|both|the (?:two )?(?:lists?|arrays?|tables?|sets?))?\s*$", re.IGNORECASE
+)
+_RESHAPES = frozenset(["merged", "compiled"])
+"""Verbs of programs that are as well done to what stands in a text."""
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
 _TARGET = re.compile(
     r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]",
@@ -121,6 +132,24 @@ _THOUGHTS = re.compile(
     r"result|answer|problem|puzzle|riddle|words?|big picture|pattern|you|we|this means)\b",
     re.IGNORECASE,
 )
+_FETCHES = frozenset(
+    {"fetch", "fetching", "retrieve", "retrieving", "download", "downloading", "load", "loading", "open", "opening"}
+)
+_FETCHED = re.compile(
+    r"\s*(?:the|that|this|your|both) (?:[\w-]+ )?(?:pages?|sites?|articles?|posts?|documents?)\b", re.IGNORECASE
+)
+_NUMBERED = re.compile(
+    r"\s*(?:the )?(?:doc(?:ument)?|page|record|article|ticket|order|issue|invoice|customer|file) "
+    r"(?:no\. ?|number )?#?\d+\b",
+    re.IGNORECASE,
+)
+_MENDS = frozenset(
+    {"fix", "fixing", "patch", "patching", "correct", "correcting", "edit", "editing", "update", "updating"}
+)
+_MENDED_NOW = re.compile(
+    r"\s*(?:it|this|that|them|both|the (?:bug|problem|issue|typo|error)) (?:right )?(?:now|right away|first)\b",
+    re.IGNORECASE,
+)
 _NEEDS_NAME = frozenset(["used", "called", "invoked", "use", "call", "invoke", "using", "calling", "invoking"])
 _CODE = re.compile(r"`[^`\n]+`")
 _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "data", "mail"})
@@ -128,13 +157,15 @@ _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "
 
 def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     """How surely only a tool, `able`, could have done what is claimed."""
-    if claim.form in ("outcome", "missed") or names(able.tool, claim.object):
+    if claim.form in ("outcome", "missed", "state") or names(able.tool, claim.object):
         return Reach.SURE
     shared = words_of(claim.object) & words_of(able.tool.name.replace("_", " ").replace("-", " ")) & able.words
     if shared and not shared <= _TEXTUAL and not _GIVEN.search(claim.object):
         return Reach.SURE
     found = _GIVEN.search(claim.object)
     kinds = claim.kinds
+    if _is_shown(claim, prose):
+        return Reach.NO
     ranks = [Reach.NO]
     if not found:
         if "search" in kinds:
@@ -154,6 +185,17 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     own = max(ranks)
     # A word of the tool's own name is worth something even where it may mean a text: create_report, submit_request.
     return Reach.MAYBE if own is Reach.NO and shared and not prose.fenced and prose.words < 400 else own
+
+
+def _is_shown(claim: Claim, prose: Prose) -> bool:
+    """Whether what was done stands in the reply: "put aside in the plan below", "I've merged them: [1, 2]"."""
+    if "send" in claim.kinds:
+        return False
+    if _SHOWN.search(claim.object) and "\n" in prose.text[claim.end :].rstrip():
+        return not has_place(claim.object)
+    at = prose.text.find(claim.object, claim.start) + len(claim.object)
+    goes_on = prose.text[at : at + 1] == ":" and prose.text[at + 1 :].strip() != ""
+    return claim.verb in _RESHAPES and goes_on and _PRONOUN.match(claim.object) is not None
 
 
 def has_place(text: str) -> bool:
@@ -185,6 +227,10 @@ def _search(claim: Claim) -> Reach:
 def _read(claim: Claim) -> Reach:
     if has_place(claim.object):
         return Reach.SURE
+    if claim.verb in _FETCHES and _NUMBERED.match(claim.object):
+        return Reach.SURE
+    if claim.verb in _FETCHES and _FETCHED.match(claim.object):
+        return Reach.MAYBE
     if claim.verb.startswith("list") and not words_of(claim.object) & {"directory", "folder", "content", "bucket"}:
         return Reach.NO
     if _head_is_textual(claim.object) and not topics_in(claim.object) & {"mail", "file"}:
@@ -242,6 +288,10 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
         return False
     if has_place(found.object) or _CODE.search(found.object):
         return True
+    if found.verb in _FETCHES and able.topics & {"web", "file", "knowledge"} and _FETCHED.match(found.object):
+        return True
+    if mends(found, able):
+        return not prose.fenced and prose.words < 400
     topics: frozenset[str] = topics_in(found.object)
     if found.kinds & {"write", "create"} and not found.kinds & {"book", "send"}:
         agentic = bool(found.kinds & {"write"}) and not prose.fenced and _then_acts(found.object)
@@ -264,6 +314,12 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
     if not (able.shell or able.topics & _LOOKED_AT) or not _THING.match(found.object):
         return False
     return not (_GIVEN.search(found.object) or _head_is_textual(found.object) or _THOUGHTS.search(found.object))
+
+
+def mends(found: Announcement, able: Ability) -> bool:
+    """Whether a tool that edits files is what "I'll fix it now" can only mean."""
+    edits = bool(able.topics & {"file"}) and "write" in able.kinds and not able.shell
+    return edits and found.verb in _MENDS and _MENDED_NOW.match(found.object) is not None
 
 
 def _then_acts(text: str) -> bool:

@@ -28,7 +28,18 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
+    place = PATH.search(claim.object)
+    if place is not None and not _heard_of(place[0].rsplit("/", 1)[-1], same, request):
+        return False
     return not wanted & claim.kinds
+
+
+def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
+    """Whether a file may be among what the calls had to do with: they name it, a result does, or they name no file."""
+    name = name.lower()
+    if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
+        return True
+    return any(name in result.text.lower() for message in request.messages for result in message.results)
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:

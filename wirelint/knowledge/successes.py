@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from wirelint.knowledge.actions import PARTICIPLE, alternatives
-from wirelint.knowledge.claims import claims
+from wirelint.knowledge.claims import Claim, claims
 from wirelint.knowledge.facts import Contradiction, Fact
 from wirelint.knowledge.prose import Prose, Sentence
+from wirelint.knowledge.reach import Reach, reach
 from wirelint.knowledge.toolkinds import fits
 
 _ADMITS = re.compile(
@@ -26,6 +27,9 @@ _ADMITS = re.compile(
 _PASSED = re.compile(
     r"\b(?:all|every|each)(?: of)?(?: the)?(?: \d+)?(?: \w+)? tests? (?:are |is |have |has |now )*(?:pass\w*|"
     r"green|succeed\w*)|\btests? (?:now )?pass(?:es)?\b(?! (?:if|when))|"
+    r"\b(?:test run|test suite|suite|tests|ci|pipeline|build) (?:is|are|was|were|came back|looks) "
+    r"(?:all |now |fully )*green\b|"
+    r"\b(?:there (?:are|were)|with|:) (?:no|zero|0) (?:test )?failures\b|\bno tests? (?:failed|fails?)\b|"
     r"\beverything (?:now )?passes\b|\bbuild (?:now )?(?:succeeded|succeeds|passes|is green)\b|\balle tests "
     r"(?:laufen|bestehen|sind)\b|\btous les tests passent\b|所有测试(?:都|均)?通过",
     re.IGNORECASE,
@@ -102,6 +106,20 @@ _SETTLED = re.compile(
     r"追加|削除|更新|保存)(?:が)?(?:できました|完了)",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\w+")
+_BOTH = re.compile(
+    r"\b(?:both|all (?:of them|(?:of )?the \w+|two|three|four|five|\d+)|each of|every one of|everything|beide|alle|"
+    r"les deux|"
+    r"tous|ambos|ambas|todos|todas|entrambi)\b|(?:两|都|全部)",
+    re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"\b(?:is|are|were|was|have been)(?: now)? (?:off|on|done|set|open|closed|locked|unlocked|gone|up to date|"
+    r"in place|booked|"
+    r"complete)\b",
+    re.IGNORECASE,
+)
+_DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
 _UNSURE = re.compile(
     r"\b(?:if|once|when|until|before|whether|would|could|should|might|may|will|can|not|never|already|by)\b|n['’]t\b",
     re.IGNORECASE,
@@ -157,12 +175,40 @@ def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradictio
                 if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds
                 else []
             )
+        if not fitting and _was_meant(claim, prose, known):
+            fitting = list(known)
         if not fitting or not all(fact.outcome.error for fact in fitting):
             continue
         if claim.verb in _VAGUE and not _SUCCESS.search(prose.text[claim.start : claim.end]):
             continue
         yield Contradiction(claim.start, claim.end, f"the result is an error: {fitting[-1].shown}")
         return
+
+
+def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
+    """Whether an act without a known noun is that of the calls, all of which failed: "I've replaced x by y in a."."""
+    if claim.form != "said" or prose.fenced or claim.kinds <= {"search", "read"}:
+        return False
+    if not all(fact.outcome.error and claim.kinds & fact.able.kinds for fact in known):
+        return False
+    if reach(claim, prose, known[-1].able) is not Reach.NO:
+        return True
+    sent = {word for fact in known for word in _WORD.findall(fact.arguments.lower())}
+    return len(set(_WORD.findall(claim.object.lower())) & sent) >= 2
+
+
+def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Several calls of a tool that were made together, one of which failed, told as if all had been carried out."""
+    acting = [fact for fact in together if _acts(fact)]
+    failed = [fact for fact in acting if fact.outcome.error]
+    if not failed or len(failed) == len(acting) or len({fact.able.tool.name for fact in acting}) != 1 or admits(prose):
+        return
+    for sentence in sentences:
+        line = sentence.masked
+        both = _BOTH.search(line)
+        if both and not _UNSURE.search(line) and (_STATE.search(line) or _NOW.search(line) or _DID.search(line)):
+            yield Contradiction(sentence.start, sentence.end, f"one of the results is an error: {failed[-1].shown}")
+            return
 
 
 def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:

@@ -21,9 +21,13 @@ from wirelint.model import FaultKind
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
 _BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
+_NAMED = re.compile(rb"event: ([^\r\n]*+)\ndata: ([^\r\n]*+)\n\n")
+"""An event with a name, as nearly every server writes it. What does not match is read by the grammar."""
+
 _LINE = re.compile(r"\r\n|\n|\r")
 _FIELDS = frozenset({"data", "event", "id", "retry"})
 _BOM = b"\xef\xbb\xbf"
+_LF = 0x0A
 _SHOWN = 60
 
 
@@ -40,8 +44,10 @@ class EventStream:
 
     def feed(self, data: bytes) -> list[Frame]:
         """Frames completed by `data`, in order."""
-        self._buffer += data
         self._lone_lf = self._lone_lf and b"\r" not in data
+        if self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF:
+            return [self._frame(data)]  # one event, as most servers write them
+        self._buffer += data
         buffer = self._buffer
         frames: list[Frame] = []
         start, position = 0, self._searched
@@ -90,11 +96,18 @@ class EventStream:
         number = self._number
         self._number += 1
         body = raw.removeprefix(_BOM) if number == 0 else raw
-        if body.startswith(b"data: ") and body.endswith(b"\n\n") and body.find(b"\n", 0, -2) < 0 and b"\r" not in body:
-            try:
+        try:
+            if (
+                self._lone_lf
+                and body.startswith(b"data: ")
+                and body.endswith(b"\n\n")
+                and body.find(b"\n") == len(body) - 2
+            ):
                 return Frame(number, raw, None, body[6:-2].decode())
-            except UnicodeDecodeError:
-                pass
+            if (named := _NAMED.fullmatch(body)) is not None:
+                return Frame(number, raw, named[1].decode(), named[2].decode())
+        except UnicodeDecodeError:
+            pass
         return _parse(number, raw, body)
 
 

@@ -1,0 +1,216 @@
+"""The quick look may cost a second one, and never a secret: with it and without it the same bytes come out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirelint.capture import fragments, literals
+from wirelint.capture.literals import Scope, find_in_json, find_in_text
+from wirelint.capture.probe import harmless
+from wirelint.capture.redact import Redactor
+
+BASE62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+HEX = "0123456789abcdef"
+
+# The beginning of a secret, its alphabet, the fewest characters that make it one, and its end.
+SHAPES: dict[str, tuple[str, str, int, str]] = {
+    "sk": ("sk-7", BASE62 + "_-", 15, ""),
+    "sk-ant": ("sk-ant-", BASE62, 8, ""),
+    "sk-or": ("sk-or-", BASE62, 8, ""),
+    "masked": ("sk-a4", BASE62, 2, "****wxyz"),
+    "gsk": ("gsk_", BASE62, 20, ""),
+    "xai": ("xai-", BASE62, 20, ""),
+    "csk": ("csk-", BASE62, 20, ""),
+    "pplx": ("pplx-", BASE62, 20, ""),
+    "nvapi": ("nvapi-", BASE62, 20, ""),
+    "fw": ("fw_3", BASE62, 19, ""),
+    "tgp": ("tgp_v1_", BASE62, 20, ""),
+    "tvly": ("tvly-5", BASE62, 15, ""),
+    "lsv2": ("lsv2_", BASE62, 20, ""),
+    "ek": ("ek_1", BASE62, 23, ""),
+    "sess": ("sess-1", BASE62, 23, ""),
+    "hf": ("hf_", BASE62, 20, ""),
+    "r8": ("r8_", BASE62, 24, ""),
+    "dapi": ("dapi", HEX, 32, ""),
+    "google": ("AIza", BASE62, 30, ""),
+    "google-oauth": ("ya29.", BASE62, 20, ""),
+    "google-client": ("GOCSPX-", BASE62, 16, ""),
+    **{f"gh{letter}": (f"gh{letter}_", BASE62, 20, "") for letter in "pousr"},
+    "github-pat": ("github_pat_", BASE62, 20, ""),
+    "glpat": ("glpat-", BASE62, 16, ""),
+    **{f"xox{letter}": (f"xox{letter}-", BASE62, 10, "") for letter in "abeprs"},
+    "xapp": ("xapp-1", BASE62, 9, ""),
+    "npm": ("npm_", BASE62, 30, ""),
+    "pypi": ("pypi-AgE", BASE62, 20, ""),
+    "sk-live": ("sk_live_", BASE62, 16, ""),
+    "rk-test": ("rk_test_", BASE62, 16, ""),
+    "sendgrid": ("SG." + "a" * 16 + ".", BASE62, 16, ""),
+    "aws": ("AKIA", "ABCDEFGH23", 16, " "),
+    "aws-session": ("ASIA", "ABCDEFGH23", 16, " "),
+    "jwt": ("eyJ", BASE62, 8, ".abc.def"),
+    "pem": ("-----BEGIN RSA PRIVATE KEY-----\n", BASE62, 16, "\n-----END RSA PRIVATE KEY-----"),
+    "bearer": ("Bearer 1", BASE62, 7, ""),
+    "bearer-upper": ("BEARER 1", BASE62, 7, ""),
+    "basic": ("Authorization: Basic 1", BASE62, 6, ""),
+    "basic-equals": ("AUTHORIZATION = 'basic 1", BASE62, 6, "'"),
+    "assigned": ("OPENAI_API_KEY=1", BASE62, 8, ""),
+    "assigned-spaced": ("client-secret : '1", BASE62, 8, "'"),
+    "assigned-line": ("password\n=1", BASE62, 8, ""),
+    "assigned-wide": ("passwd\u00a0:\u20031", BASE62, 8, ""),
+    "assigned-kelvin": ("api_\u212aEY=1", BASE62, 8, ""),
+    "assigned-token": ("GITLAB_TOKEN: 1", BASE62, 8, ""),
+    "query": ("https://h.example/?key=", BASE62, 8, "&x=1"),
+    "query-signature": ("https://h.example/?X-Amz-Signature=", BASE62, 8, ""),
+    "query-accents": ("https://h.example/?key=\u00e9\u00e8", BASE62, 6, ""),
+    "userinfo": ("https://u:", BASE62, 3, "@h.example/"),
+    "pair": ('{"api_key": "', BASE62, 8, '"}'),
+    "pair-camel": ('{"accessToken":"', BASE62, 8, '"}'),
+    "pair-python": ("{'db_password' : '", BASE62, 8, "'}"),
+    "pair-spaces": ('{"x-api--key": "', BASE62, 8, '", "API Key": "abcdefgh1"}'),
+    "pair-phrase": ('{"passphrase": "', BASE62, 8, '"}'),
+    "pair-token": ('{"token": "1', BASE62, 24, '"}'),
+    "pair-cookie": ('{"cookie": "', BASE62, 8, '"}'),
+    "pair-credentials": ('{"credentials": "', BASE62, 8, '"}'),
+    "pair-authorization": ('{"Authorization": "', BASE62, 8, '"}'),
+    "pair-line": ('{"password"\n:\n"', BASE62, 8, '"}'),
+}  # fmt: skip
+
+PROSE = ("", " ", "a ", "The key is ", "task-", "see\n", "\u00fc", "\u4f60\u597d ", '"', "\\", "/x?", "(", "x=", "*")
+
+
+def sample(name: str) -> str:
+    begin, alphabet, least, end = SHAPES[name]
+    return begin + (alphabet * 3)[5 : 5 + least] + end
+
+
+@st.composite
+def secrets(draw: st.DrawFn) -> str:
+    begin, alphabet, least, end = SHAPES[draw(st.sampled_from(sorted(SHAPES)))]
+    size = draw(st.sampled_from((max(least - 1, 0), least, least + 1, least + 9)))
+    return begin + draw(st.text(alphabet, min_size=size, max_size=size)) + end
+
+
+@st.composite
+def texts(draw: st.DrawFn) -> str:
+    around = st.one_of(st.sampled_from(PROSE), st.text(max_size=6))
+    return draw(around) + draw(secrets()) + draw(around)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> str:
+    """JSON with the text in it, nested now and then, some characters escaped that need not be."""
+    text = draw(texts())
+    for _ in range(draw(st.integers(1, 3))):
+        text = json.dumps({draw(st.sampled_from(("a", "content", "password"))): text}, ensure_ascii=draw(st.booleans()))
+    if draw(st.booleans()):
+        escaped = draw(st.sampled_from("sk-_:=/@")), draw(st.sampled_from(("\\u{:04x}", "\\u{:04X}")))
+        text = text.replace(escaped[0], escaped[1].format(ord(escaped[0])))
+    return text
+
+
+def stream(pieces: list[str], form: str) -> bytes:
+    def event(piece: str, number: int) -> str:
+        match form:
+            case "openai":
+                delta = {"content": piece}
+                document = {"id": "chatcmpl-1", "created": number, "choices": [{"index": 0, "delta": delta}]}
+                return f"data: {json.dumps(document)}\n\n"
+            case "anthropic":
+                document = {"type": "content_block_delta", "index": 2, "delta": {"type": "text_delta", "text": piece}}
+                return f"event: content_block_delta\ndata:{json.dumps(document, ensure_ascii=False)}\n\n"
+            case "two channels":
+                document = {"a": piece, "list": [{"index": 7, "b": f"{number} "}], "n": None}
+                return f": note\ndata: {json.dumps(document)}\n\n"
+            case "carriage returns":
+                return f"data: {json.dumps({'delta': piece})}\r\n\r\n"
+            case _:
+                return json.dumps({"response": piece}) + "\n"
+
+    body = "".join(event(piece, number) for number, piece in enumerate(pieces))
+    return (body + ("" if form == "lines" else "data: [DONE]\n\n")).encode("utf-8", "surrogatepass")
+
+
+FORMS = ("openai", "anthropic", "two channels", "carriage returns", "lines")
+
+
+@contextmanager
+def without_quick_look() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(literals, "harmless", lambda _: False)
+        patch.setattr(fragments, "_holds_nothing", lambda *_: False)
+        yield
+
+
+def redacted(body: bytes) -> bytes | None:
+    redactor = Redactor(key=b"k")
+    redactor.learn((("authorization", "Bearer known-to-all-of-us"),))
+    return redactor.body(body)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_sees_every_shape(name: str) -> None:
+    text = sample(name)
+    assert find_in_text(text, Scope.everything(())), "the sample is a secret"
+    assert not harmless(text)
+    assert not harmless(json.dumps({"content": json.dumps({"inner": text})}))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The task-management board, risk-averse as ever; see https://example.org/a-b?page=2 and mail.",
+        '{"id":"call_0123456789abcdefghijklmn","role":"tool","content":"key: value, token, secret santa","max_tokens":9}',
+        '{"id":"4f0c3c1e-93a0-4a53-9c43-0c4d6a1f2b3c","model":"claude-3-5-sonnet-20241022","stop_sequence":null}',
+        '{"usage":{"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":0}},"hockey":"stick"}',
+        "def f(key=None, *args): **bold** *** --- 2 ** 3 == x @ y; A B C J K p.",
+    ],
+    ids=["prose", "call", "uuid", "usage", "code"],
+)
+def test_lets_ordinary_traffic_pass(text: str) -> None:
+    assert harmless(text)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(texts(), documents()))
+def test_harmless_means_nothing_to_find(text: str) -> None:
+    if harmless(text):
+        assert find_in_text(text, Scope.everything(())) == []
+        assert find_in_json(text, Scope.everything(())) == []
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", [*SHAPES, "known"])
+def test_a_secret_cut_in_two_at_every_place(name: str, form: str) -> None:
+    text = "it is known-to-all-of-us!" if name == "known" else f"it is {sample(name)} "
+    for cut in range(1, len(text)):
+        body = stream(["So, ", text[:cut], text[cut:], "and so on"], form)
+        quick = redacted(body)
+        with without_quick_look():
+            assert quick == redacted(body), text[:cut]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(texts(), min_size=1, max_size=3), st.sampled_from(FORMS), st.data())
+def test_secrets_cut_anywhere(written: list[str], form: str, data: st.DataObject) -> None:
+    text = "".join(written)
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(text)), max_size=12)))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    body = stream(pieces, form)
+    quick = redacted(body)
+    with without_quick_look():
+        assert quick == redacted(body)
+
+
+@settings(max_examples=200, deadline=None)
+@given(documents())
+def test_documents_come_out_the_same(text: str) -> None:
+    body = text.encode("utf-8", "surrogatepass")
+    quick = redacted(body)
+    with without_quick_look():
+        assert quick == redacted(body)
