@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.build import Assistant, Call, Result, Talk, User, schema
+from tests.build import Assistant, Call, Result, Talk, Turn, User, schema
 from tests.rules.case import Fires
 from tests.rules.voices import BOOKING, CALENDAR, CODER, DATA, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEATHER, ran
 
@@ -10,19 +10,19 @@ PODS = ran("Pods?", "list_pods", {"namespace": "blue"}, '{"items": ["api-1", "ap
 SCALE = {"scale": ("Scale a picture.", schema(width="integer"))}
 
 
-def search(result: str, *, is_error: bool | None = None) -> tuple[object, ...]:
+def search(result: str, *, is_error: bool | None = None) -> tuple[Turn, ...]:
     return ran("Search proxies", "search_knowledge_base", {"query": "proxies"}, result, is_error=is_error)
 
 
-def inbox(result: str) -> tuple[object, ...]:
+def inbox(result: str) -> tuple[Turn, ...]:
     return ran("Any mail from Ann?", "list_emails", {"folder": "in", "from": "ann"}, result)
 
 
-def refused(result: str) -> tuple[object, ...]:
+def refused(result: str) -> tuple[Turn, ...]:
     return ran("A table at eight", "book_table", {"restaurant": "Lotus", "time": "20:00"}, result)
 
 
-def crashed() -> tuple[object, ...]:
+def crashed() -> tuple[Turn, ...]:
     failed = "Traceback (most recent call last):\n  File \"a.py\", line 1\nModuleNotFoundError: No module named 'yaml'"
     return ran("Run a.py", "bash", {"command": "python a.py"}, failed, is_error=True)
 

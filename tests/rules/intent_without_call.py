@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tests.build import Assistant, Call, Result, Talk, User, exchange
 from tests.rules.case import Fires, Silent
 from tests.rules.voices import CALENDAR, CODER, DATA, FILES, KB, MAIL, SHELL, SHOP, WEATHER, WEB, ran
@@ -14,8 +17,8 @@ MANGLED = (
 )
 
 
-def said(text: str, tools: dict[str, object] = FILES, ask: str = "Please look into it.", **more: object) -> Talk:
-    return Talk((User(ask),), text, tools=tools, **more)  # type: ignore[arg-type]
+def said(text: str, tools: Mapping[str, object] = FILES, ask: str = "Please look into it.", **more: Any) -> Talk:
+    return Talk((User(ask),), text, tools=tools, **more)
 
 
 FIRES = {

@@ -6,7 +6,7 @@ Each entry: (what is expected, tools, what the user said or the whole history, t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tests.build import Assistant, Call, Result, Turn, User, schema
@@ -67,7 +67,7 @@ PYTHON = {"python": ("Execute Python code and return what it prints.", schema(co
 
 class Voice(NamedTuple):
     expected: str
-    tools: dict[str, object]
+    tools: Mapping[str, object]
     history: str | Sequence[Turn]
     text: str
     reasoning: str = ""

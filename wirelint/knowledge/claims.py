@@ -23,7 +23,52 @@ from wirelint.knowledge.actions import (
     PARTICIPLE,
     PAST,
     Kind,
-    alternatives,
+)
+from wirelint.knowledge.claim_patterns import (
+    AFTER,
+    AFTER_I,
+    ANSWERED,
+    BY_OTHERS,
+    CAME_OF_IT,
+    CHAINED,
+    CLAUSE_END,
+    CONCLUDED,
+    CONTAINER,
+    DONE,
+    EARLIER,
+    ELSEWHEN,
+    FINITE,
+    HEDGED,
+    HYPHENATED,
+    I_THEN,
+    IDIOM,
+    LABELLED,
+    LETTER,
+    LONGEST_OBJECT,
+    LOOKED,
+    LOOKED_INTO,
+    MADE_NAME,
+    MANAGED,
+    MARKED,
+    MISSED,
+    MOST_CLAIMS,
+    NOTED,
+    OUTCOME,
+    PASSIVE,
+    PASSIVE_SIGNS,
+    PAST_ADVERB,
+    RELATIVE,
+    RESULTS,
+    SAID,
+    SPLIT,
+    SUBJECT,
+    SWITCHED,
+    TEMPLATE,
+    TERSE,
+    TESTS,
+    TRANSACTED,
+    TRIED,
+    UNREAL,
 )
 from wirelint.knowledge.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
 from wirelint.knowledge.prose import Prose, Sentence
@@ -46,206 +91,6 @@ class Claim:
     earlier: bool = False
 
 
-_LONGEST_OBJECT = 240
-_MOST_CLAIMS = 16
-"""Claims of one sentence that are looked at: more are no prose."""
-_ADVERBS = (
-    r"(?:(?:just|now|already|also|then|first|next|successfully|finally|carefully|thoroughly|quickly|briefly|"
-    r"personally|again|"
-    r"gone ahead and|went ahead and|in fact|actually|since|even|double-|re-)[ ]?,?[ ]?){0,4}"
-)
-_PAST_VERB = alternatives({*PAST, *PARTICIPLE} - {"run"})
-_PARTICIPLE_VERB = alternatives(PARTICIPLE)
-_SAID = re.compile(
-    rf"\b(?:(?P<have>I(?:['’]ve| have|['’]d)|[Ww]e(?:['’]ve| have)) |I ){_ADVERBS}(?P<verb>(?:{_PAST_VERB})|run)\b"
-)
-_PAST_ADVERB = re.compile(r"\b(?:just|already|also|finally|previously)\b")
-_SUBJECT = re.compile(
-    rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)) {_ADVERBS}(?:\w+ed|found|wrote|ran|sent|read|made|took)\b"
-)
-_CHAINED = re.compile(rf"(?:\band|,|\bthen|;)[ ]+(?:then |also |have )?{_ADVERBS}(?P<verb>{_PAST_VERB}|run)\b")
-_SPLIT = re.compile(
-    rf"\bI(?:['’]ve| have)? {_ADVERBS}(?P<verb>looked|pulled|turned|switched|set) (?P<between>(?:[\w'’-]+ "
-    rf"){{1,4}}?)(?P<particle>up|on|off)\b"
-)
-_TRIED = re.compile(
-    rf"\bI(?:['’]ve| have)? (?:tried|attempted) (?:to (?P<base>{alternatives(BASE)})|"
-    rf"(?P<gerund>{alternatives(GERUND)}))\b"
-)
-_MANAGED = re.compile(
-    rf"\bI(?:['’]ve| have)? (?:just |now )?(?:(?:was able|managed|have managed) to (?:successfully )?"
-    rf"(?P<base>{alternatives(BASE)})|"
-    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through))\b"
-)
-"""Softer ways to say that something was done."""
-_TRANSACTED = re.compile(
-    r"^[^\w]{0,4}(?:The|Your|A|This) (?:[\w-]+ ){0,2}?(?P<noun>refund|payment|transfer|order|booking|reservation|"
-    r"appointment|"
-    r"cancel[l]?ation|purchase)\b[^!?;]{0,80}? (?:has|have) (?:now |just |successfully |also )?been (?:successfully )?"
-    r"(?:completed|processed|issued|made|placed|confirmed|submitted|initiated|executed|carried out)\b"
-)
-_SWITCHED = re.compile(
-    r"^[^\w]{0,4}(?:(?:OK|Okay|Done|Sure|All right)\W{1,3})?(?:The|Your|Both|All(?: the)?) (?:[\w-]+ ){1,4}?(?:is|are) "
-    r"(?:(?:now )(?P<now>on|off|set to|locked|unlocked|open|closed|dimmed|muted|paused)|"
-    r"(?P<set>on|off|set to|locked|unlocked|open|closed|dimmed|muted|paused)\b[^,;]{0,20} now)\b"
-)
-"""A state into which somebody must have brought a thing."""
-_AFTER = re.compile(
-    rf"\b(?:[Aa]fter|[Uu]pon|[Hh]aving|[Ff]rom) {_ADVERBS}(?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b"
-    r"(?P<rest>.{0,200}?)(?:,| that)? ?\b(?:I (?:can|could|found|see|saw|confirm|noticed|conclude|don['’]t|did)|"
-    r"it (?:appears|looks|seems)|"
-    r"there (?:is|are|was|were)|no (?:results|matches|records))\b"
-)
-_NOTHING = r"(?:0|zero|no|any|\d+)"
-_HITS = (
-    r"(?:results?|matches|hits|documents?|articles?|records?|entries|files?|rows?|occurrences|items|messages|"
-    r"emails|events|"
-    r"tickets|orders|pages|passages)"
-)
-_OUTCOME = re.compile(
-    r"\b(?:[Mm]y|[Tt]he|[Tt]his|[Aa]) (?:[\w-]+ ){0,3}?(?P<verb>search|query|"
-    r"lookup)\b[^.!?]{0,120}?\b(?:returned|found|yielded|came back|turned "
-    r"up|produced|revealed|(?:did not|didn['’]t) (?:return|find|yield|turn up|produce))\b|^(?:[\w-]+ "
-    r"){0,2}(?P<verb2>[Ss]earch|[Qq]uery|[Ll]ookup) "
-    r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?P<verb3>search|lookup|query)\b|"
-    rf"\bI(?:['’]ve| have)? {_ADVERBS}(?P<verb4>found) (?:{_NOTHING} |a total of )(?:[\w-]+ ){{0,2}}{_HITS}\b|"
-    rf"^(?:0|Zero|No) (?:[\w-]+ ){{0,2}}{_HITS} (?:were |was )?(?P<verb5>found|returned)\b"
-)
-_RESULTS = re.compile(
-    r"\b(?:[Bb]ased on|[Aa]ccording to|[Ff]rom) (?:the|my) (?P<verb>search results|tool(?:['’]s)? (?:output|"
-    r"results?|response)|query results?|"
-    r"results of (?:the|my) (?:search|query|lookup))\b"
-)
-_MISSED = re.compile(
-    r"\bI (?:couldn['’]t|could not|was unable to|wasn['’]t able to|didn['’]t|did not) (?P<verb>find|locate) "
-    r"(?:any|anything|a|the)\b"
-)
-_PASSIVE = re.compile(
-    rf"\b(?:has|have) {_ADVERBS}been {_ADVERBS}(?P<verb>{_PARTICIPLE_VERB})\b|\b(?:was|were) successfully "
-    rf"(?P<verb2>{_PARTICIPLE_VERB})\b"
-    rf"|\b(?:is|are) now (?P<verb3>{_PARTICIPLE_VERB})\b|\b(?P<verb4>{_PARTICIPLE_VERB}) successfully\b"
-)
-_BY_OTHERS = re.compile(
-    r"\b(?:by (?:the|a|an|your|someone|another|default)|since (?:version|v?\d|\d{4})|in (?:version|v?\d|\d{4})|"
-    r"that (?:has|have)|which (?:has|have)|"
-    r"many times|for years|in the past|deprecated|usually|typically|often|always|never)\b"
-)
-_TERSE = re.compile(
-    rf"^(?:[^\w\s`\"']{{1,3}}\s*)?(?:\*\*)?(?:Successfully "
-    rf")?(?P<verb>{alternatives(word.capitalize() for word in PARTICIPLE)}|Ran|Wrote)\b(?!-)"
-)
-_MARKED = re.compile(r"^(?:[✅✔☑🎉👍✓]\ufe0f?|\*\*)")
-_UNREAL = re.compile(
-    r"\b(?:if|would|could|should|might|may|suppose|imagine|assuming|unless|whether|pretend|hypothetically|as if|"
-    r"as though|once|when|"
-    r"until|before|whenever|believe|think|probably|perhaps|maybe|wish|for example|for instance|such as|e\.g|say|"
-    r"said|says|"
-    r"claims?|wrote|replied|like|after|every time|not|never)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-_ELSEWHEN = re.compile(
-    r"\b(?:last (?:year|month|summer|winter|spring|fall|autumn|semester|quarter)|years? ago|months? ago|decades? ago|"
-    r"(?:back )?in (?:my|the) (?:early |late )?(?:(?:19|20)?\d0s|youth|childhood|twenties|college|school|first job|"
-    r"(?:previous|last|old|former|first) (?:job|role|position|company|team|employer|project))|"
-    r"(?:back )?in (?:19|20)\d\d|when I was|as a (?:child|kid|student|boy|girl|teenager)|once upon a time|"
-    r"at (?:my|our) (?:previous|last|old|former|first) (?:job|company|role|employer|team|startup|workplace)|"
-    r"(?:letztes|voriges|vergangenes) Jahr|vor (?:\w+ )?(?:Jahren|Monaten)|als ich (?:noch|Kind|Student)|"
-    r"l['’]année dernière|il y a (?:\w+ )?(?:ans|mois)|quand j['’]étais|el año pasado|hace (?:\w+ )?(?:años|meses)|"
-    r"cuando era|(?:o )?ano passado|há (?:\w+ )?(?:anos|meses)|quando eu era|l['’]anno scorso|"
-    r"(?:anni|mesi) fa|quando ero)\b|去年|前年|[几\d]+年前|小时候|昔|子供の頃|年前に",
-    re.IGNORECASE,
-)
-"""A time outside of any conversation: what was done then was not done for the user."""
-_EARLIER = re.compile(
-    r"\b(?:earlier|previously|before|above|last time|a moment ago|already|in (?:the|my|our) (?:previous|first|"
-    r"last)|as I|at the (?:start|beginning)"
-    r"|vorhin|bereits|zuvor|plus tôt|déjà|auparavant|antes|anteriormente|ya)\b|之前|刚才|此前",
-    re.IGNORECASE,
-)
-_CLAUSE_END = re.compile(
-    r"[;:](?=\s)|, (?:and|but|so|which|because|where|I)\b|\b(?:but|because|which|so that|I can|I could)\b|\band "
-    r"(?:I|it|the|there|they|all|found|can|\w+ed)\b"
-)
-_IDIOM = re.compile(
-    r"(?:ran|run) (?:into|out|through|across|over|the numbers)\b|read (?:that|about|somewhere|between)\b|looked "
-    r"(?:at (?:this|it|that) from|for (?:a|ways))\b|"
-    r"set (?:out|aside|forth)\b|made (?:sure|a (?:mistake|note|guess|list|point)|an? (?:error|assumption))\b|got "
-    r"(?:it|you|that)\b|"
-    r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|opened with\b|placed (?:emphasis|the emphasis)\b",
-    re.IGNORECASE,
-)
-_HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")
-_NOTED = re.compile(
-    rf"^[^\w]{{0,4}}(?:[\w'’.-]+ ){{1,4}}?(?P<verb>{_PARTICIPLE_VERB})(?: successfully)?(?:[.!]|$| (?:to|at|for|"
-    rf"in|on|as|with)\b|: | ?[✅✔☑✓👍🎉])"
-)
-"""A note without a finite verb: "Email sent to Bo."."""
-_FINITE = re.compile(
-    r"\b(?:is|are|was|were|be|been|can|will|has|have|had|do|does|did|not|I|you|we|they|he|she|it|by|if|when|how|"
-    r"to be)\b|n['’]t\b"
-)
-_RELATIVE = re.compile(r"\b(?:[Tt]he|[Tt]his|[Aa]n?) (?:[\w-]+ ){1,3}(?:that |which )?$")
-_TESTS = re.compile(
-    r"^[^\w]{0,4}(?:All|The|Every)(?: of the)?(?: \d+)?(?: \w+)? (?P<verb>tests?) (?:have |are |now |has "
-    r")*(?:pass(?:ed|es|ing)?|succeeded|green)\b"
-)
-_LETTER = re.compile(
-    r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|主题) ?[:：]|^(?:Dear|Hi|Hello|Hey|Sehr geehrte\w*|Liebe[rs]?|Hallo|"
-    r"Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b[^\n.!?]{0,40},[ \t]*$|(?<=[\n:] )(?:Dear|Sehr geehrte\w*) |"
-    r"(?<=\n)(?:Dear|Sehr geehrte\w*) ",
-    re.MULTILINE,
-)
-_TEMPLATE = re.compile(
-    r"\{\{ ?[\w.]+ ?\}\}|\[(?:Your |First |Last |Customer |Recipient(?:['’]s)? )?[Nn]ame\]|"
-    r"\{(?:first_|last_|customer_)?name\}"
-)
-"""A field that is filled in later: its paragraph is a template, whoever will speak."""
-_LABELLED = re.compile(
-    r"(?:^|(?<=[.!?\n] ))[*_#\- ]{0,6}(?:Title|Situation|Task|Action|Result|Summary|Description|Steps(?: to reproduce)?|"
-    r"Expected|Actual|"
-    r"Yesterday|Today|Blockers|Subject|Headline|Narrator|Agent|Customer|User|Assistant|Support|Me|You)\**: ?\**(?=\S)",
-    re.MULTILINE,
-)
-"""Headings of the parts of a report, an account or a dialogue."""
-_ANSWERED = r"(?:returned|found|came back|turned up|yielded|gave (?:me )?(?:no|nothing|\d|an? )|reported)\b"
-_MADE_NAME = re.compile(r"\w[_-]\w|[a-z][A-Z]")
-"""A name that no prose has: `search_docs`, `listEvents`."""
-_CONTAINER = re.compile(
-    r"\s*(?:the|your|our|this) (?:[\w-]+ )?(?:repo(?:sitory)?|database|db|inbox|calendar|logs?|knowledge base|docs|"
-    r"documentation|catalog(?:ue)?|wiki|tracker|crm|records|mailbox)\s*$"
-)
-_LOOKED_INTO = frozenset(
-    {"checked", "reviewed", "searched", "scanned", "went through", "looked at", "looked into", "queried"}
-)
-_HYPHENATED = re.compile(r"[\w]-$")
-
-_DONE = re.compile(
-    r"^[^\w]{0,4}(?:done|all done|all set|it['’]s done|task complete[d]?|completed|finished|erledigt|fertig|"
-    r"c['’]est fait|listo|hecho|pronto|feito|fatto|完了(?:です|しました)|(?:已)?完成了?|搞定了?|办好了?)\b[.!。！ ]*",
-    re.IGNORECASE,
-)
-
-_I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
-_AFTER_I = frozenset({
-    *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
-    "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
-    "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
-    "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
-})  # fmt: skip
-"""Words that can follow "I" where something was done."""
-_LOOKED = ("earch", "uery", "ookup", "found", "returned", "esults", "tool")
-_CAME_OF_IT = (
-    "returned", "found", "yield", "came back", "turned up", "produce", "revealed", "return ", "find ",
-    "turn up", "complete", "finished", "done", "ased on my", "ased on the", "ccording to", "rom the", "rom my",
-)  # fmt: skip
-_CONCLUDED = (
-    "I can", "I could", "I found", "I see", "I saw", "I confirm", "I notic", "I conclude", "I don", "I did",
-    "it appears", "it looks", "it seems", "there is", "there are", "there was", "there were", "no results",
-    "no matches", "no records",
-)  # fmt: skip
-_PASSIVE_SIGNS = ("been", "successfully", "is now", "are now")
-
-
 def claims(prose: Prose) -> Iterator[Claim]:
     """The claims of a text, in the order in which they stand; several of one sentence are possible."""
     letter: int | None = None
@@ -254,17 +99,17 @@ def claims(prose: Prose) -> Iterator[Claim]:
     for number, sentence in enumerate(prose.sentences):
         if sentence.start < told_until or sentence.question:
             continue
-        found = tuple(islice(_claims_of(prose, sentence, number), _MOST_CLAIMS))
+        found = tuple(islice(_claims_of(prose, sentence, number), MOST_CLAIMS))
         if not found:
             continue
         letter = letter_start(prose.text) if letter is None else letter
         if sentence.start >= letter:
             return
-        if _in_template(prose, sentence) or _LABELLED.match(sentence.masked):
+        if _in_template(prose, sentence) or LABELLED.match(sentence.masked):
             continue
         begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
         looked_until = sentence.end
-        if _ELSEWHEN.search(prose.masked, begun, sentence.end):
+        if ELSEWHEN.search(prose.masked, begun, sentence.end):
             told_until = _paragraph_end(prose.masked, sentence.end)
         else:
             yield from found
@@ -278,15 +123,15 @@ def may_claim(text: str) -> bool:
     flat = text.replace("\n", " ")
     if "e've " in flat or "e’ve " in flat or "e have " in flat:
         return True
-    for match in _I_THEN.finditer(flat):
+    for match in I_THEN.finditer(flat):
         if match.start() and flat[match.start() - 1].isalnum():
             continue
         word = match[1].lower()
-        if word in _AFTER_I or word.startswith(("re-", "double-")):
+        if word in AFTER_I or word.startswith(("re-", "double-")):
             return True
-    if any(word in flat for word in _LOOKED) and any(word in flat for word in _CAME_OF_IT):
+    if any(word in flat for word in LOOKED) and any(word in flat for word in CAME_OF_IT):
         return True
-    if any(word in flat for word in _CONCLUDED) and _AFTER.search(flat):
+    if any(word in flat for word in CONCLUDED) and AFTER.search(flat):
         return True
     return is_foreign(flat)
 
@@ -301,9 +146,9 @@ def letter_start(text: str) -> int:
 
     A salutation on the first line is the reply's own.
     """
-    found = _LETTER.search(text)
+    found = LETTER.search(text)
     if found is not None and found.start() == 0 and ":" not in found[0] and "：" not in found[0]:
-        found = _LETTER.search(text, found.end())
+        found = LETTER.search(text, found.end())
     return found.start() if found else len(text)
 
 
@@ -312,11 +157,11 @@ def _in_template(prose: Prose, sentence: Sentence) -> bool:
     if "{" not in prose.masked and "[" not in prose.masked:
         return False
     begun = prose.masked.rfind("\n\n", 0, sentence.start) + 1
-    return _TEMPLATE.search(prose.masked, begun, _paragraph_end(prose.masked, sentence.end)) is not None
+    return TEMPLATE.search(prose.masked, begun, _paragraph_end(prose.masked, sentence.end)) is not None
 
 
 def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    own = [*islice(_said(prose, sentence), _MOST_CLAIMS), *_managed(prose, sentence), *_told(prose, sentence)]
+    own = [*islice(_said(prose, sentence), MOST_CLAIMS), *_managed(prose, sentence), *_told(prose, sentence)]
     yield from own
     if not own:
         yield from _impersonal(prose, sentence, number)
@@ -330,26 +175,26 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     line = sentence.masked
     if "I" not in line and "we" not in line and "We" not in line:
         return
-    for match in _SAID.finditer(line):
+    for match in SAID.finditer(line):
         verb, before = match["verb"].lower(), _before(line, match.start("verb"))
-        idiom = _IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
+        idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
         idiom = idiom or _would(match, verb)
-        if not idiom and _is_real(line, match.start()) and not _HYPHENATED.search(before):
+        if not idiom and _is_real(line, match.start()) and not HYPHENATED.search(before):
             # "the query I just ran": the object stands before
-            relative = _RELATIVE.search(_before(line, match.start()))
+            relative = RELATIVE.search(_before(line, match.start()))
             at = max(match.start() - len(relative[0]), 0) if relative else match.end()
             yield _claim(prose, sentence, _kinds(verb), verb, "said", at)
-    for match in _SPLIT.finditer(line):
+    for match in SPLIT.finditer(line):
         verb = f"{match['verb']} {match['particle']}"
         if verb in PAST and _is_real(line, match.start()):
             yield _claim(prose, sentence, PAST[verb], verb, "said", match.end("verb"))
-    subject = _SUBJECT.search(line)
+    subject = SUBJECT.search(line)
     if subject is not None and _is_real(line, subject.start()):
-        for match in _CHAINED.finditer(line, subject.end()):
+        for match in CHAINED.finditer(line, subject.end()):
             if match["verb"] == "run" and "ve " not in subject[0]:
                 continue
             yield _claim(prose, sentence, _kinds(match["verb"]), match["verb"], "said", match.end())
-    for match in _TRIED.finditer(line):
+    for match in TRIED.finditer(line):
         if _is_real(line, match.start()):
             kinds = BASE[match["base"]] if match["base"] else GERUND[match["gerund"]]
             yield _claim(prose, sentence, kinds, match["base"] or match["gerund"], "said", match.end())
@@ -360,7 +205,7 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     line = sentence.masked
     if " able to " not in line and " managed to " not in line and " look " not in line:
         return
-    for match in _MANAGED.finditer(line):
+    for match in MANAGED.finditer(line):
         if _is_real(line, match.start()):
             verb = match["base"] or "look at"
             yield _claim(prose, sentence, BASE[verb], verb, "said", match.end())
@@ -369,14 +214,14 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
-    after = _AFTER.search(line) if any(word in line for word in _CONCLUDED) else None
-    looked = any(word in line for word in _LOOKED)
-    outcome, results = (_OUTCOME.search(line), _RESULTS.search(line)) if looked else (None, None)
-    missed = _MISSED.search(line) if " find " in line or " locate " in line else None
+    after = AFTER.search(line) if any(word in line for word in CONCLUDED) else None
+    looked = any(word in line for word in LOOKED)
+    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if looked else (None, None)
+    missed = MISSED.search(line) if " find " in line or " locate " in line else None
     if after and _is_real(line, after.start()):
         verb = after["verb"].lower()
         yield _claim(prose, sentence, GERUND.get(verb) or PARTICIPLE[verb], verb, "after", after.end("verb"))
-    if outcome and _is_real(line, outcome.start()) and not _HEDGED.search(outcome[0]):
+    if outcome and _is_real(line, outcome.start()) and not HEDGED.search(outcome[0]):
         yield _claim(prose, sentence, frozenset({"search"}), verb_of(outcome), "outcome", 0)
     elif results and _is_real(line, results.start()):
         yield _claim(prose, sentence, frozenset({"search", "read"}), "results", "outcome", 0)
@@ -387,25 +232,25 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
     """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
     line = sentence.masked
-    passive = _PASSIVE.search(line) if any(word in line for word in _PASSIVE_SIGNS) else None
-    noted = _NOTED.match(line) if len(line) < 200 and not _FINITE.search(line) else None
-    terse = _TERSE.match(line)
-    moved = _TRANSACTED.match(line) if " been " in line else None
-    switched = _SWITCHED.match(line) if " now" in line else None
-    if moved and _UNREAL.search(line, moved.end()):
+    passive = PASSIVE.search(line) if any(word in line for word in PASSIVE_SIGNS) else None
+    noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
+    terse = TERSE.match(line)
+    moved = TRANSACTED.match(line) if " been " in line else None
+    switched = SWITCHED.match(line) if " now" in line else None
+    if moved and UNREAL.search(line, moved.end()):
         return
-    if moved and not _BY_OTHERS.search(line):
+    if moved and not BY_OTHERS.search(line):
         yield _claim(prose, sentence, frozenset({"book", "send"}), moved["noun"], "passive", 0)
     elif switched:
         yield _claim(prose, sentence, frozenset({"control"}), (switched["now"] or switched["set"]), "state", 0)
-    elif "test" in line and _TESTS.search(line):
+    elif "test" in line and TESTS.search(line):
         yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
     elif noted:
         yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
-    elif passive and _is_real(line, passive.start()) and not _BY_OTHERS.search(line):
+    elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line):
         verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
-    elif terse and not line.rstrip("* ").endswith((":", "：")) and (_MARKED.match(line) or _opens(sentence, number)):
+    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
         verb = terse["verb"].lower()
         yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())
 
@@ -417,20 +262,20 @@ def _opens(sentence: Sentence, number: int) -> bool:
 
 def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
     start = sentence.start
-    clause = _CLAUSE_END.search(sentence.masked, at, at + _LONGEST_OBJECT) if at else None
-    if clause and clause[0] == ":" and verb in _LOOKED_INTO:
+    clause = CLAUSE_END.search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
+    if clause and clause[0] == ":" and verb in LOOKED_INTO:
         # "I checked the repository: there are two open issues": what was looked for stands behind the colon
         container = sentence.masked[at : clause.start()]
-        clause = None if _CONTAINER.match(container) else clause
+        clause = None if CONTAINER.match(container) else clause
     shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
     return Claim(
         kinds,
         verb,
         form,
-        shown[:_LONGEST_OBJECT],
+        shown[:LONGEST_OBJECT],
         start,
         sentence.end,
-        _EARLIER.search(sentence.masked, max(at - 160, 0), at + _LONGEST_OBJECT) is not None,
+        EARLIER.search(sentence.masked, max(at - 160, 0), at + LONGEST_OBJECT) is not None,
     )
 
 
@@ -442,7 +287,7 @@ def _kinds(verb: str) -> frozenset[Kind]:
 def _would(match: re.Match[str], verb: str) -> bool:
     """Whether "I'd run" is "I would run": the participle is the base form, and no adverb says that it is past."""
     have = match["have"]
-    return have is not None and have.endswith("d") and verb in BASE and not _PAST_ADVERB.search(match[0])
+    return have is not None and have.endswith("d") and verb in BASE and not PAST_ADVERB.search(match[0])
 
 
 def _before(line: str, at: int) -> str:
@@ -453,15 +298,15 @@ def _before(line: str, at: int) -> str:
 def _is_real(line: str, at: int) -> bool:
     """Whether what stands before a verb in its sentence leaves the claim a fact."""
     before = _before(line, at)
-    return not (_UNREAL.search(before) or FOREIGN_CONDITION.search(before))
+    return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
 def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
     """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
     for name in names:
-        if not _MADE_NAME.search(name) or name not in prose.text:
+        if not MADE_NAME.search(name) or name not in prose.text:
             continue
-        told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{_ANSWERED}")
+        told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
         for sentence in prose.sentences:
             # Names stand in code spans, which the mask hides.
             match = told.search(prose.text, sentence.start, sentence.end)
@@ -473,7 +318,7 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
 
 def says_done(prose: Prose) -> Claim | None:
     """A bare "Done." that opens a short reply: it claims whatever was asked for."""
-    match = _DONE.match(prose.text)
+    match = DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())
