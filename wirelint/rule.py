@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from wirelint.knowledge.excerpts import excerpt as excerpt
+from wirelint.knowledge.excerpts import printable
 from wirelint.model import Confidence as Confidence
 from wirelint.model import Exchange, Json
 from wirelint.model import Layer as Layer
@@ -110,7 +111,4 @@ class Rule:
 
 def one_line(text: str) -> str:
     """Text from the wire made fit for a line of a terminal: white space folded, control characters shown escaped."""
-    folded = " ".join(text.split())
-    if folded.isprintable():
-        return folded
-    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in folded)
+    return printable(" ".join(text.split()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
@@ -58,10 +57,6 @@ def tell(message: str) -> None:
 
 def tell_failure(culprit: str, error: Exception) -> None:
     tell(f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)")
-
-
-def stdout_is_terminal() -> bool:
-    return sys.stdout.isatty()
 
 
 def _split(selectors: tuple[str, ...]) -> list[str]:

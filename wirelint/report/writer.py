@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from wirelint.capture.offline import Checked
+from wirelint.knowledge.excerpts import printable
 from wirelint.model import Json
 from wirelint.rule import Finding
 
@@ -43,10 +44,8 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
 
 
 def visible(text: str) -> str:
-    """Text of the wire as a terminal may get it: line ends and tabs stay, everything else that it would obey is shown."""
-    if text.isprintable():
-        return text
-    return "".join(char if char in "\n\t" or char.isprintable() else f"\\u{ord(char):04x}" for char in text)
+    """Text of the wire in several lines: line ends and tabs stay, everything else that a terminal would obey is shown."""
+    return printable(text, "\n\t")
 
 
 def place(finding: Finding) -> str:
