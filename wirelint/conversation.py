@@ -216,9 +216,9 @@ def _short(text: str) -> str:
 
 
 def _issued(exchange: Exchange) -> Iterator[Issued]:
-    if exchange.reply is None:
-        return
-    for choice in exchange.reply.choices:
-        for call in choice.calls:
-            if call.id:
-                yield Issued(call.id, call.name or "", call.arguments.text, exchange.id, exchange.conversation)
+    """The calls that passed: as the upstream made them, and as the client got them."""
+    for reply in (exchange.reply, exchange.delivered):
+        for choice in reply.choices if reply is not None else ():
+            for call in choice.calls:
+                if call.id:
+                    yield Issued(call.id, call.name or "", call.arguments.text, exchange.id, exchange.conversation)

@@ -6,6 +6,7 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ import orjson
 
 from wirelint.apis import Api, ReplyReader, recognise, recognise_reply
 from wirelint.conversation import Ledger, conversation_of
-from wirelint.events import Fold, Frame
+from wirelint.events import Event, Fold, Frame
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
@@ -52,7 +53,8 @@ class Session:
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
         self._size = 0
-        self._unread = False
+        self._unread = self._closed = False
+        self._now: float | None = None
         self._first_byte: float | None = None
         self._first_token: float | None = None
         self._chunk_times, self._chunk_sizes = array("d"), array("Q")
@@ -83,21 +85,64 @@ class Session:
 
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
+        for frame in self.frame(data, at):
+            self.read(frame)
+
+    def frame(self, data: bytes, at: float | None = None) -> list[Frame]:
+        """The frames that these bytes complete; each of them must be handed to `read`, in order.
+
+        `feed` is this and `read`; a rewriter, who wants the events, calls the two of them.
+        """
         if not data or self._framer is None:
-            return
+            return []
         if at is not None:
             at = round(at, 3)
             self._first_byte = at if self._first_byte is None else self._first_byte
             self._note_chunk(at, len(data))
+            self._now = at
         self._size += len(data)
         if self._unread:
-            return
+            return []
         if self._max_body is not None and self._size > self._max_body:
             self.abandon()
-            return
-        self._take(self._framer.feed(data))
-        if self._first_token is None and at is not None and self._fold is not None and self._fold.first_token:
-            self._first_token = at
+            return []
+        return self._framer.feed(data)
+
+    def read(self, frame: Frame) -> list[Event]:
+        """The events of a frame, which are then part of the reply."""
+        reader, fold = self._reader, self._fold
+        if reader is None or fold is None:
+            reader = self._reader = self.api.reply_reader(streamed=self.streamed)
+            fold = self._fold = Fold(streamed=self.streamed)
+        events = reader.read(frame)
+        for event in events:
+            fold.push(event)
+        if self._first_token is None and self._now is not None and fold.first_token:
+            self._first_token = self._now
+        return events
+
+    def close_frames(self) -> list[Frame]:
+        """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
+        return self._framer.close() if self._framer is not None and not self._unread else []
+
+    def close_events(self) -> list[Event]:
+        """The offences that only the end of the reply shows. Asked for once."""
+        if self._reader is None or self._fold is None or self._closed:
+            return []
+        self._closed = True
+        events = self._reader.close()
+        for event in events:
+            self._fold.push(event)
+        return events
+
+    @property
+    def streamed(self) -> bool:
+        return self._framer is not None and self._framer.streamed
+
+    @property
+    def unread(self) -> bool:
+        """Whether reading was given up."""
+        return self._unread
 
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
@@ -134,6 +179,18 @@ class Session:
         elif end == "client-left" and reply is not None and reply.terminated:
             end = "complete"  # SDKs hang up at the terminator
         measured = Timing(self._started, self._first_byte, self._first_token, None)
+        return dataclasses.replace(
+            self.head(),
+            reply=reply,
+            end=end,
+            error=error,
+            timing=timing or measured,
+            chunks=tuple(chunks if chunks is not None else zip(self._chunk_times, self._chunk_sizes, strict=True)),
+            notes=notes,
+        )
+
+    def head(self) -> Exchange:
+        """The exchange before its reply: the request, and the head of the reply when that has come."""
         return Exchange(
             id=self._id,
             api=self.api.NAME,
@@ -143,33 +200,20 @@ class Session:
             request=self.request,
             status=self._status,
             response_headers=self._reply_headers,
-            reply=reply,
-            end=end,
-            error=error,
-            timing=timing or measured,
-            chunks=tuple(chunks if chunks is not None else zip(self._chunk_times, self._chunk_sizes, strict=True)),
+            reply=None,
+            end="unknown",
+            timing=Timing(self._started),
             conversation=conversation_of(self.request, self._headers) if self.request is not None else None,
-            notes=notes,
         )
-
-    def _take(self, frames: Iterable[Frame]) -> None:
-        for frame in frames:
-            reader, fold = self._reader, self._fold
-            if reader is None or fold is None:
-                streamed = self._framer is not None and self._framer.streamed
-                reader = self._reader = self.api.reply_reader(streamed=streamed)
-                fold = self._fold = Fold(streamed=streamed)
-            for event in reader.read(frame):
-                fold.push(event)
 
     def _finish_reply(self) -> Reply | None:
         if self._framer is None or self._unread:
             return None
-        self._take(self._framer.close())
-        if self._reader is None or self._fold is None:
+        for frame in self.close_frames():
+            self.read(frame)
+        if self._fold is None:
             return None
-        for event in self._reader.close():
-            self._fold.push(event)
+        self.close_events()
         return self._fold.reply()
 
 
@@ -189,8 +233,13 @@ class Engine:
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
-        findings = [finding for rule in self.rules for finding in self._run(rule, exchange)]
+        findings = self.judge(exchange)
         self.ledger.record(exchange)
+        return findings
+
+    def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
+        """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
+        findings = [finding for rule in self.rules for finding in self._run(rule, exchange)]
         return tuple(sorted(findings, key=_order))
 
     def _run(self, rule: Rule, exchange: Exchange) -> list[Finding]:

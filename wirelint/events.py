@@ -49,7 +49,11 @@ class Frame(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A block begins. `wire_index` is the wire's own number of it, `input` the value an Anthropic start carried."""
+    """A block begins. `wire_index` is the wire's own number of it, `input` the value an Anthropic start carried.
+
+    `item` is the position within the frame of what the event was read from, where a frame may hold several (OpenAI's
+    `tool_calls`, the content blocks of a whole message); -1 where it cannot, and for events that a rewriter made.
+    """
 
     block: int
     kind: Kind
@@ -61,6 +65,7 @@ class Start(NamedTuple):
     name: str | None = None
     input: Json = None
     form: str = "function"
+    item: int = -1
 
 
 class Delta(NamedTuple):
@@ -69,6 +74,7 @@ class Delta(NamedTuple):
     block: int
     text: str
     frame: Frame | None
+    item: int = -1
 
 
 class Label(NamedTuple):
@@ -78,6 +84,14 @@ class Label(NamedTuple):
     wire_index: int | None
     id: str | None
     name: str | None
+    frame: Frame | None
+    item: int = -1
+
+
+class Close(NamedTuple):
+    """A block ends, where the API says so (Anthropic's `content_block_stop`). Elsewhere the next start or stop ends it."""
+
+    block: int
     frame: Frame | None
 
 
@@ -130,7 +144,7 @@ class Other(NamedTuple):
     frame: Frame | None
 
 
-Event: TypeAlias = Start | Delta | Label | Stop | Head | Usage | Failure | Offence | Done | Other
+Event: TypeAlias = Start | Delta | Label | Close | Stop | Head | Usage | Failure | Offence | Done | Other
 
 
 _IDS_KEPT = 8
@@ -196,7 +210,7 @@ class Fold:
                 self._faults.append(Fault(kind, number, detail))
             case Done():
                 self._done = True
-            case Other():
+            case Close() | Other():
                 pass
 
     def reply(self) -> Reply:

@@ -349,7 +349,8 @@ class Exchange:
     """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
 
     Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
-    arrivals of the body: (milliseconds after the request, bytes).
+    arrivals of the body: (milliseconds after the request, bytes). `reply` is what the upstream sent; `delivered` what the
+    client got, when that was something else.
     """
 
     id: str
@@ -367,6 +368,7 @@ class Exchange:
     chunks: tuple[tuple[float, int], ...] = ()
     conversation: str | None = None
     notes: tuple[str, ...] = field(default=())
+    delivered: Reply | None = None
 
     @property
     def model(self) -> str:

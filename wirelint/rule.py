@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, ClassVar, get_args
 
 from wirelint.knowledge.excerpts import excerpt as excerpt
 from wirelint.knowledge.excerpts import printable
@@ -13,12 +13,19 @@ from wirelint.model import Exchange, Json
 from wirelint.model import Layer as Layer
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
+from wirelint.repair import Edit as Edit
+from wirelint.repair import Mending as Mending
+from wirelint.repair import Permit as Permit
+from wirelint.repair import Repair as Repair
+from wirelint.repair import Rewriter as Rewriter
+from wirelint.repair import Safety as Safety
+from wirelint.repair import Situation as Situation
 
 if TYPE_CHECKING:
     from wirelint.conversation import Ledger
 
-Safety = Literal["safe", "unsafe"]
-"""`safe` loses nothing and the meaning is certain; `unsafe`: the client will do something it would not have done."""
+_PATCH = 2000
+"""Characters of a patch's side that are kept."""
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
@@ -79,6 +86,37 @@ class Rule:
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
         """Findings on what the client got."""
         return ()
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        """What repairs a reply while it passes; None when this rule has no repair for it, or none is permitted."""
+        return None
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
+        """Repairs of the request, before it is sent: the exchange has neither status nor reply."""
+        return ()
+
+    def repair(
+        self,
+        side: Side,
+        safety: Safety,
+        title: str,
+        pointer: str | None = None,
+        *,
+        event: int | None = None,
+        before: str = "",
+        after: str = "",
+    ) -> Repair:
+        """A change made by this rule. Long texts are shortened; nothing in them can steer a terminal."""
+        return Repair(
+            self.code,
+            self.name,
+            safety,
+            side,
+            one_line(title),
+            pointer,
+            event,
+            *(excerpt(text, _PATCH) if len(text) > _PATCH else text for text in (before, after)),
+        )
 
     def finding(
         self,

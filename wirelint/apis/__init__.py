@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from wirelint.apis import anthropic, openai_chat
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
 
-__all__ = ["APIS", "Api", "ReplyReader", "by_name", "recognise", "recognise_reply"]
+__all__ = ["APIS", "Api", "ReplyReader", "ReplyWriter", "by_name", "recognise", "recognise_reply"]
 
 
 class ReplyReader(Protocol):
@@ -18,6 +18,18 @@ class ReplyReader(Protocol):
     def read(self, frame: Frame) -> list[Event]: ...
 
     def close(self) -> list[Event]: ...
+
+
+class ReplyWriter(Protocol):
+    """Events of one reply back to bytes; it numbers calls and content blocks, so it must see every frame, in order."""
+
+    def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        """The bytes of a frame whose `events` became `out`: `frame.raw` itself when that is the same."""
+        ...
+
+    def close(self, out: Sequence[Event]) -> bytes:
+        """The bytes of events that come after the last frame, or belong to frames that are gone."""
+        ...
 
 
 class Api(Protocol):
@@ -36,6 +48,8 @@ class Api(Protocol):
     def read_request(self, body: Mapping[str, Json]) -> Request: ...
 
     def reply_reader(self, *, streamed: bool) -> ReplyReader: ...
+
+    def reply_writer(self, *, streamed: bool) -> ReplyWriter: ...
 
 
 APIS: tuple[Api, ...] = (anthropic, openai_chat)

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.apis.anthropic_request import hosted_result, read_request
+from wirelint.apis.anthropic_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader"]
+__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
 
 NAME = "anthropic.messages"
 
@@ -65,6 +66,10 @@ def reply_reader(*, streamed: bool) -> _Reader:
     return _Reader(streamed=streamed)
 
 
+def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
+    return StreamWriter() if streamed else WholeWriter()
+
+
 class _Reader:
     """Frames to events. Blocks are told apart by the wire's index; one that was never started is opened by its delta."""
 
@@ -84,11 +89,11 @@ class _Reader:
             return [Other(frame)]  # SDKs go by the name and never look inside
         reading = self._documents.read(frame)
         events = reading.offences
-        for document in reading.documents:
+        for document, place in reading.documents:
             if self._streamed:
-                events += self._event(document, frame, alone=len(reading.documents) == 1)
+                events += self._event(document, place, alone=len(reading.documents) == 1)
             else:
-                events += self._message(document, frame)
+                events += self._message(document, place)
         return events or [Other(frame)]
 
     def close(self) -> list[Event]:
@@ -172,8 +177,10 @@ class _Reader:
         index = number(document.get("index"))
         if index is not None and index not in self._blocks:
             yield Offence("undeclared-part", f"stop of content block {index}, never started", frame)
-        self._open.discard(index if index is not None else self._count - 1)
-        yield Other(frame)
+        place = index if index is not None else self._count - 1
+        known = place in self._blocks and place in self._open
+        self._open.discard(place)
+        yield Close(self._blocks[place], frame) if known else Other(frame)
 
     def _message_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if reason := text(mapping(document.get("delta")).get("stop_reason")):
@@ -206,7 +213,7 @@ class _Reader:
         yield from self._start(place, kind, frame, index, id_, name, block)
         words = text(block.get("text")) or text(block.get("thinking"))
         if words and kind in ("text", "reasoning"):
-            yield Delta(self._blocks[place], words, frame)
+            yield Delta(self._blocks[place], words, frame, place)
 
     def _start(
         self,
@@ -224,7 +231,7 @@ class _Reader:
         form = "opaque" if block and block.get("type") == "redacted_thinking" else "function"
         given = block.get("input") if block and kind == "tool_call" else None
         pointer = f"/content/{place}"
-        yield Start(self._blocks[place], kind, pointer, 0, frame, index, id_, name, given, form)
+        yield Start(self._blocks[place], kind, pointer, 0, frame, index, id_, name, given, form, place)
 
 
 def _kind(block: Mapping[str, Json]) -> Kind:

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from wirelint.apis.openai_request import read_request
+from wirelint.apis.openai_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader"]
+__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
 
 NAME = "openai.chat"
 
@@ -52,6 +53,10 @@ def reply_reader(*, streamed: bool) -> _Reader:
     return _Reader(streamed=streamed)
 
 
+def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
+    return StreamWriter() if streamed else WholeWriter()
+
+
 class _Reader:
     """Frames to events. Calls of a stream are told apart by index, and a missing index reads as 0, as clients read it."""
 
@@ -74,11 +79,11 @@ class _Reader:
             return [Other(frame)]
         reading = self._documents.read(frame)
         self._out = events = reading.offences
-        for document in reading.documents:
+        for document, place in reading.documents:
             if self._done and (document.get("choices") or error_of(document)):
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
                 document = {**document, "choices": None}  # clients have left
-            self._document(document, frame)
+            self._document(document, place)
         if reading.done:
             self._done = True
             events.append(Done(frame))
@@ -157,21 +162,21 @@ class _Reader:
         for position, part in mappings(content):
             slot = 0 if self._streamed else position  # in a stream every delta counts its parts from 0
             if piece := text(part.get("text")):
-                self._text(choice, "text", slot, f"{place}/{position}/text", piece, frame)
+                self._text(choice, "text", slot, f"{place}/{position}/text", piece, frame, position)
             thinking = part.get("thinking")
             if isinstance(thinking, str) and thinking:
-                self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", thinking, frame)
+                self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", thinking, frame, position)
             for _, thought in mappings(thinking):
                 if piece := text(thought.get("text")):
-                    self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame)
+                    self._text(choice, "reasoning", slot, f"{place}/{position}/thinking", piece, frame, position)
 
-    def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame) -> None:
+    def _text(self, choice: int, kind: Kind, slot: int, place: str, piece: str, frame: Frame, item: int = -1) -> None:
         key = (choice, kind, slot)
         block = self._blocks.get(key)
         if block is None:
             block = self._new(key)
-            self._out.append(Start(block, kind, place, choice, frame))
-        self._out.append(Delta(block, piece, frame))
+            self._out.append(Start(block, kind, place, choice, frame, item=item))
+        self._out.append(Delta(block, piece, frame, item))
 
     def _call(self, choice: int, position: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
         function = mapping(call.get("function"))
@@ -191,16 +196,16 @@ class _Reader:
             self._labels[block] = (id_ or "", name or "")
             # The API has text here. An object, which some servers send, is kept as what it is.
             given = arguments if isinstance(arguments, dict | list) else None
-            self._out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form))
+            self._out.append(Start(block, "tool_call", pointer, choice, frame, index, id_, name, given, form, position))
             if given is not None:
                 return
         elif index is None or self._is_news(block, id_, name):
-            self._out.append(Label(block, index, id_, name, frame))
+            self._out.append(Label(block, index, id_, name, frame, position))
         if isinstance(arguments, str):
             if arguments:
-                self._out.append(Delta(block, arguments, frame))
+                self._out.append(Delta(block, arguments, frame, position))
         elif arguments is not None:
-            self._out.append(Delta(block, _compact(arguments), frame))
+            self._out.append(Delta(block, _compact(arguments), frame, position))
 
     def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
         """Whether an id or a name is given that is not the one given first. Repeating both is harmless, and common."""

@@ -48,9 +48,13 @@ def is_conversation(body: Mapping[str, Json]) -> bool:
 
 
 class Reading(NamedTuple):
-    """What a frame completed: its documents, whether `[DONE]` stood in it, and its offences."""
+    """What a frame completed: its documents, whether `[DONE]` stood in it, and its offences.
 
-    documents: list[dict[str, Json]]
+    Each document comes with a frame whose data it is: the frame itself, or where documents and frames do not coincide, one
+    of the same number that stands for the document alone.
+    """
+
+    documents: list[tuple[dict[str, Json], Frame]]
     done: bool
     offences: list[Event]
 
@@ -74,20 +78,20 @@ class Documents:
         data = frame.data
         document = _decode(data) if data is not None else None
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
-            return Reading([document], False, [])
+            return Reading([(document, frame)], False, [])
         offences: list[Event] = [Offence(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:
             return Reading([], False, offences)
         if document is not None:
-            return Reading([document], False, offences + self.close())
+            return Reading([(document, frame)], False, offences + self.close())
         if data.strip() == DONE:
             return Reading([], True, offences + self.close())
         lines = [line.strip().removeprefix("data:").lstrip() for line in data.split("\n") if line.strip()]
-        documents = [_decode(line) for line in lines if line != DONE]
-        whole = [document for document in documents if document is not None]
-        if len(lines) > 1 and len(whole) == len(documents):
+        bare = [line for line in lines if line != DONE]
+        whole = [(document, _part_of(frame, line)) for line in bare if (document := _decode(line)) is not None]
+        if len(lines) > 1 and len(whole) == len(bare):
             offences.append(Offence("missing-blank-line", f"{len(lines)} documents in one event", frame))
-            return Reading(whole, len(documents) < len(lines), offences)
+            return Reading(whole, len(bare) < len(lines), offences)
         if len(lines) == 1 and lines[0] != data.strip() and (whole or lines[0] == DONE):
             # `data: data: {…}`: two proxies that both frame. Strict clients take the second name for a part of the JSON.
             return Reading(whole, not whole, [*offences, Offence("broken-json", data[:60], frame)])
@@ -111,17 +115,23 @@ class Documents:
         self._size += len(data)
         if self._size > self._LONGEST_SPLIT:
             return Reading([], False, offences + self.close())
-        document = _decode("".join(self._pieces)) if len(self._pieces) > 1 else None
+        joined = "".join(self._pieces)
+        document = _decode(joined) if len(self._pieces) > 1 else None
         if document is None:
             return Reading([], False, offences)
         offences.append(Offence("split-json", f"one document over {len(self._pieces)} events", self._first))
         self._drop()
-        return Reading([document], False, offences)
+        return Reading([(document, _part_of(frame, joined))], False, offences)
 
     def _drop(self) -> None:
         self._pieces.clear()
         self._size = 0
         self._first = None
+
+
+def _part_of(frame: Frame, data: str) -> Frame:
+    """A frame in the place of `frame` for one document that is not all there is in it, or more."""
+    return Frame(frame.number, b"", frame.event, data)
 
 
 def _decode(data: str) -> dict[str, Json] | None:

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wirelint.model import End, Json, Timing
+from wirelint.repair import Repair
 
 Headers = tuple[tuple[str, str], ...]
 """Header fields in wire order, names as they came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What was sent on in the place of what came in: headers, and the body without content codings."""
+
+    headers: Headers
+    body: bytes | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,6 +27,9 @@ class Record:
     `chunks` are arrivals of the response body: (milliseconds after the request, bytes of the decoded body). `source` is
     the file as the user named it, `place` where in it (`line 3`, `flow 2`, `entry 7`). `annotations` are what a live
     run had written beside it (api, findings, …); nothing is judged from them.
+
+    Request and response are always what came in. `forwarded` is the request that the upstream got and `delivered` the
+    response that the client got, each None where nothing was changed; `fixes` are the changes.
     """
 
     id: str
@@ -32,6 +44,9 @@ class Record:
     timing: Timing = field(default_factory=Timing)
     end: End = "unknown"
     error: str | None = None
+    forwarded: Sent | None = None
+    delivered: Sent | None = None
+    fixes: tuple[Repair, ...] = ()
     source: str = ""
     place: str = ""
     annotations: Mapping[str, Json] = field(default_factory=dict)

@@ -21,6 +21,11 @@ class Framer(Protocol):
 
     def close(self) -> list[Frame]: ...
 
+    @property
+    def waiting(self) -> bytes:
+        """The bytes that have come and are part of no frame yet."""
+        ...
+
 
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BOM = b"\xef\xbb\xbf"
@@ -63,6 +68,10 @@ class Sniffer:
         frames = [] if self._framer is not None else self._decide(self._declared)
         assert self._framer is not None
         return frames + self._framer.close()
+
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._head) if self._framer is None else self._framer.waiting
 
     def _decide(self, events: bool) -> list[Frame]:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.

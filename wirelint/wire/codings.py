@@ -37,7 +37,10 @@ class _Room:
     """How many plain bytes a decoder may still make. None: as many as it likes."""
 
     def __init__(self, left: int | None) -> None:
-        self.left = left
+        self._full = self.left = left
+
+    def renew(self) -> None:
+        self.left = self._full
 
     @property
     def most(self) -> int:
@@ -173,24 +176,34 @@ _CODINGS: dict[str, type[_Gzip] | type[_Deflate] | type[_Brotli] | type[_Zstd] |
 }
 
 
-def decoder(content_encoding: str | None, most: int | None = None) -> Decoder:
+class _Endless:
+    """A decoder whose limit counts for every piece anew."""
+
+    def __init__(self, decoder: Decoder, rooms: list[_Room]) -> None:
+        self._decoder, self._rooms = decoder, rooms
+
+    def feed(self, data: bytes) -> bytes:
+        for room in self._rooms:
+            room.renew()
+        return self._decoder.feed(data)
+
+
+def decoder(content_encoding: str | None, most: int | None = None, *, endless: bool = False) -> Decoder:
     """A decoder for the value of a content-encoding header. Raises CodingError for one that nobody knows.
 
-    `most` is the number of plain bytes that it may make altogether; above it `feed` raises TooLargeError, without having
-    made many more.
+    `most` is the number of plain bytes that it may make altogether, or of every piece that it is fed when `endless`;
+    above it `feed` raises TooLargeError, without having made many more.
     """
     names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
     unknown = [name for name in names if name not in _CODINGS]
     if unknown:
         raise CodingError(f"unknown content-encoding {unknown[0]!r}")
-    decoders: list[Decoder] = [_CODINGS[name](_Room(most)) for name in reversed(names)]
-    match decoders:
-        case []:
-            return _Identity(_Room(most))
-        case [single]:
-            return single
-        case _:
-            return _Chain(decoders)
+    rooms = [_Room(most) for _ in names or ("identity",)]
+    decoders: list[Decoder] = [
+        _CODINGS[name](room) for name, room in zip(reversed(names or ["identity"]), rooms, strict=True)
+    ]
+    whole = decoders[0] if len(decoders) == 1 else _Chain(decoders)
+    return _Endless(whole, rooms) if endless else whole
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:

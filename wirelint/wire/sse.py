@@ -76,6 +76,10 @@ class EventStream:
         cut: tuple[FaultKind, str] = ("cut-event", _shorten(frame.data))
         return [Frame(frame.number, frame.raw, frame.event, frame.data, (*frame.faults, cut))]
 
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._buffer)
+
     def _end_of_frame(self, start: int, position: int) -> int:
         """Offset after the blank line that ends the frame beginning at `start`, or -1."""
         buffer = self._buffer

@@ -24,3 +24,7 @@ class WholeBody:
         if not raw:
             return []
         return [Frame(0, raw, None, raw.decode("utf-8-sig", "replace"))]
+
+    @property
+    def waiting(self) -> bytes:
+        return b"".join(self._parts)

@@ -1,0 +1,122 @@
+"""Replies repaired as they are live: a small driver for all tests of repairs."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tests.build import REGISTRY, as_record
+from wirelint.capture.record import Record
+from wirelint.capture.replay import replay
+from wirelint.conversation import Ledger
+from wirelint.engine import Engine, Session, lower
+from wirelint.model import Exchange
+from wirelint.repair import Permit, Repair
+from wirelint.rewrite import Rewriting
+from wirelint.rule import Finding, Rule
+
+UNSAFE = Permit("unsafe")
+SAFE = Permit("safe")
+
+
+@dataclass(frozen=True)
+class Result:
+    """`pieces` are what the client got, one entry a piece; `after` is the exchange as the client has it."""
+
+    pieces: tuple[bytes, ...]
+    repairs: tuple[Repair, ...]
+    before: Exchange
+    after: Exchange
+    findings: tuple[Finding, ...]
+    left: tuple[Finding, ...]
+    notes: tuple[str, ...]
+    faults: tuple[Finding, ...]
+    changed: bool
+
+    @property
+    def delivered(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+def run(
+    case: Mapping[str, Any] | Record | Sequence[Mapping[str, Any]],
+    rules: Sequence[str] | Sequence[Rule] = (),
+    permit: Permit = UNSAFE,
+    *,
+    cuts: Iterable[int] = (),
+    complete: bool = True,
+    longest_hold: float = 30_000.0,
+    step: float | None = None,
+    flush: bool = False,
+) -> Result:
+    """Repairs the reply of a record, or of the last of several that pass one after the other.
+
+    `rules` are names or codes (none: all), or rules themselves. `cuts` are the places at which the reply's bytes are cut,
+    `step` the milliseconds between two pieces. `flush`: after each piece it is said that there may be no more.
+    `complete` False: the upstream died at the end of the bytes.
+    """
+    records = [case] if isinstance(case, (Mapping, Record)) else list(case)
+    made = [one if isinstance(one, Record) else as_record(one, number) for number, one in enumerate(records, 1)]
+    names = [rule for rule in rules if isinstance(rule, str)]
+    given = [rule for rule in rules if isinstance(rule, Rule)]
+    chosen = given or (REGISTRY.select(names) if names else REGISTRY.rules)
+    ledger = Ledger()
+    for record in made[:-1]:
+        if (exchange := replay(record)) is not None:
+            ledger.record(exchange)
+    record = made[-1]
+    session = _session(record)
+    rewriting = Rewriting.begin(session, chosen, ledger, permit, longest_hold)
+    body = record.response_body or b""
+    edges = [0, *cuts, len(body)]
+    pieces: list[bytes] = []
+    for number, (start, end) in enumerate(itertools.pairwise(edges)):
+        at = None if step is None else number * step
+        if rewriting is None:
+            pieces.append(body[start:end])
+        else:
+            pieces += rewriting.feed(body[start:end], at)
+            pieces += rewriting.flush(at) if flush else []
+    if rewriting is not None:
+        pieces += rewriting.end() if complete else rewriting.flush()
+    before = replay(record)
+    assert before is not None, "of no known API"
+    after_record = dataclasses.replace(record, response_body=b"".join(pieces))
+    after = replay(after_record)
+    assert after is not None
+    return Result(
+        pieces=tuple(pieces),
+        repairs=tuple(rewriting.repairs) if rewriting is not None else (),
+        before=before,
+        after=after,
+        findings=_check(before, ledger, chosen),
+        left=_check(after, ledger, chosen),
+        notes=tuple(rewriting.notes) if rewriting is not None else (),
+        faults=tuple(rewriting.faults) if rewriting is not None else (),
+        changed=rewriting is not None and rewriting.changed,
+    )
+
+
+def _session(record: Record) -> Session:
+    session = Session.begin(
+        id=record.id,
+        method=record.method,
+        url=record.url,
+        headers=lower(record.request_headers),
+        body=record.request_body or b"",
+        started=None,
+    )
+    assert session is not None, "a request of no known API"
+    session.respond(record.status, lower(record.response_headers))
+    return session
+
+
+def _check(exchange: Exchange, ledger: Ledger, rules: Sequence[Any]) -> tuple[Finding, ...]:
+    """Findings, without the ledger taking the exchange in."""
+    engine = Engine(rules, ledger)
+    return tuple(
+        sorted((f for rule in rules for f in engine._run(rule, exchange)), key=lambda f: (f.event or 0, f.code))
+    )

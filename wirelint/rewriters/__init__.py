@@ -1,0 +1,1 @@
+"""What repairs replies while they pass: rewriters that the rules hand out."""
