@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ class Case:
     where: str
     detect: bool
     records: tuple[Record, ...]
+    fix: Mapping[str, Any] | None = None
+    """The correct rewrite; None where there is none."""
 
 
 def cases(name: str, apis: tuple[str, ...]) -> Iterator[Case]:
@@ -36,9 +38,8 @@ def cases(name: str, apis: tuple[str, ...]) -> Iterator[Case]:
                 before = [_record(prior, f"{case['id']}-{n}") for n, prior in enumerate(case.get("prior", ()))]
                 records = (*before, _record(case, case["id"]))
                 also, expect = frozenset(case.get("also", ())), case["expect"]
-                yield Case(
-                    case["id"], case["kind"], also, case["api"], expect.get("where", ""), expect["detect"], records
-                )
+                where, fix = expect.get("where", ""), expect.get("fix")
+                yield Case(case["id"], case["kind"], also, case["api"], where, expect["detect"], records, fix)
 
 
 def traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:

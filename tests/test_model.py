@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.build import Assistant, Call, Result, Talk, User, read
 from wirelint.model import Arguments, Message, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.offsets import Offsets
 
 # text → (values, offsets after each, rest)
 TEXTS: dict[str, tuple[list[Any], list[int], str]] = {
@@ -111,7 +112,7 @@ EVENTS = {0: 3, 1: 3, 2: 4, 6: 4, 7: 9, 99: 9}
 
 @pytest.mark.parametrize(("offset", "event"), EVENTS.items())
 def test_event_at(offset: int, event: int) -> None:
-    events = ((0, 3), (2, 4), (7, 9))
+    events = Offsets([(0, 3), (2, 4), (7, 9)])
     assert Text("Hello, you", "/x", events).event_at(offset) == event
     assert ToolCall("a", "b", Arguments("{}"), "/x", events=events).event_at(offset) == event
     assert Text("Hello", "/x").event_at(offset) is None

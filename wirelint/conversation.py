@@ -16,9 +16,11 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 import orjson
 
+from wirelint.knowledge.id_demands import Demand, complaint
 from wirelint.knowledge.ids import key
 from wirelint.model import Arguments, Exchange, Request, Text
 
@@ -32,6 +34,9 @@ _SESSION_HEADERS = (
     "x-conversation-id",
     "conversation_id",
 )
+
+
+_MOST_COMPLAINTS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +80,7 @@ class Ledger:
         self._memories: OrderedDict[str | None, _Memory] = OrderedDict()
         self._by_key: dict[str, dict[str, dict[str | None, Issued]]] = {}
         self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
+        self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
 
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         """The call that passed under exactly this id, in this conversation or, failing that, in any."""
@@ -106,9 +112,17 @@ class Ledger:
         memory = self._memories.get(conversation)
         return memory.results.get(call_id) if memory is not None else None
 
+    def complaint(self, exchange: Exchange) -> Demand | None:
+        """What the target of an exchange demanded of ids when it last refused some."""
+        return self._complaints.get(_target(exchange))
+
     def record(self, exchange: Exchange) -> None:
         """Takes in what an exchange carried. Call it after the exchange was judged."""
         conversation = exchange.conversation
+        if (demand := complaint(exchange)) is not None:
+            self._complaints[_target(exchange)] = demand
+            if len(self._complaints) > _MOST_COMPLAINTS:
+                self._complaints.popitem(last=False)
         for issued in _issued(exchange):
             self._add(conversation, issued)
         if exchange.request is not None:
@@ -179,6 +193,10 @@ class Ledger:
             del places[conversation]
         if not places:
             del self._by_content[content]
+
+
+def _target(exchange: Exchange) -> tuple[str, str]:
+    return urlsplit(exchange.url).netloc, exchange.model
 
 
 def _nearest(places: dict[str | None, Issued], conversation: str | None) -> Issued:

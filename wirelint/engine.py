@@ -23,6 +23,10 @@ from wirelint.wire import Sniffer
 _MOST_CHUNKS = 1 << 16
 """Chunks of a reply that are told apart; what comes after them counts as part of the last one."""
 
+MOST_TEXT = 4 << 20
+"""Characters of a streamed reply that are judged: ten times what the longest replies say. More of them pass unread, so that
+nobody waits for seconds while they are judged, and memory has a bound that is not that of the bytes."""
+
 INTERNAL = "IN000"
 INTERNAL_NAME = "internal-error"
 
@@ -43,7 +47,8 @@ class Session:
         max_body: int | None = None,
     ) -> None:
         self.api = api
-        self.request = request
+        self._request = request
+        self._asked: bytes | dict[str, Json] | None = None
         self._id, self._method, self._url, self._headers = id, method, url, headers
         self._started = started
         self._max_body = max_body
@@ -70,14 +75,33 @@ class Session:
         body: bytes,
         started: float | None = None,
         max_body: int | None = None,
+        later: bool = False,
     ) -> Session | None:
-        """A session for a request of an API that is understood, or None: the traffic is none of ours."""
+        """A session for a request of an API that is understood, or None: the traffic is none of ours.
+
+        What the request says beyond that is read when it is first asked for. `later`: that will be some time later, until
+        when it waits as bytes: decoded it is ten times as large, and of as many objects as keep the collector busy.
+        """
         document = _document(body)
         api = recognise(method, urlsplit(url).path, headers, document)
         if api is None or not isinstance(document, dict):
             return None
-        request = api.read_request(document)
-        return cls(api, request, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
+        session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
+        session._asked = body if later else document
+        return session
+
+    @property
+    def request(self) -> Request | None:
+        """The request as its API understands it; None when it is lost."""
+        return self.read_request()
+
+    def read_request(self) -> Request | None:
+        """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
+        if self._asked is not None:
+            asked, self._asked = self._asked, None
+            document = _document(asked) if isinstance(asked, bytes) else asked
+            self._request = self.api.read_request(document) if isinstance(document, dict) else None
+        return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
         self._status, self._reply_headers = status, headers
@@ -110,6 +134,8 @@ class Session:
 
     def read(self, frame: Frame) -> list[Event]:
         """The events of a frame, which are then part of the reply."""
+        if self._unread:
+            return []
         reader, fold = self._reader, self._fold
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
@@ -119,6 +145,8 @@ class Session:
             fold.push(event)
         if self._first_token is None and self._now is not None and fold.first_token:
             self._first_token = self._now
+        if fold.size > MOST_TEXT and fold.streamed:
+            self.abandon()
         return events
 
     def close_frames(self) -> list[Frame]:

@@ -32,6 +32,7 @@ from wirelint.model import (
     Text,
     ToolCall,
 )
+from wirelint.offsets import Offsets
 
 
 class Frame(NamedTuple):
@@ -148,13 +149,17 @@ Event: TypeAlias = Start | Delta | Label | Close | Stop | Head | Usage | Failure
 
 
 _IDS_KEPT = 8
+_JOINED = 1024
 
 
 @dataclass(slots=True)
 class _Block:
+    """`texts` are joined now and then: many short strings take several times the memory of what they say."""
+
     start: Start
     texts: list[str] = field(default_factory=list)
-    offsets: list[tuple[int, int]] = field(default_factory=list)
+    joined: list[str] = field(default_factory=list)
+    events: Offsets = field(default_factory=Offsets)
     pieces: list[Piece] = field(default_factory=list)
     length: int = 0
     id: str | None = None
@@ -166,6 +171,8 @@ class Fold:
 
     def __init__(self, *, streamed: bool) -> None:
         self.streamed = streamed
+        self.size = 0
+        """Characters that deltas have brought."""
         self.first_token = False
         """Whether anything that a model generates has been seen."""
         self._blocks: dict[int, _Block] = {}
@@ -244,9 +251,13 @@ class Fold:
             return
         self.first_token = True
         if self.streamed:
-            block.offsets.append((block.length, number))
+            block.events.add(block.length, number)
         block.texts.append(text)
         block.length += len(text)
+        self.size += len(text)
+        if len(block.texts) == _JOINED:
+            block.joined.append("".join(block.texts))
+            block.texts.clear()
 
     def _label(self, block: _Block, index: int | None, id_: str | None, name: str | None, number: int) -> None:
         block.id = block.id or id_
@@ -262,8 +273,8 @@ class Fold:
 
 def _part(block: _Block) -> Part | None:
     start = block.start
-    text = "".join(block.texts)
-    events = tuple(block.offsets)
+    text = "".join((*block.joined, *block.texts))
+    events = block.events.copy()
     match start.kind:
         case "text":
             return Text(text, start.pointer, events) if text else None
@@ -285,7 +296,7 @@ def _part(block: _Block) -> Part | None:
             return Opaque(start.name or "", start.pointer)
 
 
-def _call(block: _Block, text: str, events: tuple[tuple[int, int], ...]) -> ToolCall:
+def _call(block: _Block, text: str, events: Offsets) -> ToolCall:
     start = block.start
     initial = Arguments.of(start.input) if start.input is not None else None
     arguments = Arguments(text) if text or initial is None else initial

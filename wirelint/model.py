@@ -7,7 +7,6 @@ reply carry the pointer they would have in the same API's whole body, so that a 
 
 from __future__ import annotations
 
-import bisect
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
+from wirelint.offsets import NOWHERE, Offsets
 
 Severity = Literal["error", "warning", "info"]
 """`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
@@ -30,17 +30,14 @@ Kind = Literal["text", "reasoning", "refusal", "tool_call", "hosted_call", "host
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Text that a person sees.
-
-    `events` maps offsets to stream events: (offset at which an event's text begins, event number).
-    """
+    """Text that a person sees. `events` maps its offsets to stream events."""
 
     text: str
     pointer: str
-    events: tuple[tuple[int, int], ...] = ()
+    events: Offsets = NOWHERE
 
     def event_at(self, offset: int) -> int | None:
-        return _event_at(self.events, offset)
+        return self.events.event_at(offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +47,10 @@ class Reasoning:
     text: str
     pointer: str
     opaque: bool = False
-    events: tuple[tuple[int, int], ...] = ()
+    events: Offsets = NOWHERE
 
     def event_at(self, offset: int) -> int | None:
-        return _event_at(self.events, offset)
+        return self.events.event_at(offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,7 @@ class ToolCall:
     start_input: Arguments | None = None
     deltas: str = ""
     pieces: tuple[Piece, ...] = ()
-    events: tuple[tuple[int, int], ...] = ()
+    events: Offsets = NOWHERE
 
     @property
     def event(self) -> int | None:
@@ -104,7 +101,7 @@ class ToolCall:
 
     def event_at(self, offset: int) -> int | None:
         """The stream event that carried the argument character at `offset`."""
-        return _event_at(self.events, offset)
+        return self.events.event_at(offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +283,7 @@ FaultKind = Literal[
     "leading-space",  # white space before a field name
     "unknown-field",  # a line that is no field of the SSE grammar
     "broken-json",  # data that is no JSON document
+    "doubled-field",  # the field's name twice: `data: data: {…}`
     "split-json",  # one JSON document, over several events
     "event-mismatch",  # the event name contradicts the `type` inside
     "event-missing",  # an API that names its events, and an event without a name
@@ -386,10 +384,3 @@ class Exchange:
 def _attached(message: Message, before: Message) -> bool:
     """Whether a user message only carries what a tool gave (images and files, which some APIs take from users alone)."""
     return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)
-
-
-def _event_at(events: tuple[tuple[int, int], ...], offset: int) -> int | None:
-    if not events:
-        return None
-    place = bisect.bisect_right(events, (offset, 1 << 60)) - 1
-    return events[max(place, 0)][1]

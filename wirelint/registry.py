@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from wirelint.rule import SEVERITIES, Rule
+from wirelint.repair import NO_FIXES, SAFETIES, Permit
+from wirelint.rule import SEVERITIES, Rule, Safety
 
 _FILE = re.compile(r"[a-z]{2}\d{3}_[a-z0-9_]+\.py$")
 _CODE = re.compile(r"[A-Z]{2}\d{3}$")
@@ -56,6 +57,17 @@ class Registry:
             self.find(selector)
         wanted = select or ("ALL",)
         return tuple(rule for rule in self.rules if _rank(rule, wanted) > _rank(rule, ignore))
+
+    def permit(
+        self,
+        most: Safety | None,
+        fixable: Sequence[str] = (),
+        unfixable: Sequence[str] = (),
+        clean_history: bool = False,
+    ) -> Permit:
+        """The fixes that are asked for: up to `most`, of rules that are selected as `select` does. Raises RuleError."""
+        codes = frozenset(rule.code for rule in self.select(fixable, unfixable))
+        return Permit(most, codes.__contains__, clean_history=clean_history) if most is not None else NO_FIXES
 
     def find(self, selector: str) -> tuple[Rule, ...]:
         """The rules that a selector means. Raises RuleError with near names when there is none."""
@@ -157,6 +169,12 @@ def _check(rule: type[Rule], path: Path) -> None:
     missing = [heading for heading in _HEADINGS if f"## {heading}" not in manual]
     if missing:
         raise RuleError(f"{path}: the docstring lacks the heading `## {missing[0]}`; it is the rule's manual")
+
+
+def safeties(rule: Rule) -> tuple[Safety, ...]:
+    """How safe the fixes of a rule are, as its manual says under "Fix safety"; empty for one that only reports."""
+    section = (inspect.getdoc(rule) or "").partition("## Fix safety")[2].partition("\n## ")[0].lower()
+    return tuple(safety for safety in SAFETIES if re.search(rf"\b{safety}\b", section))
 
 
 def summary(rule: Rule) -> str:

@@ -301,7 +301,7 @@ OPENAI: dict[str, Shape] = {
         ONE,
         ["stop"],
         stream=sse(delta({"content": "Hel"}), delta({"content": "lo"}, "stop")).replace("\n\n", "\n") + "\n",
-        faults=["missing-blank-line"],
+        faults=["missing-blank-line", "missing-blank-line"],
     ),
     "empty body": Shape(whole={}),
     "empty choices": Shape(whole={"choices": []}),

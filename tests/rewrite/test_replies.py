@@ -246,6 +246,36 @@ def test_a_flush_in_mid_stream_loses_and_doubles_nothing(record: Mapping[str, An
             assert said[0].lower() == said[1].lower()
 
 
+def test_a_line_that_never_ends_is_not_kept_for_ever() -> None:
+    record = TALKS["text"].record("openai.chat", True)
+    body = _body(record).replace(b"\n\n", b" ")
+    run_on = {**record, "response": {**record["response"], "body": body.decode()}}
+    result = run(run_on, [_Made(_Idle)], cuts=range(200, len(body), 200), step=11_000)
+    assert result.delivered == body
+    assert len(result.pieces) > 1
+    assert result.notes == ("text was held for 33 s and released as it came",)
+
+
+def test_events_without_blank_lines_leave_one_by_one() -> None:
+    record = TALKS["text"].record("openai.chat", True)
+    lines = [line + b"\n" for line in _body(record).replace(b"\n\n", b"\n").split(b"\n") if line]
+    run_on = {**record, "response": {**record["response"], "body": b"".join(lines).decode()}}
+    edges = [sum(map(len, lines[:number])) for number in range(1, len(lines))]
+    result = run(run_on, ["sse-framing"], cuts=edges)
+    assert len(result.pieces) == len(lines)
+    assert result.delivered == _body(record).removesuffix(b"\n")
+
+
+def test_an_event_without_end_is_passed_on() -> None:
+    record = TALKS["text"].record("openai.chat", True)
+    body = b'data: {"choices":[{"index":0,"delta":{"content":"' + b"x" * (3 << 20)
+    endless = {**record, "response": {**record["response"], "body": body.decode()}}
+    result = run(endless, [_Made(_Idle)], cuts=range(1 << 16, len(body), 1 << 16), complete=False)
+    assert result.delivered == body
+    assert max(map(len, result.pieces)) < 1 << 21
+    assert result.notes == ("an event of more than 1 MiB was passed on as it came",)
+
+
 def test_nothing_is_begun_where_nothing_may_be_changed() -> None:
     record = TALKS["text"].record("openai.chat", True)
     assert run(record, [_Made(_Shout)], NO_FIXES).delivered == _body(record)

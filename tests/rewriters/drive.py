@@ -42,7 +42,7 @@ class Result:
 
 
 def run(
-    case: Mapping[str, Any] | Record | Sequence[Mapping[str, Any]],
+    case: Mapping[str, Any] | Record | Sequence[Mapping[str, Any] | Record],
     rules: Sequence[str] | Sequence[Rule] = (),
     permit: Permit = UNSAFE,
     *,

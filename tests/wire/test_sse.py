@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -176,3 +177,31 @@ def sizes(pieces: Sequence[bytes]) -> int:
 def test_a_long_event_in_small_pieces_is_not_searched_again(end: bytes) -> None:
     pieces = [b"data: " + b"x" * 50 + end] * 2_000
     assert sizes(pieces) <= 4 * len(pieces)
+
+
+RUN_ON = {
+    "data lines": (b'data: {"a":{}}\ndata: {"b":1}\ndata: [DONE]\n\n', ['{"a":{}}', '{"b":1}', "[DONE]"]),
+    "named events": (b'event: x\ndata: {"a":1}\nevent: y\ndata: {"b":1}\n\n', ['{"a":1}', '{"b":1}']),
+    "any line end": (
+        b'data: {"a":1}\r\ndata: {"b":1}\r\n\r\ndata: {}\rdata: {}\r\r',
+        ['{"a":1}', '{"b":1}', "{}", "{}"],
+    ),
+    "one document over lines": (b'data: {"a":{}\ndata: ,"b":1}\n\n', ['{"a":{}\n,"b":1}']),
+    "an array over lines": (b'data: [{"a":1},\ndata: {"b":1}]\n\n', ['[{"a":1},\n{"b":1}]']),
+    "the name after the data": (b'data: {"a":1}\nevent: late\n\n', ['{"a":1}']),
+}
+
+
+@pytest.mark.parametrize(("body", "documents"), RUN_ON.values(), ids=RUN_ON)
+def test_events_that_lost_their_blank_line_are_told_apart_for_every_cut(body: bytes, documents: list[str]) -> None:
+    def read(*places: int) -> list[Frame]:
+        stream, edges = EventStream(), [0, *places, len(body)]
+        frames = [frame for start, end in itertools.pairwise(edges) for frame in stream.feed(body[start:end])]
+        return frames + stream.close()
+
+    frames = read()
+    assert [frame.data for frame in frames] == documents
+    assert b"".join(frame.raw for frame in frames) == body
+    for place in range(1, len(body)):
+        assert read(place) == frames
+    assert read(*range(1, len(body))) == frames

@@ -170,8 +170,9 @@ class _Reader:
             yield from self._start(place, kind, frame, index, None, None, None)
         elif self._streamed and place not in self._open:
             yield Offence("undeclared-part", f"delta for content block {place}, already stopped", frame)
-        if piece := text(delta.get(field)):
-            yield Delta(self._blocks[place], piece, frame)
+        # An empty piece, such as the vendor sends first of every call, belongs to its block as well: where the block is
+        # taken out or numbered anew, it has to follow.
+        yield Delta(self._blocks[place], text(delta.get(field)) or "", frame)
 
     def _block_stop(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         index = number(document.get("index"))

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirelint.apis.reading import mapping, text
-from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same
-from wirelint.events import Close, Delta, Done, Event, Frame, Head, Label, Offence, Start, Stop, Usage
+from wirelint.apis.reading import mapping, number, text
+from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same, spoken
+from wirelint.events import Close, Delta, Done, Event, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.jsonvalues import Arguments
 from wirelint.model import Json, Kind
 
@@ -33,8 +33,13 @@ class StreamWriter:
         self._altered = False
         self._open: int | None = None
         self._ended: set[int] = set()
+        self._unclosed: set[int] = set()  # blocks that another followed before they were stopped
+        self._wire: dict[int, int] = {}  # which block the wire means by an index now
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        for event in events:
+            if type(event) is Start and event.wire_index is not None:
+                self._wire[event.wire_index] = event.block
         if same(events, out) and not (self._altered and self._moves(out)):
             self._note(out)
             return frame.raw
@@ -60,12 +65,15 @@ class StreamWriter:
         for event in out:
             if type(event) is Start:
                 self._starts[event.block] = event
-                number = self._next if event.wire_index is None else event.wire_index
-                self._numbers[event.block] = number
-                self._next = max(self._next, number + 1)
+                place = self._next if event.wire_index is None else event.wire_index
+                self._numbers[event.block] = place
+                self._next = max(self._next, place + 1)
+                if self._open is not None:
+                    self._unclosed.add(self._open)
                 self._open = event.block
-            elif type(event) is Close and self._open == event.block:
-                self._open = None
+            elif type(event) is Close:
+                self._unclosed.discard(event.block)
+                self._open = None if self._open == event.block else self._open
 
     def _moves(self, out: Sequence[Event]) -> bool:
         """Whether an untouched frame names a block that has another number now, or would break the order of blocks."""
@@ -78,13 +86,17 @@ class StreamWriter:
                     moved = self._numbers[event.block] != self._starts[event.block].wire_index
                     if moved or event.block in self._ended:
                         return True
+                case Other(frame=frame) if frame is not None and frame.data is not None:
+                    index = number(document_of(frame).get("index"))
+                    if index is not None and self._numbers.get(self._wire.get(index, -1), index) != index:
+                        return True
                 case _:
                     pass
         return False
 
     def _group(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = document_of(frame)
-        if document and same(own, out) and not (self._altered and self._moves(out)):
+        if document and same(spoken(own), spoken(out)) and not (self._altered and self._moves(out)):
             self._note(out)
             yield framed(None, text(document.get("type")), data=frame.data)
             return
@@ -110,6 +122,11 @@ class StreamWriter:
         """The document itself, for events that are about the message: head and usage, errors, things unknown."""
         kind = text(document.get("type"))
         head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        index = number(document.get("index"))
+        if self._altered and index in self._wire:  # signatures, citations: what no event stands for
+            if self._wire[index] not in self._numbers:
+                return  # it was said of a block that is not there
+            document = {**document, "index": self._numbers[self._wire[index]]}
         if kind == "message_start" and head is not None:
             message = mapping(document.get("message"))
             document = {**document, "message": {**message, "id": head.id}}
@@ -126,7 +143,10 @@ class StreamWriter:
             case Close(block=block):
                 if self._open == block:
                     yield self._end()
+                elif block in self._unclosed:
+                    yield framed({"type": "content_block_stop", "index": self._numbers[block]}, "content_block_stop")
                 self._ended.discard(block)
+                self._unclosed.discard(block)
             case Stop(reason=reason):
                 if self._open is not None:
                     yield self._end()
@@ -173,8 +193,8 @@ class StreamWriter:
 
     def _end(self) -> bytes:
         assert self._open is not None
-        number, self._open = self._numbers[self._open], None
-        return framed({"type": "content_block_stop", "index": number}, "content_block_stop")
+        place, self._open = self._numbers[self._open], None
+        return framed({"type": "content_block_stop", "index": place}, "content_block_stop")
 
     def _stop(self, reason: str, document: Mapping[str, Json]) -> bytes:
         nothing: dict[str, Json] = {"usage": {"output_tokens": 0}}

@@ -186,6 +186,7 @@ class _Reader:
         arguments = function.get("arguments", custom.get("input"))
         key = (choice, "tool_call", index or 0)
         block = self._blocks.get(key)
+        told = len(self._out)
         if block is None:
             block = self._new(key)
             ordinal = self._calls.get(choice, 0)
@@ -202,7 +203,8 @@ class _Reader:
         elif index is None or self._is_news(block, id_, name):
             self._out.append(Label(block, index, id_, name, frame, position))
         if isinstance(arguments, str):
-            if arguments:
+            # An empty piece is one as well: where its call is taken out or numbered anew, it has to follow.
+            if arguments or len(self._out) == told:
                 self._out.append(Delta(block, arguments, frame, position))
         elif arguments is not None:
             self._out.append(Delta(block, _compact(arguments), frame, position))

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis.openai_parts import Piece, call_entry, content, legacy_call, pieces, put
 from wirelint.apis.reading import DONE, mapping, mappings, number
-from wirelint.apis.writing import MADE, document_of, dump, framed, groups, other_lines, same, text_of
+from wirelint.apis.writing import MADE, document_of, dump, framed, groups, other_lines, same, spoken, text_of
 from wirelint.events import Delta, Done, Event, Frame, Head, Label, Offence, Other, Start, Stop
 from wirelint.model import Json, Kind
 
@@ -27,6 +27,7 @@ class _Writer:
 
     def __init__(self) -> None:
         self._starts: dict[int, Start] = {}
+        self._gone: dict[int, Start] = {}  # calls that were taken out
         self._numbers: dict[int, int] = {}
         self._highest: dict[int, int] = {}
         self._altered: set[int] = set()
@@ -61,7 +62,8 @@ class _Writer:
             case Start(choice=choice) | Stop(choice=choice):
                 return choice
             case Delta(block=block) | Label(block=block):
-                return self._starts[block].choice if block in self._starts else None
+                start = self._starts.get(block) or self._gone.get(block)
+                return start.choice if start is not None else None
             case _:
                 return None
 
@@ -70,7 +72,8 @@ class _Writer:
             case Start(kind=kind):
                 return kind
             case Delta(block=block) | Label(block=block):
-                return self._starts[block].kind
+                start = self._starts.get(block) or self._gone.get(block)
+                return start.kind if start is not None else None
             case _:
                 return None
 
@@ -83,6 +86,8 @@ class _Writer:
                 moved = event.block >= MADE or event.wire_index is None
                 if gone or moved:
                     self._altered.add(event.choice)
+                if gone and event.block not in self._starts:
+                    self._gone[event.block] = event
 
 
 class StreamWriter(_Writer):
@@ -97,8 +102,9 @@ class StreamWriter(_Writer):
             own = [event for event in events if event.frame is place]
             made += self._group(place, own, group)
             seen.discard(id(place))
-        # Documents of which nothing came out: what stood in them beside the events is still to be told.
-        for event in events:
+        # Documents of which nothing came out: what stood in them beside the events is still to be told, save after the end.
+        late = any(isinstance(event, Offence) and event.kind == "after-end" for event in events)
+        for event in () if late else events:
             if event.frame is not None and id(event.frame) in seen:
                 seen.discard(id(event.frame))
                 own = [one for one in events if one.frame is event.frame]
@@ -135,7 +141,8 @@ class StreamWriter(_Writer):
         if not document:
             if any(isinstance(event, Done) for event in out):
                 said = [event for event in out if not isinstance(event, Done)]
-                yield from self._chunks(dict(self._last), [], said, frame)
+                if said:
+                    yield from self._chunks(dict(self._last), [], said, frame)
                 yield framed(None, data=DONE)
             elif any(isinstance(event, (Other, Offence)) for event in out):
                 yield frame.raw
@@ -152,7 +159,7 @@ class StreamWriter(_Writer):
         """The chunks that a document becomes."""
         self._last = {name: value for name, value in document.items() if name not in ("choices", "usage")}
         self._note(out)
-        if frame.data is not None and same(own, out) and not self._moves(out):
+        if frame.data is not None and same(spoken(own), spoken(out)) and not self._moves(out):
             yield framed(None, frame.event, data=frame.data)
             return
         for event in out:
@@ -246,6 +253,8 @@ class StreamWriter(_Writer):
         spoken = {event.item for event in before if isinstance(event, (Start, Delta, Label))}
         silent: list[Json] = []
         for item, call in mappings(source.get("tool_calls")):
+            if item in spoken:
+                continue
             index = number(call.get("index")) or 0
             block = next(
                 (
@@ -255,7 +264,7 @@ class StreamWriter(_Writer):
                 ),
                 None,
             )
-            if item not in spoken and block is not None:
+            if block is not None:
                 silent.append({**call, "index": self._numbers[block]})
         return silent
 

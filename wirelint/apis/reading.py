@@ -94,7 +94,7 @@ class Documents:
             return Reading(whole, len(bare) < len(lines), offences)
         if len(lines) == 1 and lines[0] != data.strip() and (whole or lines[0] == DONE):
             # `data: data: {…}`: two proxies that both frame. Strict clients take the second name for a part of the JSON.
-            return Reading(whole, not whole, [*offences, Offence("broken-json", data[:60], frame)])
+            return Reading(whole, not whole, [*offences, Offence("doubled-field", data[:60], frame)])
         if not data.strip():
             return Reading([], False, offences)
         return self._join(frame, data, offences)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.events import Delta, Event, Frame
+from wirelint.events import Delta, Event, Frame, Offence
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -22,6 +22,11 @@ def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
     if len(events) != len(out):
         return False
     return all(one is other for one, other in zip(events, out, strict=True))
+
+
+def spoken(events: Sequence[Event]) -> list[Event]:
+    """The events that say something: what is wrong with their frame aside."""
+    return [event for event in events if not isinstance(event, Offence)]
 
 
 def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:

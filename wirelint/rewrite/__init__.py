@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from wirelint.rewrite.replies import Rewriting, Rewritten, rewrite_reply
+from wirelint.rewrite.recorded import Rewritten, rewrite_reply
+from wirelint.rewrite.replies import Rewriting
 
 __all__ = ["Rewriting", "Rewritten", "rewrite_reply"]

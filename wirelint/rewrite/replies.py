@@ -12,6 +12,8 @@ Whatever happens, each byte leaves once: as it came, or in the form of its repai
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +23,16 @@ from wirelint.apis.writing import same
 from wirelint.conversation import Ledger
 from wirelint.engine import Session, internal
 from wirelint.events import Event, Frame
+from wirelint.model import Request
 from wirelint.repair import Permit, Repair, Situation
 from wirelint.rewrite.chain import Chain, ChainError
 from wirelint.rule import Finding, Rule
 
 LONGEST_HOLD = 30_000.0
 """Milliseconds for which text may be held back."""
+
+_LONGEST_EVENT = 1 << 20
+"""Bytes of one event that are waited for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -52,13 +58,17 @@ class Rewriting:
         ledger: Ledger,
         permit: Permit,
         longest_hold: float = LONGEST_HOLD,
+        request: Request | None = None,
     ) -> None:
         self.faults: list[Finding] = []
         self.changed = False
         self._session = session
         self._rules = rules
-        self._situation = Situation(session.head(), ledger, permit, streamed=False)
-        self._situation.taken.update(_ids(session))
+        head = session.head()
+        if request is not None:
+            head = dataclasses.replace(head, request=request)
+        self._situation = Situation(head, ledger, permit, streamed=False)
+        self._situation.taken.update((*_ids(session.request), *_ids(request)))
         self._chain: Chain | None = None
         self._writer: ReplyWriter | None = None
         self._queue: deque[_Waiting] = deque()
@@ -76,12 +86,17 @@ class Rewriting:
         ledger: Ledger,
         permit: Permit,
         longest_hold: float = LONGEST_HOLD,
+        request: Request | None = None,
     ) -> Rewriting | None:
-        """The repair of a reply whose head has come; None for replies that are passed on as they are."""
+        """The repair of a reply whose head has come; None for replies that are passed on as they are.
+
+        `request` is the one that the upstream answers, where that is not the client's own: the ids that new ones have to
+        resemble are the upstream's.
+        """
         head = session.head()
         if not permit or session.request is None or head.status is None or not 200 <= head.status < 300:
             return None
-        return cls(session, rules, ledger, permit, longest_hold)
+        return cls(session, rules, ledger, permit, longest_hold, request)
 
     @property
     def notes(self) -> list[str]:
@@ -102,57 +117,65 @@ class Rewriting:
             return self._pass_raw(data, at)
         idle = not self._kept
         self._kept += data
+        out: list[bytes] = []
         try:
             frames = self._session.frame(data, at)
             if idle and len(frames) == 1 and frames[0].raw is data:  # an event a chunk, as most servers send them
                 out = self._take_alone(frames[0])
             else:
                 if self._session.unread:
-                    return self._give_up("the reply is too large to be repaired")
-                out = []
+                    return self._give_up("the reply is too large to be repaired", out)
                 for frame in frames:
                     self._take(frame, self._session.read(frame))
                 self._drain(out)
                 if self._idle:
                     out += self._all_raw()
-            if self._holding is not None or self._queue:
+            if self._holding is not None or self._kept:
                 self._watch(at, out)
             return out
         except Exception as error:  # fail open
-            return self._fail(error)
+            return out + self._fail(error)
 
     def flush(self, at: float | None = None) -> list[bytes]:
         """Hands out all that has come: there may be no more. What comes later is repaired again, from its next frame on."""
         if self._raw:
             return []
+        out: list[bytes] = []
         try:
-            out: list[bytes] = []
-            self._release(out)
-            rest = self._session_waiting()
-            if len(rest) > self._skip:
-                out.append(rest[self._skip :])
-                self._skip = len(rest)
+            self._hand_out(out)
             return out
         except Exception as error:  # fail open
-            return self._fail(error)
+            return out + self._fail(error)
+
+    def due(self, at: float) -> float | None:
+        """Milliseconds until what is held has to leave; None when nothing is held."""
+        if self._raw or self._holding is None or not self._waits:
+            return None
+        return max(self._holding + self._longest_hold - at, 0.0)
+
+    def tick(self, at: float) -> list[bytes]:
+        """What has to leave now, if nothing has come for so long."""
+        out: list[bytes] = []
+        try:
+            if self.due(at) is not None:
+                self._watch(at, out)
+            return out
+        except Exception as error:  # fail open
+            return out + self._fail(error)
 
     def end(self) -> list[bytes]:
         """Hands out the rest of a reply that has ended as HTTP has it; a terminator that is missing may be added."""
         if self._raw:
             return []
+        out: list[bytes] = []
         try:
-            out: list[bytes] = []
             for frame in self._session.close_frames():
                 self._take(frame, self._session.read(frame))
             self._release(out, self._session.close_events())
             self._raw = True
             return out
         except Exception as error:  # fail open
-            return self._fail(error)
-
-    def _session_waiting(self) -> bytes:
-        """The bytes that are no frame yet."""
-        return bytes(self._kept)  # the queue is empty
+            return out + self._fail(error)
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
@@ -177,7 +200,7 @@ class Rewriting:
             written = self._writer.write(frame, events, made)
             self.changed = self.changed or written is not frame.raw
             self._kept.clear()
-            return [written]
+            return [written] if written else []
         if made is not None:
             self._queue.append(_Waiting(frame, events, list(made)))
         out = []
@@ -207,7 +230,8 @@ class Rewriting:
         last = self._queue[-1]
         for event in events:
             number = event.frame.number if event.frame is not None else last.frame.number
-            if number == last.frame.number:
+            # What was read with the last frame stays there: an offence may point at a frame before it.
+            if number == last.frame.number or any(event is one for one in last.events):
                 last.out.append(event)
                 continue
             home = next((waiting for waiting in self._queue if waiting.frame.number == number), last)
@@ -218,20 +242,26 @@ class Rewriting:
         if not self._queue:
             return
         held = self._chain.held if self._chain is not None else None
-        while self._queue and (held is None or self._queue[0].frame.number < held):
-            self._write(self._queue.popleft(), out)
+        ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
+        self._write_all(tuple(ready), out)
 
-    def _write(self, waiting: _Waiting, out: list[bytes]) -> None:
+    def _write_all(self, ready: Sequence[_Waiting], out: list[bytes]) -> None:
+        """Writes the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
+        made = [(waiting, self._write(waiting)) for waiting in ready]
+        for waiting, data in made:
+            raw = waiting.frame.raw
+            if waiting.sent:  # its beginning has left already, and nothing can be said in its place
+                data = raw[waiting.sent :]
+            elif data is not raw and data != raw:
+                self.changed = True
+            self._queue.popleft()
+            del self._kept[: len(raw)]
+            if data:
+                out.append(data)
+
+    def _write(self, waiting: _Waiting) -> bytes:
         assert self._writer is not None
-        raw = waiting.frame.raw
-        made = self._writer.write(waiting.frame, waiting.events, waiting.out)
-        if waiting.sent:  # its beginning has left already, and nothing can be said in its place
-            made = raw[waiting.sent :]
-        elif made is not raw and made != raw:
-            self.changed = True
-        del self._kept[: len(raw)]
-        if made:
-            out.append(made)
+        return self._writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Has the rewriters hand on what they hold, after `last`, and writes all frames."""
@@ -245,8 +275,7 @@ class Rewriting:
         waiting = [event for event in events if first is not None and event.frame and event.frame.number >= first]
         if waiting:
             self._place(waiting)
-        while self._queue:
-            self._write(self._queue.popleft(), out)
+        self._write_all(tuple(self._queue), out)
         self._holding = None
         # What was held of frames that are gone, then what closes the stream.
         late = [event for event in events if event.frame is not None and event not in waiting]
@@ -256,14 +285,29 @@ class Rewriting:
             out.append(made)
 
     def _watch(self, at: float | None, out: list[bytes]) -> None:
-        """Releases what has been held for too long."""
-        if not self._queue:
+        """Releases what has been held for too long: by a rewriter, or because its event goes on and on."""
+        if not self._waits:
             self._holding = None
+        elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
+            self._note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._hand_out(out)
         elif self._holding is None:
             self._holding = at
-        elif at is not None and at - self._holding > self._longest_hold:
+        elif at is not None and at - self._holding >= self._longest_hold:
             self._note(f"text was held for {(at - self._holding) / 1000:.0f} s and released as it came")
-            self._release(out)
+            self._hand_out(out)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether anything of a stream is kept that a client waits for. A whole body is of no use before its end."""
+        return bool(self._queue) or (self._session.streamed and len(self._kept) > self._skip)
+
+    def _hand_out(self, out: list[bytes]) -> None:
+        """All that has come, with the beginning of an event that is not complete."""
+        self._release(out)
+        if len(self._kept) > self._skip:
+            out.append(bytes(self._kept[self._skip :]))
+            self._skip = len(self._kept)
 
     # --- when something goes wrong ------------------------------------------------------------------------------------
 
@@ -274,9 +318,8 @@ class Rewriting:
             self._tell("reading the reply", error)
         return [data]
 
-    def _give_up(self, note: str) -> list[bytes]:
+    def _give_up(self, note: str, out: list[bytes]) -> list[bytes]:
         self._note(note)
-        out: list[bytes] = []
         self._release(out)
         return out + self._all_raw()
 
@@ -317,60 +360,8 @@ class Rewriting:
             self.notes.append(note)
 
 
-@dataclass(frozen=True, slots=True)
-class Rewritten:
-    """A reply that was repaired in one go. `body` is the very object that came when nothing was changed."""
-
-    body: bytes
-    repairs: tuple[Repair, ...] = ()
-    notes: tuple[str, ...] = ()
-    faults: tuple[Finding, ...] = ()
-
-
-def rewrite_reply(
-    session: Session,
-    body: bytes,
-    rules: Sequence[Rule],
-    ledger: Ledger,
-    permit: Permit,
-    *,
-    complete: bool = True,
-    chunks: Sequence[tuple[float, int]] = (),
-    longest_hold: float = LONGEST_HOLD,
-) -> Rewritten:
-    """Repairs the body of a reply whose head the session has. `complete`: it ended as HTTP has it.
-
-    `chunks` are its arrivals as they were recorded, (milliseconds after the request, bytes): with them the time for which
-    text is held counts as it did live. The session has read the whole body afterwards, whatever came of the repair.
-    """
-    rewriting = Rewriting.begin(session, rules, ledger, permit, longest_hold)
-    if rewriting is None:
-        session.feed(body)
-        return Rewritten(body)
-    out: list[bytes] = []
-    for data, at in _cut(body, chunks):
-        out += rewriting.feed(data, at)
-    out += rewriting.end() if complete else rewriting.flush()
-    return Rewritten(
-        b"".join(out) if rewriting.changed else body,
-        tuple(rewriting.repairs) if rewriting.changed else (),
-        tuple(rewriting.notes),
-        tuple(rewriting.faults),
-    )
-
-
-def _cut(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
-    if sum(size for _, size in chunks) != len(body):
-        yield body, None
-        return
-    start = 0
-    for at, size in chunks:
-        yield body[start : start + size], at
-        start += size
-
-
-def _ids(session: Session) -> Iterable[str]:
-    for message in session.request.messages if session.request is not None else ():
+def _ids(request: Request | None) -> Iterable[str]:
+    for message in request.messages if request is not None else ():
         for call in message.calls:
             if call.id:
                 yield call.id

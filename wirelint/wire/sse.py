@@ -9,7 +9,8 @@ may be half of a CRLF; such a frame is held back until the next byte decides, an
 every cut. Blank lines that dispatch nothing belong to the frame after them.
 
 What the grammar forbids is recorded on the frame and read the way lenient clients read it: white space before a field
-name is skipped (strict clients ignore that line, and lose the event).
+name is skipped (strict clients ignore that line, and lose the event). Where a gateway has lost the blank lines, an event
+ends before the next one that begins: a line with a JSON document that is complete, and then another such line.
 """
 
 from __future__ import annotations
@@ -23,6 +24,10 @@ _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one lin
 _BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
 _NAMED = re.compile(rb"event: ([^\r\n]*+)\ndata: ([^\r\n]*+)\n\n")
 """An event with a name, as nearly every server writes it. What does not match is read by the grammar."""
+
+_RUN_ON = re.compile(rb"\}(?>\r\n|\n|\r)(?=data: ?(?:\{|\[DONE\])|event: ?[^\r\n]{0,64}(?>\r\n|\n|\r)data: ?\{)")
+"""Where two events meet without a blank line between them. What shows it is at most `_LOOKED` bytes long."""
+_LOOKED = 96
 
 _LINE = re.compile(r"\r\n|\n|\r")
 _FIELDS = frozenset({"data", "event", "id", "retry"})
@@ -45,7 +50,8 @@ class EventStream:
     def feed(self, data: bytes) -> list[Frame]:
         """Frames completed by `data`, in order."""
         self._lone_lf = self._lone_lf and b"\r" not in data
-        if self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF:
+        alone = self._lone_lf and not self._buffer and 0 < data.find(b"\n\n") == len(data) - 2 and data[0] != _LF
+        if alone and b"}\ndata:" not in data and b"}\nevent:" not in data:
             return [self._frame(data)]  # one event, as most servers write them
         self._buffer += data
         buffer = self._buffer
@@ -53,6 +59,10 @@ class EventStream:
         start, position = 0, self._searched
         while True:
             end = self._end_of_frame(start, position)
+            limit = end if end >= 0 else len(buffer)
+            while run_on := _RUN_ON.search(buffer, max(start, position - _LOOKED), limit):
+                frames.append(self._run_on(bytes(buffer[start : run_on.end()])))
+                start = position = run_on.end()
             if end < 0:
                 break
             frames.append(self._frame(bytes(buffer[start:end])))
@@ -62,6 +72,11 @@ class EventStream:
         # A blank line may begin up to three bytes before the end of what is known.
         self._searched = max(len(buffer) - 3, 0)
         return frames
+
+    def _run_on(self, raw: bytes) -> Frame:
+        frame = self._frame(raw)
+        lost: tuple[FaultKind, str] = ("missing-blank-line", _shorten(frame.data or ""))
+        return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
 
     def close(self) -> list[Frame]:
         """What stands behind the last blank line, as a frame of its own."""

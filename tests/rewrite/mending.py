@@ -1,0 +1,26 @@
+"""Requests of bytes, and their repair by all rules."""
+
+from __future__ import annotations
+
+from tests.build import REGISTRY
+from wirelint.capture.record import Record
+from wirelint.capture.replay import replay
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange
+from wirelint.repair import Permit
+from wirelint.rewrite.requests import Mended, mend_request
+
+UNSAFE, SAFE = Permit("unsafe"), Permit("safe")
+
+
+def head(body: bytes, api: str, url: str = "https://llm.test") -> Exchange:
+    path = "/v1/messages" if api == "anthropic.messages" else "/v1/chat/completions"
+    found = replay(Record("r1", "POST", url + path, (("anthropic-version", "2023-06-01"),), body))
+    assert found is not None
+    return found
+
+
+def mend(
+    body: bytes, api: str, permit: Permit = UNSAFE, url: str = "https://llm.test", ledger: Ledger | None = None
+) -> Mended:
+    return mend_request(head(body, api, url), body, REGISTRY.rules, ledger or Ledger(), permit)

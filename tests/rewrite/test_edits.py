@@ -1,0 +1,197 @@
+"""Edits of a JSON text: the same as edits of the decoded value, and not a byte more."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wirelint.knowledge.pointers import tokens
+from wirelint.repair import Edit
+from wirelint.rewrite.edits import apply
+
+
+def put(pointer: str, value: Any) -> Edit:
+    return Edit("replace", pointer, value)
+
+
+def cut(pointer: str) -> Edit:
+    return Edit("remove", pointer)
+
+
+CASES: dict[str, tuple[str, list[Edit], str]] = {
+    "nothing to do": ('{"a" : 1}', [], '{"a" : 1}'),
+    "replaced": ('{ "a" : 1.50 , "b":2e0}', [put("/b", "x")], '{ "a" : 1.50 , "b":"x"}'),
+    "the same value in another spelling": ('{"a": [1, 2]}', [put("/a", [1, 2])], '{"a": [1,2]}'),
+    "in an array": ('{"a":[ 1 ,\n 2 ]}', [put("/a/1", None)], '{"a":[ 1 ,\n null ]}'),
+    "added to an object": ('{"a":1 }', [put("/b", {"c": "ü"})], '{"a":1,"b":{"c":"ü"} }'),
+    "added to an empty object": ("{ }", [put("/b", 1)], '{"b":1}'),
+    "two added": ("{}", [put("/a", 1), put("/b", 2)], '{"a":1,"b":2}'),
+    "added where all others go": ('{"a":1, "b":2}', [cut("/a"), cut("/b"), put("/c", 3)], '{"c":3}'),
+    "first removed": ("[ 1, 2, 3 ]", [cut("/0")], "[ 2, 3 ]"),
+    "middle removed": ("[ 1, 2, 3 ]", [cut("/1")], "[ 1, 3 ]"),
+    "last removed": ("[ 1, 2, 3 ]", [cut("/2")], "[ 1, 2 ]"),
+    "first and last removed": ("[ 1, 2, 3 ]", [cut("/0"), cut("/2")], "[ 2 ]"),
+    "neighbours removed": ("[ 1, 2, 3, 4 ]", [cut("/1"), cut("/2")], "[ 1, 4 ]"),
+    "all removed": ('{"a":[ 1,\n2 ]}', [cut("/a/0"), cut("/a/1")], '{"a":[]}'),
+    "member removed": ('{"a":1,\n "b":[1, {}],\n "c":3}', [cut("/b")], '{"a":1,\n "c":3}'),
+    "only member removed": ('{"a": {"b": 1}}', [cut("/a/b")], '{"a": {}}'),
+    "removed, its neighbour replaced": ("[1, 2, 3]", [cut("/1"), put("/2", "x"), put("/0", "y")], '["y", "x"]'),
+    "inside of a removed part": ('[{"a":1},2]', [put("/0/a", 5), cut("/0")], "[2]"),
+    "inside of a replaced part": ('[{"a":1},2]', [put("/0", 7), put("/0/a", 5)], "[7,2]"),
+    "the last of two": ('{"a":1}', [put("/a", 2), put("/a", 3)], '{"a":3}'),
+    "repeated keys: the last is replaced": ('{"a":1,"a":2}', [put("/a", 3)], '{"a":1,"a":3}'),
+    "repeated keys: the last is entered": ('{"a":{"b":1},"a":{"b":2}}', [put("/a/b", 3)], '{"a":{"b":1},"a":{"b":3}}'),
+    "repeated keys: all are removed": ('{"a":1,"b":0,"a":2}', [cut("/a")], '{"b":0}'),
+    "a key with escapes": (r'{"\u0061/b~c": 1}', [put("/a~1b~0c", 2)], r'{"\u0061/b~c": 2}'),
+    "an empty key": ('{"":{"":1}}', [put("//", 2)], '{"":{"":2}}'),
+    "a number as a key": ('{"0":1,"1":2}', [cut("/0")], '{"1":2}'),
+    "the whole body": (' {"a":1} ', [put("", [])], " [] "),
+    "the whole body cannot go": ('{"a":1}', [cut("")], '{"a":1}'),
+    "beyond the array": ("[1]", [put("/1", 2), put("/-", 2), put("/00", 2), cut("/5")], "[1]"),
+    "inside of a scalar": ('{"a":1}', [put("/a/b", 2), cut("/a/0")], '{"a":1}'),
+    "no such parent": ('{"a":1}', [put("/b/c", 2), cut("/x")], '{"a":1}'),
+    "a byte order mark": ('\ufeff{"a":1}', [put("/a", 2)], '\ufeff{"a":2}'),
+    "brackets in strings": (r'{"a":"]},{\"","b":[1]}', [put("/b/0", 2)], r'{"a":"]},{\"","b":[2]}'),
+    "huge numbers": (f'{{"n":{"9" * 5000},"a":1}}', [put("/a", 2)], f'{{"n":{"9" * 5000},"a":2}}'),
+    "what JSON does not have": ('{"n":NaN,"a":1}', [put("/a", 2)], '{"n":NaN,"a":2}'),
+    "a lone surrogate": ('{"a":1}', [put("/a", "\ud83d")], r'{"a":"\ud83d"}'),
+}
+
+
+@pytest.mark.parametrize(("body", "edits", "wanted"), CASES.values(), ids=CASES.keys())
+def test_edits(body: str, edits: list[Edit], wanted: str) -> None:
+    assert apply(body.encode(), edits).decode() == wanted
+
+
+def test_bytes_that_are_no_utf8_stay() -> None:
+    assert apply(b'{"a":"\xff\xc3","b":1}', [put("/b", "\u00e9")]) == b'{"a":"\xff\xc3","b":"\xc3\xa9"}'
+
+
+@pytest.mark.parametrize("edits", [[], [put("/x/y", 1)], [cut("/x")], [put("/a", 1)]], ids=repr)
+def test_nothing_changed_is_the_same_object(edits: list[Edit]) -> None:
+    body = b'{"a":1}'
+    assert apply(body, edits) is body
+
+
+@pytest.mark.parametrize(
+    "body", ["", "{", "[1", "[1,", "[1,]", '{"a"}', '{"a":1,}', '{"a":1 "b":2}', "{1:2}", '{"a":', '{"a', "[" * 100_000]
+)
+def test_no_json_is_a_value_error(body: str) -> None:
+    with pytest.raises(ValueError, match=r"JSON|at character|Unterminated"):
+        apply(body.encode(), [put("/a/b", 1), put("/0/0", 1)])
+
+
+def test_no_pointer_is_a_value_error() -> None:
+    with pytest.raises(ValueError, match="JSON Pointer"):
+        apply(b"{}", [put("a", 1)])
+
+
+# --- properties -----------------------------------------------------------------------------------------------------
+
+KEYS = st.text(alphabet='ab/~"\\ü😀 01', max_size=3)
+LEAVES = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5) | st.floats(allow_nan=False)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=12
+)
+STYLES = (
+    lambda value: json.dumps(value),
+    lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":")),
+    lambda value: json.dumps(value, indent=1),
+    lambda value: json.dumps(value, separators=(" ,\t", "\r\n: ")),
+)
+
+
+def pointers(value: Any, at: str = "") -> list[str]:
+    found = [at]
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        found += pointers(inner, f"{at}/{str(key).replace('~', '~0').replace('/', '~1')}")
+    return found
+
+
+def edited(value: Any, edits: Sequence[Edit], at: tuple[str, ...] = ()) -> Any:
+    """The reference: the same edits made on the decoded value, from the outside in."""
+    here = [edit for edit in edits if tuple(tokens(edit.pointer)) == at]
+    if here and not (here[-1].op == "remove" and not at):
+        return copy.deepcopy(here[-1].value)
+
+    def goes(key: object) -> bool:
+        own = [edit for edit in edits if tuple(tokens(edit.pointer)) == (*at, str(key))]
+        return bool(own) and own[-1].op == "remove"
+
+    if isinstance(value, list):
+        return [edited(one, edits, (*at, str(n))) for n, one in enumerate(value) if not goes(n)]
+    if isinstance(value, dict):
+        made = {key: edited(one, edits, (*at, key)) for key, one in value.items() if not goes(key)}
+        for edit in edits:
+            *parent, key = tokens(edit.pointer) or ("", "")
+            if edit.pointer and tuple(parent) == at and key not in value and not goes(key):
+                made[key] = edited(None, edits, (*at, key))
+        return made
+    return value
+
+
+@st.composite
+def edits_of(draw: st.DrawFn) -> tuple[Any, bytes, list[Edit]]:
+    value = draw(VALUES)
+    places = draw(st.lists(st.sampled_from(pointers(value)), max_size=5))
+    places = [place + draw(st.sampled_from(("", "", "", "/new", "/0", "/a"))) for place in places]
+    edits = [put(place, draw(LEAVES)) if draw(st.booleans()) else cut(place) for place in places]
+    return value, draw(st.sampled_from(STYLES))(value).encode(), edits
+
+
+@given(edits_of())
+def test_the_same_as_on_the_value(case: tuple[Any, bytes, list[Edit]]) -> None:
+    value, body, edits = case
+    made = apply(body, edits)
+    assert json.loads(made) == edited(value, edits)
+    if json.loads(made) == value and not any(edit.op == "replace" for edit in edits):
+        assert made is body
+
+
+SPELLINGS = st.sampled_from(
+    ["1", "1.0", "-0", "1E+2", "1.50e-3", '"A"', r'"\u0041"', r'"\/"', '"ü"', "true", "null", '{"a":1, "a":2}', "[ ]"]
+)
+SPACES = st.sampled_from(["", " ", "\n\t", "  "])
+
+
+@given(st.lists(st.tuples(SPELLINGS, SPACES, SPACES, st.booleans()), min_size=1, max_size=8), st.booleans())
+def test_what_no_edit_touches_keeps_its_spelling(parts: list[tuple[str, str, str, bool]], named: bool) -> None:
+    """Replaced values are put back as they were spelled, and nothing else may differ."""
+    members = [(f'"k{n}"{after}: ' if named else "") + raw for n, (raw, _, after, _) in enumerate(parts)]
+    inside = ",".join(f"{before}{member}{after}" for member, (_, before, after, _) in zip(members, parts, strict=True))
+    body = f'{{"x": {"{" if named else "["}{inside}{"}" if named else "]"} }}'
+    chosen = [n for n, (*_, wanted) in enumerate(parts) if wanted]
+    made = apply(body.encode(), [put(f"/x/{'k' if named else ''}{n}", f"<<{n}>>") for n in chosen]).decode()
+    for n in chosen:
+        assert made.count(f'"<<{n}>>"') == 1
+        made = made.replace(f'"<<{n}>>"', parts[n][0])
+    assert made == body
+
+
+@given(st.integers(1, 7), st.data())
+def test_what_remains_of_an_array_keeps_its_spelling(size: int, data: st.DataObject) -> None:
+    spelled = [data.draw(SPELLINGS) for _ in range(size)]
+    gone = data.draw(st.sets(st.integers(0, size - 1)))
+    made = apply(f"[{', '.join(spelled)}]".encode(), [cut(f"/{n}") for n in gone]).decode()
+    assert made == f"[{', '.join(raw for n, raw in enumerate(spelled) if n not in gone)}]"
+
+
+def test_hundreds_of_edits_in_a_large_body_are_one_walk() -> None:
+    """Every character is scanned a bounded number of times, however many edits there are."""
+    messages = [{"role": "tool", "tool_call_id": f"id{n}", "content": "é" * 400} for n in range(1200)]
+    body = json.dumps({"messages": messages}, ensure_ascii=False).encode()
+    edits = [put(f"/messages/{n}/tool_call_id", f"new{n}") for n in range(0, 1200, 2)]
+    edits += [cut(f"/messages/{n}") for n in range(1, 1200, 4)]
+    made = orjson.loads(apply(body, edits))
+    left = [n for n in range(1200) if n % 4 != 1]
+    assert [one["tool_call_id"] for one in made["messages"]] == [f"new{n}" if n % 2 == 0 else f"id{n}" for n in left]
+    assert all(len(one["content"]) == 400 for one in itertools.islice(made["messages"], 50))

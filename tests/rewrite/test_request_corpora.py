@@ -1,0 +1,134 @@
+"""Requests of whole corpora: what is right keeps every byte, what is wrong is mended as its label says, and once."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import shared
+from tests.build import APIS, REGISTRY, as_record, read
+from tests.rules.case import Fires, Silent, expand
+from wirelint.capture.replay import replay
+from wirelint.conversation import Ledger
+from wirelint.engine import Engine
+from wirelint.model import Exchange
+from wirelint.repair import Edit, Permit
+from wirelint.rewrite.edits import apply
+from wirelint.rewrite.requests import mend_request
+from wirelint.rule import Rule
+
+UNSAFE = Permit("unsafe")
+RULES = [rule for rule in REGISTRY.rules if type(rule).mend is not Rule.mend]
+NEEDS_SHARED = pytest.mark.skipif(not shared.SHARED.is_dir(), reason="no shared cases beside this checkout")
+
+
+def _runs(kind: str, rules: Sequence[Rule]) -> list[Any]:
+    runs = []
+    for rule in rules:
+        module = importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}")
+        for id_, case in getattr(module, kind).items():
+            wrapped = case if isinstance(case, Fires | Silent) else (Fires if kind == "FIRES" else Silent)(case)
+            for label, records in expand(wrapped.case, tuple(form for form in wrapped.forms if not form[1])):
+                runs.append(pytest.param(rule, records, id=f"{rule.name}-{id_}{' ' + label if label else ''}"))
+    return runs
+
+
+def _judged(records: Sequence[Mapping[str, Any]]) -> tuple[Engine, Exchange, bytes]:
+    engine = Engine(REGISTRY.rules)
+    for number, record in enumerate(records[:-1], 1):
+        engine.check(read(record, number))
+    return engine, read(records[-1], len(records)), as_record(records[-1]).request_body or b""
+
+
+@pytest.mark.parametrize(("rule", "records"), [*_runs("SILENT", REGISTRY.rules), *_runs("FIRES", RULES)])
+def test_all_rules_together_leave_nothing_to_do(rule: Rule, records: list[Mapping[str, Any]]) -> None:
+    engine, exchange, body = _judged(records)
+    made = mend_request(exchange, body, REGISTRY.rules, engine.ledger, UNSAFE)
+    mended = dataclasses.replace(exchange, request=made.request)
+    assert mend_request(mended, made.body, REGISTRY.rules, engine.ledger, UNSAFE).body is made.body
+    offered = [one for one in engine.judge(exchange) if one.side == "request" and one.fix is not None]
+    assert (made.body is body) == (not offered)
+
+
+ROOT = Path(__file__).resolve().parents[2]
+CLEAN = sorted((ROOT / "captures" / "clean").glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", CLEAN, ids=lambda path: path.stem)
+def test_the_clean_corpus_keeps_every_byte(path: Path) -> None:
+    engine = Engine(REGISTRY.rules)
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        record = as_record(json.loads(line), number)
+        exchange = replay(record)
+        if exchange is not None and record.request_body is not None:
+            permit = Permit("unsafe", clean_history=True)
+            made = mend_request(exchange, record.request_body, REGISTRY.rules, engine.ledger, permit)
+            assert made.body is record.request_body, record.id
+            engine.check(exchange)
+
+
+# --- the shared cases and recordings ----------------------------------------------------------------------------------
+
+
+def _fixed_cases() -> list[Any]:
+    if not shared.SHARED.is_dir():
+        return []
+    names = {rule.name for rule in RULES}
+    return [
+        pytest.param(case, id=case.id)
+        for case in shared.cases("anomalies", APIS)
+        if case.where == "request" and case.fix and case.kind in names
+    ]
+
+
+@NEEDS_SHARED
+@pytest.mark.parametrize("case", _fixed_cases())
+def test_shared_repairs(case: Any) -> None:
+    engine = Engine(REGISTRY.rules)
+    for prior in case.records[:-1]:
+        exchange = replay(prior)
+        if exchange is not None:
+            engine.check(exchange)
+    exchange, body = replay(case.records[-1]), case.records[-1].request_body
+    assert exchange is not None
+    places = [Edit("replace", one["path"], one["value"]) for one in case.fix.get("set", ())]
+    wanted = apply(body, [*places, *(Edit("remove", pointer) for pointer in case.fix.get("drop", ()))])
+    assert mend_request(exchange, body, REGISTRY.select([case.kind]), engine.ledger, UNSAFE).body == wanted
+    made = json.loads(mend_request(exchange, body, REGISTRY.rules, engine.ledger, UNSAFE).body)
+    if not case.also:
+        assert made == json.loads(wanted)
+
+
+@NEEDS_SHARED
+def test_shared_clean_requests_keep_every_byte() -> None:
+    for case in shared.cases("clean", APIS):
+        engine = Engine(REGISTRY.rules)
+        for prior in case.records[:-1]:
+            exchange = replay(prior)
+            if exchange is not None:
+                engine.check(exchange)
+        exchange, body = replay(case.records[-1]), case.records[-1].request_body
+        if exchange is not None and body is not None:
+            made = mend_request(exchange, body, REGISTRY.rules, engine.ledger, Permit("unsafe", clean_history=True))
+            assert made.body is body, case.id
+
+
+@NEEDS_SHARED
+def test_recorded_requests_change_only_where_an_anomaly_is_known() -> None:
+    labels = shared.traffic_labels()
+    changed = []
+    for _, record in shared.traffic(APIS):
+        exchange, body = replay(record), record.request_body
+        if exchange is None or body is None:
+            continue
+        made = mend_request(exchange, body, REGISTRY.rules, Ledger(), Permit("unsafe", clean_history=True))
+        assert made.faults == (), record.id
+        if made.body is not body:
+            changed.append(record.id)
+    assert [id_ for id_ in changed if labels.get(id_, {}).get("verdict") != "real anomaly"] == []

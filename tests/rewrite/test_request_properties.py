@@ -1,0 +1,83 @@
+"""What holds for the repair of every request: it is done once, and tears no pair of call and result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
+from tests.rewrite.mending import SAFE, UNSAFE, head, mend
+from wirelint.engine import Engine
+from wirelint.knowledge.pairing import pair
+from wirelint.model import Request, ToolCall, ToolResult
+from wirelint.repair import Permit
+
+IDS = st.sampled_from([
+    "functions.dig:0", "functionsdig0", "functions_dig_0", "functions.dig:1", "functionsdig1", "dig:0", "dig:1", "dig", "0",
+    "", "undefined", "call_9QfXb2LmZt7RkVw3Nc8HsYpD", "call_9qfxb2lmzt7rkvw3nc8hsypd", "call9QfXb2LmZt7RkVw3Nc8HsYpD",
+    "call_9QfXb2LmZt7RkVw3Nc8HsYpD|fc_41d0b7c9e2f3486aa5b1c2d3e4f50617", "toolu_01Hk3TnBv5QxWz8LrMc2PdYf", "a1B2c3D4e",
+    "7f3c1a2b-7d4e-4f60-9a8b-1c2d3e4f5a6b", "call_" + "x1" * 35, "functions.cut:0", "dig_2", "functions.dig:0_2",
+])  # fmt: skip
+TURNS = st.lists(
+    st.tuples(
+        st.lists(st.tuples(IDS, st.sampled_from(["dig", "cut"]), st.integers(0, 1)), max_size=3),
+        st.lists(st.tuples(IDS, st.sampled_from(["a root", "a stone", ""])), max_size=3),
+        st.booleans(),
+    ),
+    max_size=4,
+)
+TARGETS = st.sampled_from([
+    ("acme-1", "https://llm.test"), ("kimi-k2.5", "https://llm.test"), ("kimi-k3", "https://llm.test"),
+    ("claude-opus-5", "https://llm.test"), ("mistral-large", "https://api.mistral.ai"), ("gpt-5", "https://api.openai.com"),
+])  # fmt: skip
+
+
+CALLED = st.lists(st.tuples(IDS, st.sampled_from(["dig", "cut"]), st.integers(0, 1)), max_size=2)
+
+
+@given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE]))
+def test_mending_twice_changes_nothing_and_tears_no_pair(
+    turns: list[Any], issued: list[Any], target: tuple[str, str], api: str, permit: Permit
+) -> None:
+    engine = Engine(REGISTRY.rules)
+    passed = [Call(name, {"n": n}, id_) for id_, name, n in issued]
+    engine.check(read(Talk((User("Dig."),), calls=passed, model=target[0]).record(api, False)))
+    history: list[Any] = [User("Dig.")]
+    for calls, results, speaks in turns:
+        history.append(Assistant("Well.", tuple(Call(name, {"n": n}, id_) for id_, name, n in calls)))
+        history += [Result(id_, text) for id_, text in results]
+        history += [User("And?")] if speaks else []
+    body = as_record(Talk(history, model=target[0]).record(api, False)).request_body or b""
+    first = mend(body, api, permit, target[1], engine.ledger)
+    assert first.faults == ()
+    again = mend(first.body, api, permit, target[1], engine.ledger)
+    assert again.body is first.body, (first.repairs, again.repairs)
+    if permit is SAFE:
+        before, after = head(body, api).request, first.request
+        assert before is not None
+        assert after is not None
+        ids = {part.pointer: id_ for part, id_ in _ids(after)}
+        for call, result in _answers(before):
+            assert ids[call] == ids[result]
+
+
+def _ids(request: Request) -> Iterator[tuple[ToolCall | ToolResult, str | None]]:
+    for message in request.messages:
+        yield from ((call, call.id) for call in message.calls)
+        yield from ((result, result.call_id) for result in message.results)
+
+
+def _answers(request: Request) -> set[tuple[str, str]]:
+    """Which call is answered by which result, by their places, for calls that share their id with no other."""
+    pairs = pair(request).pairs
+    ids = Counter(each.call.id or "" for each in pairs)
+    ids[""] = 2
+    return {
+        (each.call.pointer, each.answer.result.pointer)
+        for each in pairs
+        if each.answer is not None and ids[each.call.id or ""] == 1 and each.answer.match is None
+    }

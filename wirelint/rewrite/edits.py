@@ -1,0 +1,200 @@
+"""Edits of places in a JSON text: what no edit touches keeps its bytes.
+
+Theory of operation. The pointers of all edits become one tree. The text is walked once along that tree: only containers
+on the way to an edit are taken apart, and every other value is skipped by the scanner of the `json` module, in C. What
+the walk gives are splices (start, end, new text), which are disjoint; put in order and joined with the text between them,
+they make the new body. Order of members, white space, the spelling of numbers, escapes and repeated keys stay as they are.
+
+Of repeated keys the last counts, as for every decoder: it is the one that is replaced or entered. Removing a member
+removes all of them, since otherwise an earlier one would come to light.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import NamedTuple
+
+from wirelint.knowledge.pointers import tokens
+from wirelint.model import Json
+from wirelint.repair import Edit
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_LONE = re.compile(r"[\ud800-\udfff]")
+_BOM = "\ufeff"
+# Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
+_scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
+
+
+class _Splice(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+class _Item(NamedTuple):
+    """A member or an element: from the first character of its key or value to the last of its value."""
+
+    start: int
+    end: int
+    goes: bool
+
+
+class _Node:
+    """A place that edits name, or that lies on the way to one. Beneath an edit nothing else counts."""
+
+    __slots__ = ("children", "edit")
+
+    def __init__(self) -> None:
+        self.children: dict[str, _Node] = {}
+        self.edit: Edit | None = None
+
+    @property
+    def goes(self) -> bool:
+        return self.edit is not None and self.edit.op == "remove"
+
+
+def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
+    """The body with edits made at the places that their pointers name; the same object when nothing changes.
+
+    `body` is JSON in UTF-8, with a byte order mark or without. Of several edits at one place the last counts; an edit
+    inside of a part that is removed or replaced is dropped. `replace` adds a member that its object lacks. A place that
+    does not exist in any other way is left out, and so is the removal of the whole body. Raises ValueError for a body that
+    is no JSON as far as it is read, and for a text that is no JSON Pointer (RFC 6901).
+    """
+    if not edits:
+        return body
+    text = body.decode("utf-8", "surrogateescape")
+    try:
+        _, splices = _Walk(text).value(_tree(edits), _skip_blanks(text, text.startswith(_BOM)))
+    except RecursionError as error:
+        raise ValueError("JSON that is nested too deeply") from error
+    if not splices:
+        return body
+    pieces: list[str] = []
+    position = 0
+    for start, end, new in sorted(splices):
+        pieces += (text[position:start], new)
+        position = end
+    made = "".join((*pieces, text[position:])).encode("utf-8", "surrogateescape")
+    return body if made == body else made
+
+
+def _tree(edits: Sequence[Edit]) -> _Node:
+    root = _Node()
+    for edit in edits:
+        node = root
+        for token in tokens(edit.pointer):
+            node = node.children.setdefault(token, _Node())
+        node.edit = edit
+    if root.goes:
+        root.edit = None
+    return root
+
+
+def _skip_blanks(text: str, position: int) -> int:
+    found = _BLANKS.match(text, position)
+    return found.end() if found is not None else position
+
+
+def _write(value: Json) -> str:
+    """JSON as it goes into a body: compact, and with lone surrogates escaped, which UTF-8 cannot hold."""
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", written)
+
+
+class _Walk:
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def value(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
+        """The offset after the value that begins at `start`, and the splices in it."""
+        if node.edit is not None:
+            end = self._skip(start)
+            return end, [] if node.goes else [_Splice(start, end, _write(node.edit.value))]
+        if node.children and self.text.startswith("{", start):
+            return self._object(node, start)
+        if node.children and self.text.startswith("[", start):
+            return self._array(node, start)
+        return self._skip(start), []
+
+    def _skip(self, start: int) -> int:
+        try:
+            end: int = _scan(self.text, start)[1]
+        except StopIteration:
+            raise ValueError(f"no JSON value at character {start}") from None
+        return end
+
+    def _object(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
+        inner: dict[str, list[_Splice]] = {}
+        items: list[_Item] = []
+        position = _skip_blanks(self.text, start + 1)
+        while not (items == [] and self.text.startswith("}", position)):
+            first = position
+            self._expect('"', first)
+            key, position = scanstring(self.text, first + 1, False)
+            position = _skip_blanks(self.text, position)
+            self._expect(":", position)
+            position = _skip_blanks(self.text, position + 1)
+            child = node.children.get(key)
+            if child is None:
+                position = self._skip(position)
+            else:
+                position, inner[key] = self.value(child, position)
+            items.append(_Item(first, position, child is not None and child.goes))
+            position = _skip_blanks(self.text, position)
+            if not self.text.startswith(",", position):
+                break
+            position = _skip_blanks(self.text, position + 1)
+        self._expect("}", position)
+        new = [
+            f"{_write(key)}:{_write(child.edit.value)}"
+            for key, child in node.children.items()
+            if key not in inner and child.edit is not None and child.edit.op == "replace"
+        ]
+        splices = [splice for found in inner.values() for splice in found]
+        return position + 1, splices + _rearrange(items, start + 1, position, new)
+
+    def _array(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
+        splices: list[_Splice] = []
+        items: list[_Item] = []
+        position = _skip_blanks(self.text, start + 1)
+        while not (items == [] and self.text.startswith("]", position)):
+            first = position
+            child = node.children.get(str(len(items)))
+            if child is None:
+                position = self._skip(position)
+            else:
+                position, found = self.value(child, position)
+                splices += found
+            items.append(_Item(first, position, child is not None and child.goes))
+            position = _skip_blanks(self.text, position)
+            if not self.text.startswith(",", position):
+                break
+            position = _skip_blanks(self.text, position + 1)
+        self._expect("]", position)
+        return position + 1, splices + _rearrange(items, start + 1, position, [])
+
+    def _expect(self, wanted: str, position: int) -> None:
+        if not self.text.startswith(wanted, position):
+            raise ValueError(f"no {wanted!r} at character {position}")
+
+
+def _rearrange(items: Sequence[_Item], opened: int, closed: int, new: Sequence[str]) -> list[_Splice]:
+    """Takes items out with their commas, and puts new ones at the end. `opened`, `closed`: just inside the brackets."""
+    last = max((number for number, item in enumerate(items) if not item.goes), default=None)
+    if last is None:
+        return [_Splice(opened, closed, ",".join(new))] if items or new else []
+    splices = []
+    run: int | None = None
+    for item in items[: last + 1]:
+        if item.goes:
+            run = item.start if run is None else run
+        elif run is not None:
+            splices.append(_Splice(run, item.start, ""))
+            run = None
+    if new or last + 1 < len(items):
+        splices.append(_Splice(items[last].end, items[-1].end, "".join(f",{one}" for one in new)))
+    return splices

@@ -1,0 +1,66 @@
+"""A reply that is there as a whole, repaired in one go: what `Rewriting` does while it passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from wirelint.conversation import Ledger
+from wirelint.engine import Session
+from wirelint.model import Request
+from wirelint.repair import Permit, Repair
+from wirelint.rewrite.replies import LONGEST_HOLD, Rewriting
+from wirelint.rule import Finding, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A reply that was repaired in one go. `body` is the very object that came when nothing was changed."""
+
+    body: bytes
+    repairs: tuple[Repair, ...] = ()
+    notes: tuple[str, ...] = ()
+    faults: tuple[Finding, ...] = ()
+
+
+def rewrite_reply(
+    session: Session,
+    body: bytes,
+    rules: Sequence[Rule],
+    ledger: Ledger,
+    permit: Permit,
+    *,
+    complete: bool = True,
+    chunks: Sequence[tuple[float, int]] = (),
+    longest_hold: float = LONGEST_HOLD,
+    request: Request | None = None,
+) -> Rewritten:
+    """Repairs the body of a reply whose head the session has. `complete`: it ended as HTTP has it.
+
+    `chunks` are its arrivals as they were recorded, (milliseconds after the request, bytes): with them the time for which
+    text is held counts as it did live. The session has read the whole body afterwards, whatever came of the repair.
+    """
+    rewriting = Rewriting.begin(session, rules, ledger, permit, longest_hold, request)
+    if rewriting is None:
+        session.feed(body)
+        return Rewritten(body)
+    out: list[bytes] = []
+    for data, at in _cut(body, chunks):
+        out += rewriting.feed(data, at)
+    out += rewriting.end() if complete else rewriting.flush()
+    return Rewritten(
+        b"".join(out) if rewriting.changed else body,
+        tuple(rewriting.repairs) if rewriting.changed else (),
+        tuple(rewriting.notes),
+        tuple(rewriting.faults),
+    )
+
+
+def _cut(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
+    if sum(size for _, size in chunks) != len(body):
+        yield body, None
+        return
+    start = 0
+    for at, size in chunks:
+        yield body[start : start + size], at
+        start += size

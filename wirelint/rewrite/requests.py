@@ -1,0 +1,142 @@
+"""Repairs of a request before it is sent: what the rules would change in its body, made one rule after the other.
+
+A request of which no rule has anything to repair is returned as it is: nothing is decoded again, nothing is copied.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import orjson
+
+from wirelint.apis import by_name
+from wirelint.conversation import Ledger
+from wirelint.engine import internal
+from wirelint.knowledge.pointers import at
+from wirelint.model import Exchange, Json, Request
+from wirelint.repair import Edit, Permit, Repair
+from wirelint.rewrite.edits import apply
+from wirelint.rule import Finding, Rule
+
+_MOST_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A request as it goes out. `body` is the very object that came in when nothing was changed.
+
+    `request` is what the forwarded body says, None when what came in was not understood. `faults`: failures of ours.
+    """
+
+    body: bytes
+    request: Request | None
+    repairs: tuple[Repair, ...] = ()
+    faults: tuple[Finding, ...] = ()
+
+
+def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Ledger, permit: Permit) -> Mended:
+    """Makes every permitted repair that the rules have for a request. Never raises.
+
+    `head` is the exchange before its reply, `body` the bytes that its request was read from, without content codings.
+    Rules follow one another by code; each sees what those before it left. Where something was changed they are asked
+    again, since one repair can show what another is needed for. A rule that fails, or whose edits leave no request that can
+    be read, changes nothing and is told of.
+    """
+    if head.request is None or not permit:
+        return Mended(body, head.request)
+    work = _Work(head, body, ledger, permit)
+    able = [rule for rule in sorted(rules, key=lambda rule: rule.code) if type(rule).mend is not Rule.mend]
+    for _ in range(_MOST_ROUNDS):
+        before = work.body
+        for rule in able:
+            if rule.code not in work.failed:
+                work.ask(rule)
+        if work.body is before:
+            break
+    return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
+
+
+class _Work:
+    """A request on its way through the rules."""
+
+    def __init__(self, head: Exchange, body: bytes, ledger: Ledger, permit: Permit) -> None:
+        self.exchange, self.body = head, body
+        self.repairs: list[Repair] = []
+        self.faults: list[Finding] = []
+        self.failed: set[str] = set()
+        self._ledger, self._permit = ledger, permit
+        self._shifts: list[_Shift] = []
+
+    def ask(self, rule: Rule) -> None:
+        """Makes the repairs of one rule: all of them or, if it fails, none."""
+        try:
+            found = [
+                (edits, repair)
+                for edits, repair in rule.mend(self.exchange, self._ledger, self._permit)
+                if self._permit.allows(repair.code, repair.safety)
+            ]
+            edits = [edit for some, _ in found for edit in some]
+            changed = apply(self.body, edits)
+            if changed is self.body:
+                return
+            again = _read_again(self.exchange, changed)
+            told = [_placed(repair, self._shifts) for _, repair in found]
+            shift = _shift(self.exchange, edits)
+        except Exception as error:  # fail open: the request goes out without the repairs of this rule
+            fault = internal(f"the repair of requests by {rule.name}", error)
+            self.faults.append(dataclasses.replace(fault, side="request"))
+            self.failed.add(rule.code)
+            return
+        self.body, self.exchange = changed, again
+        self.repairs += told
+        self._shifts.append(shift)
+
+
+def _read_again(exchange: Exchange, body: bytes) -> Exchange:
+    """The exchange with another request body. It stays in the conversation that it came in. Raises ValueError."""
+    document: Json = orjson.loads(body)
+    api = by_name(exchange.api)
+    if api is None or not isinstance(document, dict):
+        raise ValueError("what is left is no request")
+    return dataclasses.replace(exchange, request=api.read_request(document))
+
+
+class _Shift(NamedTuple):
+    """Which elements one rule took out of which arrays: the array's pointer before, and the numbers of the elements."""
+
+    gone: dict[str, list[int]]
+
+
+def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift:
+    body = exchange.request.body if exchange.request is not None else None
+    gone: dict[str, set[int]] = {}
+    for edit in edits:
+        array, _, number = edit.pointer.rpartition("/")
+        if edit.op == "remove" and number.isdecimal() and isinstance(at(body, array), list):
+            gone.setdefault(array, set()).add(int(number))
+    return _Shift({array: sorted(numbers) for array, numbers in gone.items()})
+
+
+def _placed(repair: Repair, shifts: Sequence[_Shift]) -> Repair:
+    """A repair with the pointer that its place had in the body as it came, before elements were taken out."""
+    if repair.pointer is None or not any(shift.gone for shift in shifts):
+        return repair
+    pointer = repair.pointer
+    for shift in reversed(shifts):
+        pointer = _before(pointer, shift.gone)
+    return dataclasses.replace(repair, pointer=pointer)
+
+
+def _before(pointer: str, gone: dict[str, list[int]]) -> str:
+    path = ""
+    for token in pointer.split("/")[1:]:
+        if token.isdecimal() and path in gone:
+            number = int(token)
+            for taken in gone[path]:
+                number += taken <= number
+            token = str(number)
+        path = f"{path}/{token}"
+    return path
