@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import Glued, glued
-from wirelint.knowledge.schemas import accepts
-from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.knowledge.argument_faults import Glued, came_to_an_end, glued
+from wirelint.knowledge.argument_repairs import unglued
+from wirelint.model import Choice, Exchange, Json, ToolCall
+from wirelint.rewriters.arguments import Unglue
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 
 class ConcatenatedJson(Rule):
@@ -29,8 +30,9 @@ class ConcatenatedJson(Rule):
     that carries everything and has no deltas is fine, too. Custom tools take free text and are left alone.
 
     ## Fix safety
-    Safe when all values that say anything are equal (`{}` says nothing): one of them stays. Unsafe when values that
-    differ each fit the declared schema: they are parallel calls that lost their index, and are split into as many.
+    Safe when all values that say anything are equal (`{}` says nothing): one of them stays; and when the deltas say all
+    that the start does. Unsafe when values that differ each fit the declared schema: they are parallel calls that lost
+    their index, and are split into as many; and when members that follow a complete object make one object with it.
 
     ## References
     - RFC 8259: a JSON text is one value
@@ -97,15 +99,17 @@ class ConcatenatedJson(Rule):
                 found = glued(call)
                 if found is None:
                     continue
-                tool = exchange.request.tool(call.name) if exchange.request is not None else None
                 where = call.event_at(0 if found.start else found.offset)
                 yield self.finding(
                     "response",
                     f"{call.name or 'a call without a name'}: {_evidence(call, found)}",
                     call.pointer,
                     event=call.event if where is None else where,
-                    fix=_fix(found, tool),
+                    fix=_fix(exchange, choice, call),
                 )
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        return Unglue(self, situation)
 
 
 def _evidence(call: ToolCall, found: Glued) -> str:
@@ -135,22 +139,13 @@ def _canonical_equal(found: Glued) -> bool:
     return all(value == found.values[0] for value in found.values)
 
 
-def _fix(found: Glued, tool: Tool | None) -> Fix | None:
-    match found.shape:
-        case "equal":
-            return Fix("safe", f"keep one value: {excerpt(Arguments.of(found.kept).text)}")
-        case "differ" if found.start:
-            return _fix_start(found, tool)
-        case "differ" if all(isinstance(value, dict) and accepts(tool, value) for value in found.values):
-            return Fix("unsafe", f"split into {len(found.values)} calls")
-    return None
-
-
-def _fix_start(found: Glued, tool: Tool | None) -> Fix | None:
-    """Deltas win over the start. It loses nothing when they hold all that the start says."""
-    start, *deltas = found.values
-    if len(deltas) != 1 or not isinstance(start, dict) or not isinstance(deltas[0], dict):
+def _fix(exchange: Exchange, choice: Choice, call: ToolCall) -> Fix | None:
+    request = exchange.request
+    if not came_to_an_end(exchange, choice, call):
         return None
-    if start.items() <= deltas[0].items():
-        return Fix("safe", "keep the deltas, which say all that the start does")
-    return Fix("unsafe", "keep the deltas, drop the input of the start") if accepts(tool, deltas[0]) else None
+    change = unglued(
+        call,
+        request.tool if request is not None else lambda _: None,
+        parallel=request is None or request.parallel_tool_calls is not False,
+    )
+    return Fix(change.safety, change.order) if change is not None else None

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import REDACTED, Flaw, came_whole, flaw
-from wirelint.knowledge.schemas import accepts
-from wirelint.model import Arguments, Exchange, Json, Tool, ToolCall
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.knowledge.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
+from wirelint.knowledge.argument_repairs import as_text, in_order
+from wirelint.model import Choice, Exchange, Json, Tool, ToolCall
+from wirelint.rewriters.arguments import PutInOrder
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation
 
 
 class InvalidJsonArguments(Rule):
@@ -31,8 +32,10 @@ class InvalidJsonArguments(Rule):
     incomplete and nobody said otherwise. Several values in a row are `concatenated-json`.
 
     ## Fix safety
-    Unsafe: the damage is undone and the result must fit the declared schema. Arguments that were cut off stay as they are;
-    what is missing cannot be made up.
+    Unsafe: the damage is undone and the result must fit the declared schema. All of it must be spelled in what came, key by
+    key and value by value, with nothing left out. Arguments that were cut off stay as they are; what is missing cannot be
+    made up.
+    Safe: JSON where the API has text is written as text.
 
     ## References
     - RFC 8259, The JavaScript Object Notation (JSON) Data Interchange Format
@@ -91,26 +94,33 @@ class InvalidJsonArguments(Rule):
         if exchange.reply is None:
             return
         for choice in exchange.reply.choices:
-            if not choice.calls or not came_whole(exchange, choice):
-                continue
             for call in choice.calls:
-                tool = exchange.request.tool(call.name) if exchange.request is not None else None
-                found = flaw(call, tool)
-                if found is None and call.start_input is not None and exchange.api.startswith("openai"):
-                    yield self._untexted(call)
-                if found is None or REDACTED in call.arguments.text:
-                    continue
-                size = len(call.arguments.text)
-                yield self.finding(
-                    "response",
-                    f"{call.name or 'a call without a name'}: the arguments are {found.words}"
-                    + (f", and the reply ends with {choice.finish_reason!r}" if found.cut else ""),
-                    call.pointer,
-                    event=call.event_at(size - 1) if found.cut and size else call.event,
-                    layer=found.layer,
-                    severity="info" if found.harmless else None,
-                    fix=_fix(found, tool),
-                )
+                if came_whole(exchange, choice, call):
+                    yield from self._check(exchange, choice, call)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        return PutInOrder(self, situation)
+
+    def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
+        tool = exchange.request.tool(call.name) if exchange.request is not None else None
+        found = flaw(call, tool)
+        if found is None:
+            if call.start_input is not None and exchange.api == "openai.chat" and glued(call) is None:
+                yield self._untexted(call)
+            return
+        if REDACTED in call.arguments.text:
+            return
+        size = len(call.arguments.text)
+        yield self.finding(
+            "response",
+            f"{call.name or 'a call without a name'}: the arguments are {found.words}"
+            + (f", and the reply ends with {choice.finish_reason!r}" if found.cut else ""),
+            call.pointer,
+            event=call.event_at(size - 1) if found.cut and size else call.event,
+            layer=found.layer,
+            severity="info" if found.harmless else None,
+            fix=_fix(call, found, tool),
+        )
 
     def _untexted(self, call: ToolCall) -> Finding:
         return self.finding(
@@ -120,11 +130,10 @@ class InvalidJsonArguments(Rule):
             event=call.event,
             layer="gateway",
             severity="warning",
-            fix=Fix("safe", "write them as text"),
+            fix=Fix("safe", as_text(call).order),
         )
 
 
-def _fix(found: Flaw, tool: Tool | None) -> Fix | None:
-    if found.repaired is None or (tool is not None and accepts(tool, found.repaired) is False):
-        return None
-    return Fix("unsafe", f"write them as {excerpt(Arguments.of(found.repaired).text)}")
+def _fix(call: ToolCall, found: Flaw, tool: Tool | None) -> Fix | None:
+    change = in_order(call, found, tool)
+    return Fix(change.safety, change.order) if change is not None else None

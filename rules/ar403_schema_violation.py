@@ -5,9 +5,11 @@ from typing import ClassVar
 
 from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_faults import REDACTED, came_whole
+from wirelint.knowledge.argument_repairs import retyped
 from wirelint.knowledge.schemas import Validator, Violation, validator
 from wirelint.model import Exchange, Json, Request, Tool, ToolCall
-from wirelint.rule import Finding, Fix, Rule
+from wirelint.rewriters.arguments import Retype
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation
 
 _SHOWN = 3
 
@@ -89,12 +91,13 @@ class SchemaViolation(Rule):
         if request is None or reply is None:
             return
         for choice in reply.choices:
-            if not choice.calls or not came_whole(exchange, choice):
-                continue
             for call in choice.calls:
-                tool = request.tool(call.name)
-                if tool is not None and not tool.hosted and call.form != "custom":
+                tool = request.tool(call.name) if call.form != "custom" else None
+                if tool is not None and not tool.hosted and came_whole(exchange, choice, call):
                     yield from self._check(call, tool, request)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        return Retype(self, situation)
 
     def _check(self, call: ToolCall, tool: Tool, request: Request) -> Iterator[Finding]:
         arguments = call.arguments.mapping
@@ -112,7 +115,7 @@ class SchemaViolation(Rule):
             call.pointer,
             event=call.event,
             layer="gateway" if strict else None,
-            fix=_fix(schema, arguments),
+            fix=_fix(call, tool, schema),
         )
 
 
@@ -122,12 +125,9 @@ def _evidence(violations: tuple[Violation, ...]) -> str:
     return "; ".join(shown) + (f"; and {more} more" if more else "")
 
 
-def _fix(schema: Validator, arguments: dict[str, Json]) -> Fix | None:
-    coerced = schema.coerced(arguments)
-    if not isinstance(coerced, dict):
-        return None
-    changed = [name for name, value in coerced.items() if arguments[name] is not value]
-    return Fix("unsafe", f"coerce the type of {', '.join(changed[:4])}")
+def _fix(call: ToolCall, tool: Tool, schema: Validator) -> Fix | None:
+    change = retyped(call, tool, schema)
+    return Fix(change.safety, change.order) if change is not None else None
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:

@@ -268,11 +268,14 @@ def _said_before(request: Request) -> str:
 
 def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """A tool that is said, by its name, to have answered."""
+    told = list(told_of(read, (one.tool.name for one in able)))
+    if not told:
+        return None
     words = evidence.last_words(request)
     if looks_back(words) or composes(words) or evidence.was_summarised(request):
         return None
     heard = " ".join(message.text for message in request.messages if message.role != "system")
-    for name, claim in told_of(read, (one.tool.name for one in able)):
+    for name, claim in told:
         if name not in heard and not any(call.name == name for message in request.messages for call in message.calls):
             return claim, next(one for one in able if one.tool.name == name)
     return None

@@ -7,9 +7,10 @@ from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.contradictions import contradictions
 from wirelint.knowledge.facts import facts
-from wirelint.knowledge.invented import invented_result, lays_down
+from wirelint.knowledge.invented import Invented, invented_result, lays_down
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.rewriters.inventions import Editor
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 _REDACTED = "[redacted:"
 _CUT = Fix("unsafe", "cut the invented result and what follows it")
@@ -86,6 +87,17 @@ class FabricatedResult(Rule):
         for choice in reply.choices:
             written = list(self._written(request, choice))
             yield from written or self._contradicted(request, choice)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        request = situation.exchange.request
+        if request is None or not situation.permit.allows(self.code, "unsafe"):
+            return None
+
+        def counts(found: Invented) -> bool:
+            asked = _was_asked_about(found.marker, evidence.last_words(request))
+            return not asked and _has_results(request, found.marker)
+
+        return Editor(situation, self.repair, counts)
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """A result that the model wrote itself: in its text first, else in its reasoning."""

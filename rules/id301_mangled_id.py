@@ -1,18 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.conversation import Issued, Ledger
-from wirelint.knowledge.id_demands import demand_of, is_kimi_k2, is_kimi_k3
-from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
-from wirelint.knowledge.pairing import Pair, pair
-from wirelint.model import Exchange, Json, ToolCall
-from wirelint.rule import Finding, Fix, Rule, excerpt
-
-_COMPARED = 64
-_BARE_UUID = 36
-_TELLING = 12
+from wirelint.conversation import Ledger
+from wirelint.knowledge.origins import Mangling, manglings
+from wirelint.knowledge.pairing import Answer, pair
+from wirelint.knowledge.renaming import rename, rename_repeats
+from wirelint.model import Exchange, Json
+from wirelint.rule import Finding, Fix, Mending, Permit, Rule, excerpt
 
 
 class MangledId(Rule):
@@ -40,7 +36,7 @@ class MangledId(Rule):
 
     ## Fix safety
     Safe: the id that the wire carried, or the only one that the form allows, is put back on the call and its result
-    together. Where the original is not known nothing is offered.
+    together. Nothing is offered where the original is not known, or where another call would come to share it.
 
     ## References
     - OpenAI, Function calling: `tool_call_id`; Anthropic, Tool use: `tool_use_id`
@@ -105,126 +101,53 @@ class MangledId(Rule):
     }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request = exchange.request
-        if request is None:
-            return
-        pairs = pair(request).pairs
-        history = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
-        for each in pairs:
-            if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
-                continue
-            found = self._judge(each, exchange, ledger, history)
-            if found is not None and found.message not in told:
-                told.add(found.message)
-                yield found
+        for found in manglings(exchange, ledger):
+            finding = self._tell(found, exchange)
+            if finding.message not in told:
+                told.add(finding.message)
+                yield finding
 
-    def _judge(self, each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Finding | None:
-        given, answered = each.ids
-        alteration = each.answer.match if each.answer is not None else None
-        origin = _origin(each, exchange, ledger, history)
-        if origin is not None and origin.id == given:
-            origin = None
-        if alteration is None:
-            if origin is None or (origin.id is not None and _forced(exchange, each.call, origin.id)):
-                return None
-            return self._tell(each, exchange, origin, "call and its result" if each.answer is not None else "call")
-        if origin is None:  # the call's id is the good one, as far as can be known
-            return self._tell(each, exchange, Origin(given or None, alteration.how, alteration.certainty), "result")
-        return self._tell(each, exchange, origin, "call" if answered == origin.id else "call and its result")
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        request = exchange.request
+        if request is None or not permit.allows(self.code, "safe"):
+            return
+        groups: dict[str, list[Mangling]] = {}
+        for found in manglings(exchange, ledger):
+            if found.restorable:
+                groups.setdefault(self._tell(found, exchange).message, []).append(found)
+        for group in groups.values():
+            yield self._restore(group, exchange, pair(request).repeats)
 
-    def _tell(self, each: Pair, exchange: Exchange, origin: Origin, place: str) -> Finding:
-        call, answer = each.call, each.answer
-        part = answer.result if place == "result" and answer is not None else call
-        id_ = excerpt((part.id if isinstance(part, ToolCall) else part.call_id) or "") or "(empty)"
+    def _restore(self, group: Sequence[Mangling], exchange: Exchange, repeats: Sequence[Answer]) -> Mending:
+        first, new = group[0], group[0].origin.id or ""
+        edits = [edit for found in group for edit in rename(found.pair, new, exchange.api)]
+        if first.place != "result" and first.pair.call.id:
+            edits += rename_repeats(repeats, {first.pair.call.id: new}, exchange.api)
+        repair = self.repair(
+            "request",
+            "safe",
+            f"restored `{excerpt(new)}` on the {first.place}",
+            first.part.pointer,
+            before=first.given,
+            after=new,
+        )
+        return edits, repair
+
+    def _tell(self, found: Mangling, exchange: Exchange) -> Finding:
+        origin, place = found.origin, found.place
+        id_ = excerpt(found.given) or "(empty)"
         before = f"`{excerpt(origin.id)}` with {origin.how}" if origin.id else f"no id: {origin.how}"
+        answer = found.pair.answer
         torn = answer is not None and answer.match is not None
         refused = exchange.status is not None and 400 <= exchange.status < 500
         return self.finding(
             "request",
-            f"id `{id_}` of the `{excerpt(call.name or '')}` {place} is {before}",
-            part.pointer,
+            f"id `{id_}` of the `{excerpt(found.pair.call.name or '')}` {place} is {before}",
+            found.part.pointer,
             severity="error" if torn or refused else None,
             confidence=origin.certainty,
-            fix=Fix("safe", f"restore `{excerpt(origin.id)}` on the {place}") if origin.id else None,
+            fix=Fix("safe", f"restore `{excerpt(origin.id)}` on the {place}")
+            if found.restorable and origin.id
+            else None,
         )
-
-
-def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
-    """What the id of a call was when it passed, or must have been; None when there is no sign of a change."""
-    id_, name = each.call.id or "", each.call.name
-    if id_ and ledger.issued(id_, exchange.conversation) is not None:
-        return None
-    passed = _passed(each.call, exchange.conversation, ledger, history)
-    if passed is not None:
-        return passed
-    own = restore(id_, name)
-    if own is None and (is_kimi_k2(exchange.model) or is_kimi_k3(exchange.model)):
-        own = restore_counted(id_, name, "functions." if is_kimi_k2(exchange.model) else "")
-    if (own is not None and own.id is not None) or each.answer is None or each.answer.match is None:
-        return own
-    other = each.answer.result.call_id or ""
-    if ledger.issued(other, exchange.conversation) is None and not _better(other, id_):
-        return own
-    found = match(other, id_, name) or each.answer.match
-    return Origin(other, found.how, found.certainty)
-
-
-def _better(other: str, id_: str) -> bool:
-    """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
-    if id_ == other.casefold() or not id_ or is_placeholder(id_):
-        return True
-    return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
-
-
-def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:
-    id_, name = call.id or "", call.name or ""
-    for issued in ledger.similar(id_, conversation) if id_ else ():
-        telling = len(key(id_)) >= _TELLING
-        near = issued.conversation in (conversation, None) and issued.name == name
-        if (near or telling) and issued.id not in history:
-            found = match(issued.id, id_)
-            return Origin(issued.id, found.how if found else "other characters", "high")
-    alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)
-    if len(alike) == 1:
-        found = match(alike[0].id, id_, name)
-        how = found.how if found is not None else "another id in its place" if id_ else "nothing in its place"
-        return Origin(alike[0].id, how, "high" if found is not None else "medium")
-    for issued in ledger.calls(conversation)[-_COMPARED:] if id_ else ():
-        if issued.name == name and issued.id not in history and (found := match(issued.id, id_, name)) is not None:
-            return Origin(issued.id, found.how, found.certainty)
-    return None
-
-
-def _foreign(id_: str, name: str) -> bool:
-    """Whether an id is well-formed as some vendor's own: one that another model gave, not one that a client made up.
-
-    Nine letters and digits are too little to tell when they spell the function's name. A UUID says nothing of a vendor:
-    clients that keep calls in a store of their own put one in the place of every id.
-    """
-    maker = form_of(id_)
-    if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
-        return False
-    return maker not in (None, "a counter") and not (maker == "Mistral" and key(name) in key(id_))
-
-
-def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> list[Issued]:
-    """Calls that passed with the same function and arguments, and whose ids were never heard of again.
-
-    An id that did come back belongs to another run of the same prompt.
-    """
-    return [
-        issued
-        for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
-        if issued.id not in history
-        and ledger.returned(issued.id, conversation) is None
-        and ledger.returned(issued.id, issued.conversation) is None
-    ]
-
-
-def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
-    """Whether the target would refuse the original and takes what stands there now: the client had to change it."""
-    demand = demand_of(exchange)
-    if demand is None or not call.id:
-        return False
-    return demand.fault(original, call.name) is not None and demand.fault(call.id, call.name) is None

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.events import Start
 from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
 from wirelint.knowledge.ids import restore
-from wirelint.knowledge.pairing import pair
+from wirelint.knowledge.pairing import Pair, pair
 from wirelint.knowledge.quoting import is_quoted
-from wirelint.model import Exchange, Json, Text, ToolCall
-from wirelint.rule import Finding, Fix, Layer, Rule, Side, excerpt
+from wirelint.knowledge.renaming import rename, rename_repeats
+from wirelint.model import Arguments, Exchange, Json, Text, ToolCall
+from wirelint.rewriters.callids import NewIds
+from wirelint.rule import Finding, Fix, Layer, Mending, Permit, Repair, Rewriter, Rule, Side, Situation, excerpt
 
 _BODY = "<|tool_call_argument_begin|>"
 _HEADER = re.compile(r"(?<![^\s>])(?P<id>[^\s<>|]{1,128})\s{0,4}<\|tool_call_argument_begin\|>")
@@ -96,19 +101,49 @@ class NonconformingId(Rule):
     }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request = exchange.request
-        complained = complaint(exchange)
-        demand = complained or demand_of(exchange)
-        if request is None or demand is None:
+        for _, _, finding in self._refused(exchange, ledger):
+            yield finding
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        if exchange.request is None or not permit.allows(self.code, "safe"):
             return
-        pairs = pair(request).pairs
+        found = [(each, new) for each, new, _ in self._refused(exchange, ledger) if new is not None]
+        if not found:
+            return
+        paired = pair(exchange.request)
+        groups: dict[str, list[Pair]] = {}
+        for each in paired.pairs:
+            groups.setdefault(each.call.id or "", []).append(each)
+        for each, new in found:
+            id_ = each.call.id or ""
+            edits = [edit for one in (groups[id_] if id_ else (each,)) for edit in rename(one, new, exchange.api)]
+            edits += rename_repeats(paired.repeats, {id_: new} if id_ else {}, exchange.api)
+            title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
+            yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
+
+    def _refused(self, exchange: Exchange, ledger: Ledger) -> Iterator[tuple[Pair, str | None, Finding]]:
+        """The first call of every id that the target does not accept, the id to get instead, and what to tell.
+
+        An empty id is every call's own: each of them gets another.
+        """
+        pairs = pair(exchange.request).pairs if exchange.request is not None else ()
+        if not pairs:
+            return
+        complained = complaint(exchange)
+        if complained is None and exchange.status is None:
+            complained = ledger.complaint(exchange)  # it has refused such ids before, and would again
+        demand = complained or demand_of(exchange)
+        if demand is None:
+            return
         taken = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
         for ordinal, each in enumerate(pairs):
             call = each.call
-            if call.id is None or call.id in told or "[redacted:" in call.id:
+            if call.id is None or (call.id and call.id in told) or "[redacted:" in call.id:
                 continue
             told.add(call.id)
+            if _fault(demand, call) is None:
+                continue
             issued = ledger.issued(call.id, exchange.conversation) is not None
             if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:
                 continue  # the client's own doing: mangled-id
@@ -116,7 +151,8 @@ class NonconformingId(Rule):
             number = max(ordinal, _own_number(call.id))  # a trimmed history counts on from where it was
             found = self._judge("request", call, demand, number, taken, layer, complained)
             if found is not None:
-                yield found
+                finding, new = found
+                yield each, new, finding
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         demand = demand_of(exchange)
@@ -128,10 +164,33 @@ class NonconformingId(Rule):
             for number, call in enumerate(choice.calls):
                 found = self._judge("response", call, demand, len(before) + number, taken, "model", None)
                 if found is not None:
-                    yield found
+                    # While a reply passes, the request alone says which model it is of.
+                    yield found[0] if exchange.request and exchange.request.model else replace(found[0], fix=None)
             for part in choice.parts:
                 if isinstance(part, Text) and _BODY in part.text:
                     yield from self._judge_markup(part, demand)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        demand, request = demand_of(situation.exchange), situation.exchange.request
+        if not isinstance(demand, KimiK2) or request is None or not situation.permit.allows(self.code, "safe"):
+            return None
+        before = pair(request).pairs
+        taken = {each.call.id for each in before if each.call.id}
+        counts: Counter[int] = Counter()
+
+        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, Repair] | None:
+            ordinal = len(before) + counts[start.choice]
+            counts[start.choice] += 1
+            call = ToolCall(id_, name, Arguments(""), start.pointer)
+            _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
+            if new is None:
+                return None
+            event = start.frame.number if start.frame is not None and situation.streamed else None
+            title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
+            where = start.pointer
+            return new, self.repair("response", "safe", title, where, event=event, before=id_ or "", after=new)
+
+        return NewIds(situation, choose)
 
     def _judge_markup(self, part: Text, demand: Demand) -> Iterator[Finding]:
         """Native markup in text (the expected thing at a raw endpoint): the header before a body is the id."""
@@ -157,20 +216,16 @@ class NonconformingId(Rule):
         taken: set[str],
         layer: Layer,
         complained: Demand | None,
-    ) -> Finding | None:
-        id_ = call.id
-        if id_ is None:
-            return None
-        fault = demand.fault(id_, call.name)
-        if fault is None and isinstance(demand, KimiK2) and is_broken_native(id_, call.name):
-            fault = "its separators are missing"
-        if fault is None:
+    ) -> tuple[Finding, str | None] | None:
+        """What to tell of an id that is not accepted, and the one to give instead, which is then taken."""
+        id_, fault = call.id, _fault(demand, call)
+        if id_ is None or fault is None:
             return None
         new = _mint(demand, call, ordinal, taken)
         taken.add(new or "")
         where = "the call and its result" if side == "request" else "the call"
         verdict = "is refused by the API" if complained is not None else f"does not fit {demand.target}"
-        return self.finding(
+        finding = self.finding(
             side,
             f"id `{excerpt(id_)}` of the `{excerpt(call.name or '')}` call {verdict}, which wants {demand.form}: {fault}",
             call.pointer,
@@ -179,6 +234,16 @@ class NonconformingId(Rule):
             layer=layer,
             fix=Fix("safe", f"rename `{excerpt(id_)}` to `{new}` on {where}") if new else None,
         )
+        return finding, new
+
+
+def _fault(demand: Demand, call: ToolCall) -> str | None:
+    if call.id is None:
+        return None
+    fault = demand.fault(call.id, call.name)
+    if fault is None and isinstance(demand, KimiK2) and is_broken_native(call.id, call.name):
+        return "its separators are missing"
+    return fault
 
 
 def _own_number(id_: str) -> int:

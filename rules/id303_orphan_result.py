@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.knowledge.orphans import keeps_words, orphans, removals
 from wirelint.knowledge.pairing import Answer, Pair, pair
 from wirelint.model import Exchange, Json
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.rewriters.history import claimed
+from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rule, excerpt
 
 
 class OrphanResult(Rule):
@@ -30,7 +32,9 @@ class OrphanResult(Rule):
     (`duplicate-id`), on results of tools that the provider runs, and on results without any id.
 
     ## Fix safety
-    Unsafe: the result is dropped; the model no longer sees what it said.
+    Unsafe: the result is dropped; the model no longer sees what it said. Where an Anthropic history needs the message that
+    held it, since the assistant would speak first, last or twice in a row, it is kept as plain text. Nothing is offered
+    for a result before its call: without it the call would have none.
 
     ## References
     - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
@@ -81,17 +85,40 @@ class OrphanResult(Rule):
     }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        if exchange.request is None:
+        request = exchange.request
+        if request is None:
             return
-        paired = pair(exchange.request)
-        for answer in paired.orphans:
-            if answer.result.call_id is not None and "[redacted:" not in answer.result.call_id:
-                yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}")
+        paired, found = pair(request), orphans(request)
+        edits = removals(request, found) if found else {}
+        for answer in found:
+            fix = _fix(answer, edits.get(answer.result.pointer, ()))
+            yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
         for each in paired.pairs:
+            # Dropping it would leave the call without a result, which is refused as well.
             if each.answer is not None and each.answer.position < each.position:
-                yield self._tell(exchange, each.answer, f"stands before its call of `{excerpt(each.call.name or '')}`")
+                yield self._tell(
+                    exchange, each.answer, f"stands before its call of `{excerpt(each.call.name or '')}`", None
+                )
 
-    def _tell(self, exchange: Exchange, answer: Answer, what: str) -> Finding:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        request = exchange.request
+        if request is None or not permit.allows(self.code, "unsafe"):
+            return
+        found = orphans(request)
+        if found and permit.clean_history and permit.allows("LK101", "unsafe"):
+            answered = claimed(exchange)  # by calls that still stand as text, and will not
+            found = tuple(answer for answer in found if answer.result.pointer not in answered)
+        edits = removals(request, found) if found else {}
+        for answer in found:
+            result = answer.result
+            made = edits.get(result.pointer, ())
+            if made:
+                id_ = excerpt(result.call_id or "")
+                title = f"kept the result `{id_}` as plain text" if keeps_words(made) else f"dropped the result `{id_}`"
+                after = result.text if keeps_words(made) else ""
+                yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
+
+    def _tell(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
         id_ = excerpt(answer.result.call_id or "") or "(empty)"
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
@@ -99,8 +126,15 @@ class OrphanResult(Rule):
             f"tool result with id `{id_}` {what}: {excerpt(answer.result.text) or '(empty)'}",
             answer.result.pointer,
             severity="warning" if accepted else None,
-            fix=Fix("unsafe", f"drop the result `{id_}`"),
+            fix=fix,
         )
+
+
+def _fix(answer: Answer, edits: Sequence[Edit]) -> Fix | None:
+    if not edits:
+        return None
+    id_ = excerpt(answer.result.call_id or "") or "(empty)"
+    return Fix("unsafe", f"keep the result `{id_}` as plain text" if keeps_words(edits) else f"drop the result `{id_}`")
 
 
 def _among(answer: Answer, pairs: Sequence[Pair]) -> str:

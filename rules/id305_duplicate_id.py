@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.knowledge.id_demands import is_kimi_k3
+from wirelint.events import Start
+from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
+from wirelint.knowledge.minting import mint
 from wirelint.knowledge.pairing import Answer, Pair, pair
-from wirelint.model import Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
-from wirelint.rule import Finding, Fix, Rule, Severity, Side, excerpt
+from wirelint.knowledge.renaming import next_id, rename
+from wirelint.model import Arguments, Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.rewriters.callids import NewIds
+from wirelint.rule import Finding, Fix, Mending, Permit, Repair, Rewriter, Rule, Severity, Side, Situation, excerpt
 
 
 class DuplicateId(Rule):
@@ -104,18 +109,31 @@ class DuplicateId(Rule):
         request = exchange.request
         if request is None:
             return
-        paired = pair(request)
-        groups: dict[str, list[Pair]] = {}
-        for each in paired.pairs:
-            if each.call.id is not None:
-                groups.setdefault(each.call.id, []).append(each)
-        turns = _turns(request) if is_kimi_k3(exchange.model) else None
+        groups, turns = _groups(request), _turns(request) if is_kimi_k3(exchange.model) else None
         for id_, group in groups.items():
             twins = next(_twins(group, turns), None)
             if twins is not None:
                 yield self._tell_calls(id_, *twins, len(group))
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
-        yield from self._check_repeats(exchange, lone, paired.repeats)
+        yield from self._check_repeats(exchange, lone, pair(request).repeats)
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        request = exchange.request
+        if request is None or not permit.allows(self.code, "unsafe"):
+            return
+        turns = _turns(request) if is_kimi_k3(exchange.model) else None
+        taken: set[str] | None = None
+        for id_, group in _groups(request).items():
+            if "[redacted:" in id_ or next(_twins(group, turns), None) is None:
+                continue
+            taken = taken if taken is not None else _taken(request)
+            renamed = list(_renumber(group, turns, exchange, taken))
+            edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
+            first = renamed[0][0].call
+            shown = ", ".join(f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed[:3]))
+            more = f" and {len(renamed) - 3} more" if len(renamed) > 3 else ""
+            title = f"gave later calls of `{excerpt(id_)}` and their results ids of their own: {shown}{more}"
+            yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
 
     def _check_repeats(
         self, exchange: Exchange, first: Mapping[str, Answer | None], repeats: Iterable[Answer]
@@ -140,23 +158,39 @@ class DuplicateId(Rule):
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
             return
-        request = exchange.request
-        earlier = {each.call.id: each for each in pair(request).pairs if each.call.id} if request is not None else {}
-        turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
+        known = _Known(exchange)
         for choice in exchange.reply.choices:
-            seen: dict[str | None, ToolCall] = {}
             for call in choice.calls:
-                before = earlier.get(call.id or "")
-                if call.id in seen and call.name:
-                    share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
-                    names = _names(seen[call.id], call)
-                    yield self._tell("response", f"parallel calls of {names} {share}", call, severity="error")
-                elif before is not None and (turns is None or turns[before.position] == turns[-1]):
-                    names = f"`{_name(call)}` and an earlier one of `{_name(before.call)}`"
-                    told = f"a new call of {names} ({before.call.pointer}) share the id `{excerpt(call.id or '')}`"
+                other = known.shares(choice.index, call)
+                if isinstance(other, Pair):
+                    names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
+                    told = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
                     yield self._tell("response", told, call, severity="warning")
-                if call.id or call.name:
-                    seen.setdefault(call.id, call)
+                elif other is not None:
+                    share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
+                    told = f"parallel calls of {_names(other, call)} {share}"
+                    yield self._tell("response", told, call, severity="error")
+                known.add(choice.index, call)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        if situation.exchange.request is None or not situation.permit.allows(self.code, "unsafe"):
+            return None
+        known = _Known(situation.exchange)
+
+        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, Repair] | None:
+            call = ToolCall(id_, name, Arguments(""), start.pointer)
+            other = known.shares(start.choice, call)
+            known.add(start.choice, call)
+            if other is None:
+                return None
+            new = mint(situation, name)
+            known.add(start.choice, replace(call, id=new))  # a call that is still to come may have this one, too
+            event = start.frame.number if start.frame is not None and situation.streamed else None
+            title = f"gave the later call of `{_name(call)}` the id `{new}`"
+            where = start.pointer
+            return new, self.repair("response", "unsafe", title, where, event=event, before=id_ or "", after=new)
+
+        return NewIds(situation, choose)
 
     def _tell_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position
@@ -177,6 +211,30 @@ class DuplicateId(Rule):
             layer="client" if side == "request" else "gateway",
             fix=Fix("unsafe", "give the later call and its result an id of their own") if call is not None else None,
         )
+
+
+class _Known:
+    """The calls that a new call of a reply may share its id with: those of the history, and those beside it."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        request = exchange.request
+        pairs = pair(request).pairs if request is not None else ()
+        self._earlier = {each.call.id: each for each in pairs if each.call.id}
+        self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
+        self._seen: dict[tuple[int, str | None], ToolCall] = {}
+
+    def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
+        """The call that has this call's id, in the reply or in the history."""
+        beside = self._seen.get((choice, call.id))
+        if beside is not None and call.name:
+            return beside
+        before = self._earlier.get(call.id or "")
+        scoped = before is not None and self._turns is not None and self._turns[before.position] != self._turns[-1]
+        return None if scoped else before
+
+    def add(self, choice: int, call: ToolCall) -> None:
+        if call.id or call.name:
+            self._seen.setdefault((choice, call.id), call)
 
 
 def _name(call: ToolCall) -> str:
@@ -202,6 +260,42 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
         scoped = turns is not None and turns[one.position] != turns[two.position]
         if one.position == two.position or not (scoped or not two.call.id or _resent(one, two)):
             yield one, two
+
+
+def _groups(request: Request) -> dict[str, list[Pair]]:
+    """The calls of a history by their ids."""
+    groups: dict[str, list[Pair]] = {}
+    for each in pair(request).pairs:
+        if each.call.id is not None:
+            groups.setdefault(each.call.id, []).append(each)
+    return groups
+
+
+def _taken(request: Request) -> set[str]:
+    paired = pair(request)
+    answers = (*paired.orphans, *(each.answer for each in paired.pairs if each.answer is not None))
+    ids = {answer.result.call_id for answer in answers} | {each.call.id for each in paired.pairs}
+    return {id_ for id_ in ids if id_}
+
+
+def _renumber(
+    group: Sequence[Pair], turns: Sequence[int] | None, exchange: Exchange, taken: set[str]
+) -> Iterator[tuple[Pair, str]]:
+    """New ids for calls that share one; what was sent twice shares one on. The ids are then taken."""
+    demand, latest = demand_of(exchange), group[0].call.id or ""
+    sent: dict[tuple[str | None, str], str] = {}
+    last: dict[str, Pair] = {}
+    for each in group:
+        call, own = (each.call.name, each.call.arguments.text), each.call.id or ""
+        for id_ in (sent.get(call, own), own):
+            if id_ not in last or next(_twins((last[id_], each), turns), None) is None:
+                break
+        else:
+            latest = id_ = next_id(latest, each.call.name, exchange.model, demand, taken)
+            taken.add(id_)
+        sent[call], last[id_] = id_, each
+        if id_ != own:
+            yield each, id_
 
 
 def _resent(one: Pair, two: Pair) -> bool:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.model import Exchange, Json, Piece, ToolCall
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.events import Head, Label
+from wirelint.knowledge.succession import Announced, announced
+from wirelint.model import Exchange, Json, ToolCall
+from wirelint.rewriters.chained import Chained
+from wirelint.rewriters.successions import CallIds, ReplyIds
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 # Systems that answer with several models in turn and pass on the chunks of each under its own id.
 _COMPOSED = ("compound",)
@@ -31,7 +34,8 @@ class IdUnstable(Rule):
     ## False positives
     Silent on ids that are repeated, empty or left out in later events. When the later event begins a call of its own (a new
     name, or the arguments before it are complete) two calls share an index: `tool-index-collision`. For systems that
-    answer with several models in turn, a changing reply id is only worth knowing.
+    answer with several models in turn, a changing reply id is only worth knowing,
+    and stays.
 
     ## Fix safety
     Safe: the first id is kept; it is the one that most clients keep.
@@ -85,21 +89,37 @@ class IdUnstable(Rule):
                 if strays:
                     yield self._tell_call(call, strays)
 
-    def _tell_call(self, call: ToolCall, strays: list[Piece]) -> Finding:
-        first, second = excerpt(call.id or ""), excerpt(strays[0].id or "")
-        ids = len({piece.id for piece in strays} | {call.id})
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+            return None
+
+        def told(event: Head | Label, first: str) -> None:
+            what = "the reply" if isinstance(event, Head) else "the call"
+            title = f"kept the first id of {what}, {excerpt(first)}"
+            pointer = "/id" if isinstance(event, Head) else None
+            number = event.frame.number if event.frame is not None else None
+            made = self.repair("response", "safe", title, pointer, event=number, before=event.id or "", after=first)
+            situation.repairs.append(made)
+
+        if _is_composed(situation.exchange.model):
+            return CallIds(told)
+        return Chained(1, ReplyIds(situation, told), CallIds(told))
+
+    def _tell_call(self, call: ToolCall, strays: list[Announced]) -> Finding:
+        first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")
+        ids = len({stray.piece.id for stray in strays} | {strays[0].id})
         return self.finding(
             "response",
             f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
             f" while its arguments are still coming{f', {ids} ids in all' if ids > 2 else ''}",
             call.pointer,
-            event=strays[0].event,
+            event=strays[0].piece.event,
             fix=Fix("safe", f"keep the first id, `{first}`"),
         )
 
     def _tell_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
         (first, _), (second, event) = ids[:2]
-        composed = any(mark in model for mark in _COMPOSED)
+        composed = _is_composed(model)
         return self.finding(
             "response",
             f"the reply's id changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream",
@@ -107,26 +127,14 @@ class IdUnstable(Rule):
             event=event,
             severity="info" if composed else None,
             confidence="medium",
-            fix=Fix("safe", f"keep the first id, `{excerpt(first)}`"),
+            fix=None if composed else Fix("safe", f"keep the first id, `{excerpt(first)}`"),
         )
 
 
-def _strays(call: ToolCall) -> list[Piece]:
-    """Events that continue a call under another id than it began with. A new name or complete arguments begin another."""
-    strays: list[Piece] = []
-    complete = _complete(call.deltas)
-    for piece in call.pieces[1:]:
-        if (piece.name and piece.name != call.name) or piece.offset >= complete:
-            return []
-        if piece.id and piece.id != call.id:
-            strays.append(piece)
-    return strays
+def _is_composed(model: str) -> bool:
+    return any(mark in model for mark in _COMPOSED)
 
 
-def _complete(arguments: str) -> int:
-    """The length at which the arguments are one whole JSON value; more than they have when they never are."""
-    blanks = len(arguments) - len(arguments.lstrip())
-    try:
-        return json.JSONDecoder().raw_decode(arguments, blanks)[1]
-    except (ValueError, RecursionError):
-        return len(arguments) + 1
+def _strays(call: ToolCall) -> list[Announced]:
+    """Events that continue a call under another id than it began with."""
+    return [found for found in announced(call) if found.verdict == "stray"]

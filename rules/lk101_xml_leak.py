@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.knowledge.markup import Leak, blame, leaks, promises_call
+from wirelint.knowledge.markup import RAW_APIS, Leak, blame, leaks, promises_call
 from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
-from wirelint.rule import Finding, Fix, Rule, Severity, excerpt
+from wirelint.rewriters.history import cleanings
+from wirelint.rewriters.promotion import Promoter
+from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Severity, Situation, excerpt
 
 
 class XmlLeak(Rule):
@@ -33,7 +35,8 @@ class XmlLeak(Rule):
     ## Fix safety
     Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a declared
     tool, `tool_choice` allows calls, and the reply has no structured ones; those make the markup a duplicate, which may
-    only be dropped.
+    only be dropped. Markup of more than 64 KiB stays: a stream is not held back longer. In a stream the calls follow at the
+    end, when it is sure that no others come.
 
     ## References
     - the chat templates that vendors publish with their models
@@ -86,6 +89,24 @@ class XmlLeak(Rule):
         },
     }
 
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        request = situation.exchange.request
+        if request is None or not request.client_tools or situation.exchange.api in RAW_APIS:
+            return None
+        return Promoter(situation, request, self.repair) if situation.permit.allows(self.code, "unsafe") else None
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        if not permit.clean_history or not permit.allows(self.code, "unsafe"):
+            return
+        for cleaning in cleanings(exchange):
+            called = excerpt(", ".join(cleaning.names))
+            title = (
+                f"made calls of the markup that the results behind it answer: {called}"
+                if cleaning.answers
+                else f"dropped markup of calls that the message makes structurally: {called}"
+            )
+            yield cleaning.edits, self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
+
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None:
             return
@@ -115,7 +136,7 @@ def _fix(leak: Leak) -> Fix | None:
     if leak.promotable:
         call = "a call" if len(leak.calls) == 1 else f"{len(leak.calls)} calls"
         return Fix("unsafe", f"promote to {call} of {excerpt(', '.join(leak.names))}")
-    if leak.duplicate and not isinstance(leak.part, Reasoning):
+    if leak.duplicate and leak.declared and not isinstance(leak.part, Reasoning):
         return Fix("unsafe", "drop the markup")
     return None
 

@@ -1,18 +1,21 @@
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.events import Start
 from wirelint.knowledge.argument_strings import strings
-from wirelint.knowledge.asking import asks_about_tokens, hears
 from wirelint.knowledge.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native, residue
-from wirelint.knowledge.markup import RAW_APIS, Said, call_spans
-from wirelint.knowledge.mentions import is_mention
+from wirelint.knowledge.framing import Framer, remedy
+from wirelint.knowledge.markup import Said
 from wirelint.knowledge.toolnames import match
-from wirelint.model import Exchange, Json, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.rule import Confidence, Finding, Fix, Layer, Rule, excerpt
+from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.repair import SAFETIES
+from wirelint.rewriters.chained import Chained
+from wirelint.rewriters.names import Names, Rename
+from wirelint.rewriters.tokens import Stripper
+from wirelint.rule import Confidence, Finding, Fix, Layer, Rewriter, Rule, Situation, excerpt
 
 _SHOWN = 4
 
@@ -40,7 +43,8 @@ class ControlTokenLeak(Rule):
 
     ## Fix safety
     Safe: tokens at the edges of a text are taken off, and a tool's name is cut to the declared one. Where a text runs on
-    past its end, cutting what follows is unsafe.
+    past its end, cutting what follows is unsafe. In a stream the beginning has gone out before the rest is known, so there
+    only tokens that nothing else can be are taken off it.
 
     ## References
     - the tokenizer configurations and chat templates that vendors publish with their models
@@ -85,9 +89,17 @@ class ControlTokenLeak(Rule):
                         yield from self._name(exchange, request, part)
                         yield from self._arguments(exchange, request, part)
                     case Text() | Reasoning() | Refusal():
-                        yield from self._said(exchange, request, part)
+                        yield from self._said(exchange, request, choice, part)
 
-    def _said(self, exchange: Exchange, request: Request, part: Said) -> Iterator[Finding]:
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        request, names = situation.exchange.request, self._names(situation)
+        safe, unsafe = (situation.permit.allows(self.code, safety) for safety in SAFETIES)
+        if request is None or not (safe or unsafe):
+            return names
+        texts = Stripper(situation, request, self.repair, safe=safe, unsafe=unsafe)
+        return Chained(texts.phase, texts, names) if names is not None else texts
+
+    def _said(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
         if isinstance(part, Text) and (word := residue(part.text, exchange.model)):
             yield self.finding(
                 "response",
@@ -98,26 +110,21 @@ class ControlTokenLeak(Rule):
                 fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
                 confidence="medium",
             )
-        if not may_hold_token(part.text):
-            return
-        tokens = tuple(token for token in find(part.text) if not is_mention(part.text, token.start, token.end))
-        if not tokens:
-            return
-        covered = call_spans(part.text, request)
-        tokens = tuple(token for token in tokens if not _is_inside(token, covered))
-        framing = frame(part.text, _unheard(part.text, tokens, request))
-        if framing is None or (asks_about_tokens(request) and not _runs_on(framing)):
-            return
-        if exchange.api in RAW_APIS and not _runs_on(framing):
-            return
+        framer = Framer(exchange, request)
+        framing = framer.framing(part.text)
+        for one in framer.split(framing) if framing is not None else ():
+            if one is not None:
+                yield self._framed(exchange, choice, part, one)
+
+    def _framed(self, exchange: Exchange, choice: Choice, part: Said, framing: Framing) -> Finding:
         first = framing.overrun or framing.tokens[0]
-        yield self.finding(
+        return self.finding(
             "response",
             _message(part, framing),
             part.pointer,
             event=None if isinstance(part, Refusal) else part.event_at(first.start),
             span=(first.start, first.end),
-            fix=_fix(part, framing),
+            fix=_fix(part, framing, exchange.reply is not None and exchange.reply.streamed, bool(choice.calls)),
             confidence=_confidence(framing),
             layer=_blame(framing.tokens[0], exchange.model),
         )
@@ -127,9 +134,7 @@ class ControlTokenLeak(Rule):
         start = in_name(name)
         if start is None or request.tool(name) is not None:
             return
-        meant = match(name, [tool.name for tool in request.tools])
-        cut = name[:start].strip()
-        declared = meant.name if meant is not None and meant.certain else cut if request.tool(cut) else None
+        declared = _meant(name, start, request)
         yield self.finding(
             "response",
             f"the name of a call holds markup: {excerpt(name)!r}",
@@ -138,14 +143,35 @@ class ControlTokenLeak(Rule):
             fix=Fix("safe", f"cut the name to {declared}") if declared else None,
         )
 
+    def _names(self, situation: Situation) -> Names | None:
+        """What cuts names of calls to those of declared tools."""
+        request = situation.exchange.request
+        if request is None or not situation.permit.allows(self.code, "safe"):
+            return None
+
+        def judge(start: Start, name: str, joined: str) -> Rename | None:
+            mark = in_name(name)
+            if mark is None or request.tool(name) is not None:
+                return None
+            declared = _meant(name, mark, request)
+            if declared is None:
+                return None
+            number = start.frame.number if start.frame is not None and situation.streamed else None
+            title = f"cut the name of a call to {declared}"
+            made = self.repair("response", "safe", title, start.pointer, event=number, before=name, after=declared)
+            return Rename(declared, made)
+
+        return Names(situation, judge, lambda name: in_name(name) is None, phase=3)
+
     def _arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_hold_token(call.arguments.text):
             return
         after = find(call.arguments.rest)
         values = [("", call.arguments.rest)] if after else strings(call.arguments.value)
+        framer = Framer(exchange, request)
         for path, value in values:
             tokens = find(value)
-            framing = frame(value, _unheard(value, tokens, request)) if tokens else None
+            framing = frame(value, framer.unheard(value, tokens)) if tokens else None
             if framing is None or not (after or _hangs_on(value, framing)):
                 continue
             token = framing.tokens[0]
@@ -162,23 +188,13 @@ class ControlTokenLeak(Rule):
             return
 
 
-def _unheard(text: str, tokens: tuple[Occurrence, ...], request: Request) -> tuple[Occurrence, ...]:
-    """Tokens that the request does not hold; asked once for each spelling."""
-    heard: dict[str, bool] = {}
-    for token in tokens:
-        if token.token not in heard:
-            heard[token.token] = hears(request, token.token, text[token.start : token.end])
-    return tuple(token for token in tokens if not heard[token.token])
-
-
-def _is_inside(token: Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:
-    place = bisect.bisect_right(spans, token.start, key=lambda span: span[0]) - 1
-    return place >= 0 and token.start < spans[place][1]
-
-
-def _runs_on(framing: Framing) -> bool:
-    """Whether somebody else begins to speak: nobody who explains tokens does that."""
-    return any(token.other_speaker for token in framing.tokens)
+def _meant(name: str, mark: int, request: Request) -> str | None:
+    """The declared tool whose name this is when what begins at the mark is taken off."""
+    meant = match(name, [tool.name for tool in request.tools])
+    if meant is not None and meant.certain:
+        return meant.name
+    cut = name[:mark].strip()
+    return cut if request.tool(cut) is not None else None
 
 
 def _hangs_on(value: str, framing: Framing) -> bool:
@@ -198,16 +214,14 @@ def _blame(token: Occurrence, model: str) -> Layer:
     return "model" if native(token.token, model) is False else "gateway"
 
 
-def _fix(part: Said, framing: Framing) -> Fix | None:
-    kept = part.text[framing.leading : framing.trailing].strip()
-    if not kept or any(token.announces for token in framing.tokens):
-        return None  # what follows is a call or a thought: without the token it would pass for the answer
-    if framing.at_edges and framing.overrun is None:
-        edges = (("the beginning", framing.leading > 0), ("the end", framing.trailing < len(part.text)))
-        return Fix("safe", f"strip {_listed(framing)} at {' and '.join(edge for edge, there in edges if there)}")
-    if framing.overrun is not None and part.text[: framing.overrun.start].strip():
+def _fix(part: Said, framing: Framing, streamed: bool, calls: bool) -> Fix | None:
+    done = remedy(part.text, framing, streamed=streamed, calls=calls)
+    if done is None:
+        return None
+    if done.kind == "cut" and framing.overrun is not None:
         return Fix("unsafe", f"cut the text at {framing.overrun.token}")
-    return None
+    edges = (("the beginning", done.leading > 0), ("the end", done.trailing < len(part.text)))
+    return Fix("safe", f"strip {_listed(framing)} at {' and '.join(edge for edge, there in edges if there)}")
 
 
 def _message(part: Said, framing: Framing) -> str:

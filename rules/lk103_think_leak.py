@@ -8,9 +8,19 @@ from wirelint.knowledge.argument_strings import is_data, strings, writes_file
 from wirelint.knowledge.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
 from wirelint.knowledge.families import thinks
 from wirelint.knowledge.markup import RAW_APIS, call_spans
-from wirelint.knowledge.thinking import Thinking, find, find_in_argument, literals, may_hold_thinking
+from wirelint.knowledge.thinking import (
+    Thinking,
+    beginning,
+    find,
+    find_in_argument,
+    literals,
+    may_hold_thinking,
+    residue_head,
+)
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.rule import Confidence, Finding, Fix, Rule, excerpt
+from wirelint.repair import MOST_HELD
+from wirelint.rewriters.reasoning import Mover
+from wirelint.rule import Confidence, Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 _SWITCHES = ("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget")
 _OFF = (None, False, 0, "none", "off", "disabled")
@@ -37,7 +47,10 @@ class ThinkLeak(Rule):
     has no reasoning channel.
 
     ## Fix safety
-    Unsafe: the reasoning moves to the API's own field, which changes the text that the client shows and keeps.
+    Unsafe: the reasoning moves to the API's own field, which changes the text that the client shows and keeps. In a stream
+    a thought whose opening tag stands at the beginning is passed on as reasoning at once; if the tag is never closed, all
+    that follows is. One whose opening tag is missing can be moved in a whole body, or where it came in one event with the
+    closing tag; otherwise it has gone out as text before that tag tells what it was.
 
     ## References
     - vLLM and SGLang, reasoning parsers
@@ -83,6 +96,19 @@ class ThinkLeak(Rule):
         },
     }
 
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        exchange, request = situation.exchange, situation.exchange.request
+        if request is None or exchange.api in RAW_APIS or _wants_raw(request):
+            return None
+        if not situation.permit.allows(self.code, "unsafe"):
+            return None
+
+        def applies(found: Thinking, has_reasoning: bool) -> bool:
+            channel = found.native or has_reasoning or _may_think(exchange, request)
+            return channel and not _is_asked(request, found)
+
+        return Mover(situation, request, self.repair, applies, live=not asks_about_thinking_tags(request))
+
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok:
@@ -103,14 +129,13 @@ class ThinkLeak(Rule):
         found = find(part.text, _tool_blocks(part.text, request))
         if found is None or not (found.native or _has_channel(exchange, request, choice)) or _is_asked(request, found):
             return
-        start, stop = found.body
         yield self.finding(
             "response",
             _message(part.text, found),
             part.pointer,
             event=part.event_at(found.start),
             span=(found.start, found.end),
-            fix=_fix(request, found, part.text[start:stop].strip()),
+            fix=_fix(exchange, choice, found, part),
             confidence=_confidence(part.text, found),
             layer="gateway" if found.native else "model",
         )
@@ -159,7 +184,11 @@ def _wants_raw(request: Request) -> bool:
 
 def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
     """Whether the model could have put its reasoning elsewhere."""
-    if thinks(exchange.model) or any(isinstance(part, Reasoning) for part in choice.parts):
+    return any(isinstance(part, Reasoning) for part in choice.parts) or _may_think(exchange, request)
+
+
+def _may_think(exchange: Exchange, request: Request) -> bool:
+    if thinks(exchange.model):
         return True
     template = request.body.get("chat_template_kwargs")
     bodies = [request.body, template if isinstance(template, dict) else {}]
@@ -219,10 +248,32 @@ def _message(text: str, found: Thinking) -> str:
             return f"the text begins with reasoning, by what is left of its frame ({found.tag}){shown}"
 
 
-def _fix(request: Request, found: Thinking, thought: str) -> Fix | None:
-    if not found.whole:
+def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text) -> Fix | None:
+    thought = part.text[found.body[0] : found.body[1]].strip()
+    opened = found.evidence == "opened" and found.start == beginning(part.text)
+    # A thought that never ends is the whole text: told by its tag, or by the call that follows.
+    if not found.whole and not (thought and (opened or (found.evidence == "residue" and choice.calls))):
+        return None
+    if not _is_in_reach(found, part, exchange.model):
         return None
     if not thought:
         return Fix("unsafe", f"drop the empty {found.tag} block")
-    field = "a thinking block" if request.api.startswith("anthropic") else "reasoning_content"
+    field = "a thinking block" if exchange.api.startswith("anthropic") else "reasoning_content"
     return Fix("unsafe", f"move {len(thought)} characters of reasoning to {field}")
+
+
+def _is_in_reach(found: Thinking, part: Text, model: str) -> bool:
+    """Whether the text was still here when it could be told that it is reasoning. A whole body always is."""
+    start, stop = found.body
+    if not part.events or part.event_at(found.end - 1) == part.event_at(found.start):
+        return True
+    match found.evidence:
+        case "opened" if found.start == beginning(part.text):
+            return True
+        case "opened" | "inner":
+            return found.end - found.start <= MOST_HELD
+        case "closed":
+            return start >= stop
+        case "residue":
+            awaited = residue_head(part.text, beginning(part.text), model) is True
+            return awaited and found.end - found.start <= MOST_HELD

@@ -1,44 +1,67 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from wirelint.conversation import Ledger
+from wirelint.events import Offence
 from wirelint.model import Exchange, Fault, FaultKind, Json, Reply
-from wirelint.rule import Finding, Fix, Rule, Severity, excerpt
+from wirelint.rewriters.framing import Framing
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Severity, Situation, excerpt
 
 
-@dataclass(frozen=True, slots=True)
-class _Verdict:
-    """What a kind of fault does to clients, and the repair."""
+class _Verdict(NamedTuple):
+    """What a kind of fault does to clients, what a repair does, and what it has done."""
 
     severity: Severity
     words: str
     fix: str | None = None
+    done: str = ""
 
 
 _VERDICTS: dict[FaultKind, _Verdict] = {
     "missing-blank-line": _Verdict(
-        "error", "events without a blank line between them", "put a blank line after each event"
+        *("error", "events without a blank line between them"),
+        *("put a blank line after each event", "put a blank line after each event"),
     ),
     "leading-space": _Verdict(
-        "error", "white space before a field name; strict clients lose the event", "take it away"
+        *("error", "white space before a field name; strict clients lose the event"),
+        *("take it away", "took away the white space before a field name"),
     ),
     "broken-json": _Verdict("error", "data that is no JSON document"),
-    "split-json": _Verdict("error", "a JSON document broken across events", "join it into one event"),
+    "doubled-field": _Verdict(
+        *("error", "data that is no JSON document, since it begins with the field's name again"),
+        *("name the field once", "took away the second name of a field"),
+    ),
+    "split-json": _Verdict(
+        *("error", "a JSON document broken across events"),
+        *("join it into one event", "joined a document that was broken across events"),
+    ),
     "event-missing": _Verdict(
-        "error", "no event name; SDKs that go by it drop the event", "name the events by their type"
+        *("error", "no event name; SDKs that go by it drop the event"),
+        *("name the events by their type", "named the events by their type"),
     ),
     "event-mismatch": _Verdict(
-        "error", "an event name that contradicts the type inside", "name the events by their type"
+        *("error", "an event name that contradicts the type inside"),
+        *("name the events by their type", "named the events by their type"),
     ),
     "undeclared-part": _Verdict("error", "events for a part that is not open"),
     "restarted-part": _Verdict("error", "a part that starts twice"),
-    "unfinished-part": _Verdict("warning", "a part that is never stopped", "stop it before the message stops"),
-    "after-end": _Verdict("error", "events after the end of the stream; clients have left", "drop them"),
-    "missing-end": _Verdict("info", "the stream ends without its terminator", "add the terminator"),
-    "cut-event": _Verdict("warning", "the last event has no blank line; strict clients drop it", "add the blank line"),
+    "unfinished-part": _Verdict(
+        *("warning", "a part that is never stopped"),
+        *("stop it before the message stops", "stopped a part before the message stops"),
+    ),
+    "after-end": _Verdict(
+        *("error", "events after the end of the stream; clients have left"),
+        *("drop them", "dropped what came after the end of the stream"),
+    ),
+    "missing-end": _Verdict(
+        *("info", "the stream ends without its terminator"), *("add the terminator", "added the terminator")
+    ),
+    "cut-event": _Verdict(
+        *("warning", "the last event has no blank line; strict clients drop it"),
+        *("add the blank line", "added the blank line after the last event"),
+    ),
     "bad-utf8": _Verdict("warning", "bytes that are no UTF-8"),
     "unknown-field": _Verdict("error", "a line with data and no field name; every client drops it"),
 }
@@ -65,7 +88,8 @@ class SseFraming(Rule):
     complete reply costs most clients nothing and is only mentioned.
 
     ## Fix safety
-    Safe: the same events, framed as they should be. What was lost or damaged before it came here is only reported.
+    Safe: the same events, framed as they should be. What was lost or damaged before it came here is only reported, and so
+    are lines of JSON in the place of an event stream: the head of such a reply says that it is something else.
 
     ## References
     - HTML standard, 9.2 Server-sent events
@@ -118,15 +142,28 @@ class SseFraming(Rule):
                 f"{verdict.words}{count}{f': {evidence}' if evidence else ''}",
                 event=faults[0].event,
                 severity=_severity(verdict, kind, faults, exchange),
-                fix=Fix("safe", verdict.fix) if verdict.fix else None,
+                fix=Fix("safe", verdict.fix) if verdict.fix and _is_whole(kind, reply) else None,
             )
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+            return None
+
+        def told(offence: Offence) -> None:
+            number = offence.frame.number if offence.frame is not None else None
+            done = _VERDICTS[offence.kind].done
+            situation.repairs.append(
+                self.repair("response", "safe", done, event=number, before=excerpt(offence.detail))
+            )
+
+        return Framing(situation, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, told)
 
     def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
         """A stream was asked for, and what came are the documents of one, a line each."""
         lines = [fault for fault in reply.faults if fault.kind == "missing-blank-line"]
         if lines and exchange.request is not None and exchange.request.stream:
             message = f"lines of JSON where an event stream was asked for: {lines[0].detail}"
-            yield self.finding("response", message, fix=Fix("safe", "frame every line as an event"))
+            yield self.finding("response", message)  # by its head, which has left, the reply is no event stream
 
 
 def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
@@ -152,6 +189,11 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
                 continue
             case _:
                 yield fault
+
+
+def _is_whole(kind: FaultKind, reply: Reply) -> bool:
+    """Whether a repair would not make a reply seem whole that is not: a terminator ends all candidates."""
+    return kind != "missing-end" or (reply.finished and reply.error is None)
 
 
 def _loses_nothing(fault: Fault, reply: Reply) -> bool:

@@ -5,9 +5,11 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import starts_anew
+from wirelint.events import Label, Start
+from wirelint.knowledge.succession import Succession, announced
 from wirelint.model import Exchange, Json, Piece, ToolCall
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.rewriters.successions import CallNumbers
+from wirelint.rule import Finding, Fix, Repair, Rewriter, Rule, Situation, excerpt
 
 # Mistral's own API sends every call whole, in one event, and its chunks have no index by design; its SDK expects none.
 _WITHOUT_INDEX = (".mistral.ai",)
@@ -29,10 +31,11 @@ class ToolIndexCollision(Rule):
 
     ## False positives
     Calls in one event each, numbered; several calls in one event; ids and names that are repeated with every delta; the
-    same index in different choices. Another id in the middle of one call's arguments is `id-unstable`.
+    same index in different choices; another id after a call's arguments that nothing follows. Another id in the middle of
+    one call's arguments is `id-unstable`.
 
     ## Fix safety
-    Safe: the calls are numbered in the order in which they begin.
+    Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one.
 
     ## References
     - OpenAI, Chat streaming: `delta.tool_calls[].index`
@@ -77,11 +80,31 @@ class ToolIndexCollision(Rule):
             for call in choice.calls:
                 if not call.pieces:
                     continue
-                others = tuple(piece for piece in call.pieces[1:] if starts_anew(call, piece))
+                others = tuple(found.piece for found in announced(call) if found.verdict == "anew")
                 if others:
                     yield self._shared(call, others)
                 elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
                     yield self._missing(call)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+            return None
+
+        def numbered(start: Start) -> Repair:
+            title = f"numbered the call {excerpt(start.id or '', 40)} of {excerpt(start.name or 'a tool')}"
+            where = start.pointer
+            return self.repair(
+                "response", "safe", title, where, event=_number(start), before="no index", after="an index"
+            )
+
+        def split(label: Label, id_: str, call: Succession) -> Repair:
+            name = excerpt(label.name or call.name or "a tool")
+            where = "no index" if label.wire_index is None else f"index {label.wire_index}"
+            title = f"made {excerpt(id_, 40)} of {name} a call of its own, which began under {where} of another"
+            before, after = f"{where} of {call.id or call.name}", f"an index of its own for {id_}"
+            return self.repair("response", "safe", title, event=_number(label), before=before, after=after)
+
+        return CallNumbers(situation, numbered, split, needs_index=not _needs_none(situation.exchange))
 
     def _shared(self, call: ToolCall, others: tuple[Piece, ...]) -> Finding:
         index = others[0].index
@@ -103,6 +126,10 @@ class ToolIndexCollision(Rule):
             event=call.pieces[0].event,
             fix=Fix("safe", "number the call"),
         )
+
+
+def _number(event: Start | Label) -> int | None:
+    return event.frame.number if event.frame is not None else None
 
 
 def _needs_none(exchange: Exchange) -> bool:

@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.events import Start
 from wirelint.knowledge.toolnames import Match, match
 from wirelint.model import Exchange, Json, Request, ToolCall
-from wirelint.rule import Finding, Fix, Layer, Rule, excerpt
+from wirelint.rewriters.names import Names, Rename, TakeOut, farewell, joined_name
+from wirelint.rule import Finding, Fix, Layer, Rewriter, Rule, Safety, Situation, excerpt
 
 
 class UndeclaredTool(Rule):
@@ -30,7 +32,7 @@ class UndeclaredTool(Rule):
 
     ## Fix safety
     Safe: the right name, where it is certain. Unsafe: a name that only probably means a tool, and taking a call out that no
-    client can run.
+    client can run. A sentence in the text then says which call was taken out and which tools there are.
 
     ## References
     - OpenAI, Anthropic: tools are those of the request
@@ -85,13 +87,42 @@ class UndeclaredTool(Rule):
             return
         for choice in reply.choices:
             for call in choice.calls:
-                if call.name and not _is_declared(call, request) and not _is_hosted(call.name, request):
-                    yield self._finding(call, call.name, request)
+                joined = joined_name([piece.name for piece in call.pieces]) or call.name or ""
+                if call.name and not _is_known(call.name, joined, request):
+                    yield self._finding(call, call.name, joined, request)
 
-    def _finding(self, call: ToolCall, name: str, request: Request) -> Finding:
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        request = situation.exchange.request
+        if request is None or not situation.permit.allows(self.code, "safe") or not _knows_all_tools(request):
+            return None
         names = [tool.name for tool in request.client_tools]
-        meant = match(name, names)
-        shown = excerpt(name)
+
+        def judge(start: Start, name: str, joined: str) -> Rename | TakeOut | None:
+            if not name or _is_known(name, joined, request):
+                return None
+            meant = match(name, names) or match(joined, names)
+            safety: Safety = "safe" if meant is not None and meant.certain else "unsafe"
+            if not situation.permit.allows(self.code, safety):
+                return None
+            shown = excerpt(joined)
+            text = "" if meant is not None else farewell(joined, request)
+            repair = self.repair(
+                "response",
+                safety,
+                f"took the call of {shown} out" if meant is None else f"called {meant.name} what was called {shown}",
+                start.pointer,
+                event=start.frame.number if start.frame is not None and situation.streamed else None,
+                before=joined,
+                after=text if meant is None else meant.name,
+            )
+            return TakeOut(text, repair) if meant is None else Rename(meant.name, repair)
+
+        return Names(situation, judge, lambda name: request.tool(name) is not None)
+
+    def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
+        names = [tool.name for tool in request.client_tools]
+        meant = match(name, names) or match(joined, names)
+        shown = excerpt(joined)
         if meant is not None:
             message = f"{shown} is not declared; {meant.name} is, and the name has {meant.why}"
         elif not names:
@@ -108,10 +139,9 @@ class UndeclaredTool(Rule):
         )
 
 
-def _is_declared(call: ToolCall, request: Request) -> bool:
-    """Whether a tool of this name is offered; a name may come in pieces, which clients join."""
-    joined = "".join(piece.name or "" for piece in call.pieces)
-    return request.tool(call.name) is not None or request.tool(joined) is not None
+def _is_known(name: str, joined: str, request: Request) -> bool:
+    """Whether there is a tool of this name; a name may come in pieces, which clients join."""
+    return request.tool(name) is not None or request.tool(joined) is not None or _is_hosted(name, request)
 
 
 def _knows_all_tools(request: Request) -> bool:

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.events import Stop
 from wirelint.model import Choice, Exchange, Json, Opaque, Reply, Request
-from wirelint.rule import Finding, Fix, Rule, excerpt
+from wirelint.rewriters.finish import MARKUP, UNREAD, WITHOUT_CALLS, FinishReasons, Held
+from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 _ENDED = frozenset({"stop", "end_turn"})
-_CALLED = {"tool_calls": "stop", "tool_use": "end_turn", "function_call": "stop"}
-_MARKUP = ("<", "[TOOL", "```")
 
 
 class FinishReasonMismatch(Rule):
@@ -88,14 +88,34 @@ class FinishReasonMismatch(Rule):
             if choice.finish_reason in _ENDED and choice.calls:
                 if not _is_forced(request):
                     yield self._unsaid(choice, choice.finish_reason, request)
-            elif choice.finish_reason in _CALLED and not choice.calls and _is_understood(choice, reply):
+            elif choice.finish_reason in WITHOUT_CALLS and not choice.calls and _is_understood(choice, reply):
                 yield self._unkept(choice, choice.finish_reason, request)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        request = situation.exchange.request
+        if request is None or not situation.permit.allows(self.code, "safe"):
+            return None
+
+        def right(stop: Stop, held: Held) -> str | None:
+            if stop.reason in _ENDED and held.forms:
+                reason = None if _is_forced(request) else _with_calls(request, held.forms)
+            elif stop.reason in WITHOUT_CALLS and not held.forms and not held.hidden:
+                reason = _without_calls(request, stop.reason) if held.text and not held.markup else None
+            else:
+                reason = None
+            if reason is not None:
+                number = stop.frame.number if stop.frame is not None and situation.streamed else None
+                made = f"said {reason} in the place of {excerpt(stop.reason)}"
+                changed = {"before": stop.reason, "after": reason}
+                situation.repairs.append(self.repair("response", "safe", made, stop.pointer, event=number, **changed))
+            return reason
+
+        return FinishReasons(right)
 
     def _unsaid(self, choice: Choice, reason: str, request: Request) -> Finding:
         names = ", ".join(call.name or "?" for call in choice.calls)
         count = "a call" if len(choice.calls) == 1 else f"{len(choice.calls)} calls"
-        legacy = all(call.form == "legacy" for call in choice.calls)
-        right = "tool_use" if request.api.startswith("anthropic") else "function_call" if legacy else "tool_calls"
+        right = _with_calls(request, {call.form for call in choice.calls})
         return self.finding(
             "response",
             f"the reply holds {count} ({excerpt(names)}) and ends with {reason!r}",
@@ -107,8 +127,8 @@ class FinishReasonMismatch(Rule):
     def _unkept(self, choice: Choice, reason: str, request: Request) -> Finding:
         text = choice.text.strip()
         said = f"only text: {excerpt(text)!r}" if text else "no text either"
-        right = "end_turn" if request.api.startswith("anthropic") else _CALLED[reason]
-        lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in _MARKUP)
+        right = _without_calls(request, reason)
+        lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
         return self.finding(
             "response",
             f"the reply ends with {reason!r} and holds no call; {said}",
@@ -118,6 +138,16 @@ class FinishReasonMismatch(Rule):
         )
 
 
+def _with_calls(request: Request, forms: Set[str]) -> str:
+    if request.api.startswith("anthropic"):
+        return "tool_use"
+    return "function_call" if forms == {"legacy"} else "tool_calls"
+
+
+def _without_calls(request: Request, reason: str) -> str:
+    return "end_turn" if request.api.startswith("anthropic") else WITHOUT_CALLS[reason]
+
+
 def _is_forced(request: Request) -> bool:
     """Whether OpenAI documents `stop` for this request. Anthropic says `tool_use` whatever was asked for."""
     return request.tool_choice.mode == "named" and not request.api.startswith("anthropic")
@@ -125,5 +155,5 @@ def _is_forced(request: Request) -> bool:
 
 def _is_understood(choice: Choice, reply: Reply) -> bool:
     """Whether a call can really not be there: nothing unread, unknown or run by the provider."""
-    unread = any(fault.kind in ("broken-json", "unknown-field", "cut-event") for fault in reply.faults)
+    unread = any(fault.kind in UNREAD for fault in reply.faults)
     return not unread and not choice.hosted and not any(isinstance(part, Opaque) for part in choice.parts)

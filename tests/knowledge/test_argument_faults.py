@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import schema
-from wirelint.knowledge.argument_faults import flaw, glued, starts_anew
-from wirelint.model import Arguments, Piece, Tool, ToolCall
+from wirelint.knowledge.argument_faults import flaw, glued
+from wirelint.model import Arguments, Tool, ToolCall
 
 NEEDS = Tool("t", "/tools/0", schema=schema(("a",), a="integer"))
 FREE = Tool("t", "/tools/0", schema=schema())
@@ -116,9 +116,11 @@ FLAWED: dict[str, tuple[str, str, Any]] = {
     '{"a": "x\ty"}': ("tab", "model", {"a": "x\ty"}),
     '{"a": "x\x01y"}': ("control character", "model", {"a": "x\x01y"}),
     '{"a": "\\d"}': ("escape", "model", {"a": "\\d"}),
-    '{"a": NaN}': ("NaN", "model", {"a": None}),
+    '{"a": NaN}': ("NaN", "model", None),
     '{"a": "x "y" z"}': ("amiss", "model", None),
-    "{a: 1}": ("no JSON", "model", None),
+    "{a: 1}": ("no JSON", "model", {"a": 1}),
+    '{\\"a\\":1}': ("without the quotes", "gateway", {"a": 1}),
+    "\"{'a': 1}\"": ("damaged", "gateway", {"a": 1}),
     "a=1": ("no JSON", "model", None),
     "<a>1</a>": ("no JSON", "model", None),
     '```json\n{"a": 1}\n```': ("code fence", "model", {"a": 1}),
@@ -165,27 +167,3 @@ def test_one_verdict_at_most(text: str) -> None:
     made = call(text)
     verdicts = (made.arguments.mapping is not None, glued(made) is not None, flaw(made, NEEDS) is not None)
     assert sum(verdicts) == 1
-
-
-FIRST = Piece(1, 0, "a", "look", 0)
-# (a later piece, the argument text) → whether it begins another call
-PIECES = {
-    "other id, complete": (Piece(2, 0, "b", "look", 7), '{"a":1}{"a":2}', True),
-    "other id, complete, blank between": (Piece(2, 0, "b", "look", 8), '{"a":1} {"a":2}', True),
-    "third call": (Piece(3, 0, "c", "look", 14), '{"a":1}{"a":2}{"a":3}', True),
-    "other id and tool": (Piece(2, 0, "b", "ask", 0), "{}", True),
-    "other id, in the middle": (Piece(2, 0, "b", "look", 4), '{"a":1}', False),
-    "other id, nothing yet": (Piece(2, 0, "b", "look", 0), '{"a":1}', False),
-    "same id, complete": (Piece(2, 0, "a", "look", 7), '{"a":1}', False),
-    "no id, other tool, complete": (Piece(2, 0, None, "ask", 2), "{}{}", True),
-    "no id, rest of the name": (Piece(2, 0, None, "_up", 0), "{}", False),
-    "no id, no name": (Piece(2, 0, None, None, 7), '{"a":1}', False),
-    "after a whole text": (Piece(2, 0, "b", None, 3), '"x"{}', False),
-}
-
-
-@pytest.mark.parametrize(("piece", "text", "expected"), PIECES.values(), ids=PIECES)
-def test_starts_anew(piece: Piece, text: str, expected: bool) -> None:
-    made = ToolCall("a", "look", Arguments(text), "/x", pieces=(FIRST, piece))
-    assert starts_anew(made, piece) is expected
-    assert starts_anew(made, FIRST) is False

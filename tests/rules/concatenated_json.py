@@ -109,8 +109,29 @@ FIRES = {
     "a line each": Fires(glued(MILK, RICE, between="\n"), fix="unsafe", forms=TEXTUAL),
     "a comma between": Fires(glued(MILK, RICE, between=","), says="go on after", fix="none", forms=TEXTUAL),
     "more members after the object": Fires(
-        Talk(ASK, calls=(Call("shelf", '{"name":"milk"},"row":2}'),), tools=SHELF), says='"row":2', forms=TEXTUAL
+        Talk(ASK, calls=(Call("shelf", '{"name":"milk"},"row":2}'),), tools=SHELF),
+        says='"row":2',
+        fix="unsafe",
+        forms=TEXTUAL,
     ),
+    "more members that do not fit": Fires(
+        Talk(ASK, calls=(Call("shelf", '{"name":"milk"},"row":"top"}'),), tools=SHELF), fix="none", forms=TEXTUAL
+    ),
+    "one member again": Fires(
+        Talk(ASK, calls=(Call("shelf", '{"name":"milk"},"name":"rice"}'),), tools=SHELF), fix="none", forms=TEXTUAL
+    ),
+    "empty object, then two that differ": Fires(glued({}, MILK, RICE), fix="unsafe", forms=TEXTUAL),
+    "the client wants one call": Fires(
+        Talk(
+            ASK,
+            calls=(Call("shelf", json.dumps(MILK) + json.dumps(RICE)),),
+            tools=SHELF,
+            request={"parallel_tool_calls": False},
+        ),
+        fix="none",
+        forms=OPENAI,
+    ),
+    "legacy calls cannot be several": Fires(legacy('{"name":"milk"}', '{"name":"rice"}'), fix="none"),
     "the second is cut off": Fires(
         Talk(ASK, calls=(Call("shelf", '{"name":"milk"}{"name":"ri'),), tools=SHELF, finish="length"),
         fix="none",
@@ -133,7 +154,7 @@ FIRES = {
     "start and other deltas": Fires(messages(*block(MILK, '{"name":"rice"}')), says="another one", fix="unsafe"),
     "deltas say more than the start": Fires(messages(*block(MILK, '{"name":"milk","row":3}')), fix="safe"),
     "deltas are empty": Fires(messages(*block(MILK, "{}")), says='{"name":"milk"}', fix="safe"),
-    "deltas continue the start": Fires(messages(*block(MILK, ',"row":3}')), says="go on with", fix="none"),
+    "deltas continue the start": Fires(messages(*block(MILK, ',"row":3}')), says="go on with", fix="unsafe"),
     "empty start, deltas twice": Fires(messages(*block({}, '{"name":"milk"}', '{"name":"milk"}')), fix="safe"),
     "second block only": Fires(
         messages(*block({}, '{"name":"rice"}'), *block(MILK, '{"name":"milk"}', id_="toolu_2", index=1)),

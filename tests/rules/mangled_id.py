@@ -57,6 +57,30 @@ FIRES = {
     "padded": Fires(same("    functions.inspect_bed:37"), says="white space"),
     "percent escapes": Fires(same("functions.inspect_bed%3A2"), says="`functions.inspect_bed:2`"),
     "name ends in a digit": Fires(same("functionsread10", name="read1"), says="`functions.read1:0`"),
+    "the original is another call's": Fires(
+        Talk(
+            (
+                ASK,
+                Assistant(calls=(Call("inspect_bed", {"bed": 1}, "functions.inspect_bed:0"),)),
+                Result("functions.inspect_bed:0", "Tomatoes."),
+                Assistant(calls=(Call("inspect_bed", {"bed": 2}, "functionsinspectbed0"),)),
+                Result("functionsinspectbed0", "Beans."),
+            )
+        ),
+        fix="none",
+    ),
+    "the original is the same call, sent before": Fires(
+        Talk(
+            (
+                ASK,
+                Assistant(calls=(Call("inspect_bed", {"bed": 1}, "functions.inspect_bed:0"),)),
+                Result("functions.inspect_bed:0", "Tomatoes."),
+                Assistant(calls=(Call("inspect_bed", {"bed": 1}, "functionsinspectbed0"),)),
+                Result("functionsinspectbed0", "Tomatoes."),
+            )
+        ),
+        fix="safe",
+    ),
     "occurrence suffix": Fires(same("functionsinspectbed0x2"), says="`functions.inspect_bed:0`"),
     "digest suffix": Fires(
         same("functions_inspect_bed_0_" + hashlib.sha256(b"functions.inspect_bed:0").hexdigest()[:8]),

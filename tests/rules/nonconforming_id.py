@@ -82,6 +82,7 @@ FIRES = {
     "claude behind a gateway's name": Fires(
         past("read/1", model="bedrock/us.anthropic.claude-haiku-4-5"), forms=CLAUDE
     ),
+    "claude, two empty": Fires(past("", "", model="claude-opus-5"), count=2, fix="safe", forms=CLAUDE),
     "claude, empty": Fires(past("", model="claude-opus-5"), says="empty", forms=CLAUDE),
     "claude refuses": Fires(
         {

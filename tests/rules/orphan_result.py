@@ -29,7 +29,14 @@ FIRES = {
     "foreign id": Fires(Talk((ASK, called(A), Result(A, "lit"), Result(B, "dark")), **TEXT), says=f"`{A}`"),
     "another id in its place": Fires(Talk((ASK, called(A), Result(B, "lit")), **TEXT), says=f"`{B}`", layer="client"),
     "two of them": Fires(Talk((ASK, Result(A, "lit"), Result(B, "dark")), **TEXT), count=2),
-    "before its call": Fires(Talk((ASK, Result(A, "lit"), called(A)), **TEXT), says="stands before its call of `lamp`"),
+    "before its call": Fires(
+        Talk((ASK, Result(A, "lit"), called(A)), **TEXT), says="stands before its call of `lamp`", fix="none"
+    ),
+    "nothing else was said": Fires(Talk((Result(A, "lit"),), **TEXT), fix="none", forms=CHAT),
+    "at the end, behind the assistant": Fires(Talk((ASK, Assistant("Well."), Result(A, "lit")), **TEXT), fix="unsafe"),
+    "nothing in it, and its place is needed": Fires(
+        Talk((ASK, Assistant("Well."), Result(A, "")), **TEXT), fix="none", forms=CLAUDE
+    ),
     "counters of another turn": Fires(
         Talk((ASK, called("functions.lamp:1"), Result("functions.lamp:10", "lit")), **TEXT), says="functions.lamp:10"
     ),

@@ -116,6 +116,21 @@ FIRES = {
         ),
         pointer="/choices/0/message/function_call",
     ),
+    "before the last call, which was cut": Fires(
+        Talk(
+            ASK,
+            calls=(Call("book", {"name": "Elsa", "seats": "4"}), Call("book", '{"na', "call_2")),
+            tools={"book": BOAT},
+            finish="length",
+        ),
+        fix="unsafe",
+        forms=TEXTUAL,
+    ),
+    "text for a choice of numbers": Fires(one({"enum": [1, 2]}, "2"), fix="unsafe"),
+    "text in a list of numbers": Fires(one({"type": "array", "items": {"type": "number"}}, [1, "2.5"]), fix="unsafe"),
+    "text in one of two forms": Fires(
+        one({"allOf": [{"properties": {"y": {"type": "integer"}}}, {"required": ["y"]}]}, {"y": "3"}), fix="unsafe"
+    ),
     "no deltas at all": Fires(
         Talk(ASK, calls=(Call("book", ""),), tools={"book": BOAT}), says="name", forms=STREAMED_ANTHROPIC
     ),

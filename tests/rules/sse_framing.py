@@ -43,13 +43,13 @@ FIRES = {
         chat("\n".join((line(GOOD), line(MORNING), line(END), "data: [DONE]")) + "\n\n"), says="blank line", fix="safe"
     ),
     "two events run together": Fires(
-        chat(f"{line(GOOD)}\n{line(MORNING)}\n\n{sse(END)}"), says="2 documents", severity="error", fix="safe"
+        chat(f"{line(GOOD)}\n{line(MORNING)}\n\n{sse(END)}"), says="blank line", severity="error", fix="safe"
     ),
     "run together, twice": Fires(chat(f"{line(GOOD)}\n{line(MORNING)}\n\n" * 2 + sse(END)), says=", 2 times", count=1),
     "lines of JSON without any framing": Fires(
         chat("\n".join(json.dumps(document) for document in (GOOD, MORNING, END)) + "\n"),
         says="lines of JSON",
-        fix="safe",
+        fix="none",
     ),
     "the terminator right after the last event": Fires(
         chat(sse(GOOD, done=False) + line(END) + "\ndata: [DONE]\n\n"), says="blank line", severity="error"

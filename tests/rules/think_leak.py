@@ -3,6 +3,8 @@ from __future__ import annotations
 from tests.build import Assistant, Call, Talk, User, schema
 from tests.rules.case import Fires, Silent
 
+WHOLE = (("openai.chat", False), ("anthropic.messages", False))
+STREAMED = (("openai.chat", True), ("anthropic.messages", True))
 OPENAI = (("openai.chat", False), ("openai.chat", True))
 ASK = (User("How many moons has Mars?"),)
 THOUGHT = "They ask for moons. Phobos and Deimos, so two."
@@ -35,12 +37,14 @@ FIRES = {
     "kimi k3": both("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
     "minimax m3": both("<mm:think>", "</mm:think>"),
     "exaone": both("<thought>", "</thought>"),
-    "closing tag alone": Fires(Talk(ASK, f"{THOUGHT}\n</think>\n\n{ANSWER}"), says="beginning is missing", fix="unsafe"),
-    "closing tag in the line": Fires(Talk(ASK, f"{THOUGHT}</think>{ANSWER}"), says="Phobos", fix="unsafe"),
+    "closing tag alone": Fires(Talk(ASK, f"{THOUGHT}\n</think>\n\n{ANSWER}"), says="beginning is missing", fix="unsafe", forms=WHOLE),
+    "closing tag alone, when the thought is out": Fires(Talk(ASK, f"{THOUGHT}\n</think>\n\n{ANSWER}"), fix="none", forms=STREAMED),
+    "closing tag in the line": Fires(Talk(ASK, f"{THOUGHT}</think>{ANSWER}"), says="Phobos", fix="unsafe", forms=WHOLE),
+    "closing tag in the line, when the thought is out": Fires(Talk(ASK, f"{THOUGHT}</think>{ANSWER}"), fix="none", forms=STREAMED),
     "closing tag at the front": Fires(Talk(ASK, f"</think>\n\n{ANSWER}"), fix="unsafe"),
     "closing tag, reasoning in its field": Fires(Talk(ASK, f"\n</think>\n{ANSWER}", reasoning=THOUGHT)),
     "empty pair": Fires(Talk(ASK, f"<think>\n\n</think>\n\n{ANSWER}"), says="empty", fix="unsafe"),
-    "never closed": Fires(Talk(ASK, f"<think>\n{THOUGHT}", finish="length"), says="never closed", fix="none"),
+    "never closed": Fires(Talk(ASK, f"<think>\n{THOUGHT}", finish="length"), says="never closed", fix="unsafe"),
     "after a tool block": Fires(Talk(ASK, f"{CALL}\n<think>\n{THOUGHT}\n</think>\n{ANSWER}", tools=TOOLS), says="Phobos"),
     "between paragraphs": Fires(Talk(ASK, f"Mars is red.\n\n<think>\n{THOUGHT}\n</think>\n\n{ANSWER}"), says="middle"),
     "channel name, tokens lost": Fires(
@@ -48,9 +52,20 @@ FIRES = {
     ),
     "gemma's word": Fires(Talk(ASK, f"thought\n{THOUGHT}", calls=(Call("look_up", {"topic": "Mars"}),), tools=TOOLS)),
     "granite's sentences": Fires(
-        Talk(ASK, f"Here is my thought process:\n\n{THOUGHT}\n\nHere is my response:\n\n{ANSWER}"), fix="unsafe"
+        Talk(ASK, f"Here is my thought process:\n\n{THOUGHT}\n\nHere is my response:\n\n{ANSWER}", model="granite-3.3-8b"),
+        fix="unsafe",
     ),
-    "apriel's marker": Fires(Talk(ASK, f"{THOUGHT}\n[BEGIN FINAL RESPONSE]\n{ANSWER}"), fix="unsafe"),
+    "granite's sentences of another model": Fires(
+        Talk(ASK, f"Here is my thought process:\n\n{THOUGHT}\n\nHere is my response:\n\n{ANSWER}"),
+        fix="none",
+        forms=STREAMED,
+    ),
+    "apriel's marker": Fires(
+        Talk(ASK, f"{THOUGHT}\n[BEGIN FINAL RESPONSE]\n{ANSWER}"), fix="unsafe", forms=WHOLE
+    ),
+    "apriel's marker, when the thought is out": Fires(
+        Talk(ASK, f"{THOUGHT}\n[BEGIN FINAL RESPONSE]\n{ANSWER}"), fix="none", forms=STREAMED
+    ),
     "thinking of a model that thinks": Fires(prompted("thinking", model="claude-opus-4-5"), layer="model"),
     "thinking beside the reasoning field": Fires(prompted("thinking", reasoning="Hm."), layer="model"),
     "thinking although it was asked for": Fires(

@@ -28,7 +28,7 @@ from wirelint.dialects.tails import Tails
 from wirelint.dialects.values import Block, NativeCall, Tier
 from wirelint.model import Tool
 
-__all__ = ["FAMILIES", "Block", "NativeCall", "Tier", "find", "held_suffix", "may_hold_markup", "next_opener"]
+__all__ = ["FAMILIES", "Block", "NativeCall", "Tier", "find", "held_suffix", "marks", "may_hold_markup", "next_opener"]
 
 FAMILIES: tuple[Family, ...] = (
     deepseek.FAMILY,
@@ -47,6 +47,8 @@ _CLOSING = "|".join(tags for family in FAMILIES for tags in family.closers)
 _ANY_MARK = re.compile(rf"{_OPENER.pattern}|<\s{{0,3}}/\s{{0,3}}(?:{_CLOSING})\s{{0,3}}>")
 _CUT = re.compile(cut_pattern((*_OPENERS, _TAIL)))
 _LONGEST = max(length(opener) for opener in (*_OPENERS, _TAIL))
+_MAY_BEGIN = re.compile(r"<|(?<![\w.=/-])f|(?m:^)(?=[\s\S])")
+"""Where an opener can begin: there is none but those with a bracket, the word `functions`, the beginning of a line."""
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
 _ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
 
@@ -98,14 +100,23 @@ def _end(text: str, size: int) -> str:
 def _held(view: View, size: int, pattern: re.Pattern[str]) -> int:
     """How much of the end of a view's source may begin an opener; `size`: longer sources have been cut from the left."""
     start = 1 if len(view.source) > size else 0
-    cut = pattern.search(view.shadow, max(start, len(view.shadow) - _LONGEST))
-    return len(view.source) - view.origin(cut.start()) if cut else 0
+    for place in _MAY_BEGIN.finditer(view.shadow, max(start, len(view.shadow) - _LONGEST)):
+        if pattern.match(view.shadow, place.start()):
+            return len(view.source) - view.origin(place.start())
+    return 0
 
 
 def next_opener(text: str, start: int = 0) -> int | None:
     """The offset of the first complete opener or closer at or after `start`, whether or not markup follows."""
     places = [_first_mark(view, start) for view in views(text)]
     return min((place for place in places if place is not None), default=None)
+
+
+def marks(text: str) -> Iterator[tuple[int, int]]:
+    """The places of all complete openers and closers, in order in each reading of the text: (start, end)."""
+    for view in views(text):
+        for mark in _ANY_MARK.finditer(view.shadow):
+            yield view.origin(mark.start()), view.origin(mark.end())
 
 
 def _first_mark(view: View, start: int) -> int | None:

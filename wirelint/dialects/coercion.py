@@ -72,7 +72,7 @@ def types_of(schema: Json, root: Json = None, depth: int = 0) -> frozenset[str]:
             found |= types_of(option, root, depth + 1)
     reference = schema.get("$ref")
     if isinstance(reference, str):
-        found |= types_of(_resolve(reference, root), root, depth + 1)
+        found |= types_of(resolve(reference, root), root, depth + 1)
     if not found:
         values = schema.get("enum")
         found.update(_type_name(value) for value in (values if isinstance(values, list) else ()))
@@ -95,7 +95,8 @@ def properties_of(schema: Json) -> Mapping[str, Json]:
     return found
 
 
-def _resolve(reference: str, root: Json) -> Json:
+def resolve(reference: str, root: Json) -> Json:
+    """What a reference within a schema (`#/$defs/shelf`) points to; None for others, and where nothing is."""
     if not reference.startswith("#/"):
         return None
     place = root

@@ -1,22 +1,20 @@
 """What may be wrong with the argument text of a call. Each call has one verdict, so that only one rule speaks of it.
 
 `glued` finds more than one value where one belongs, `flaw` what else keeps the text from being a JSON object;
-`came_whole` tells whether a cut would be anybody's fault, and `starts_anew` whether an event of a stream begins another
-call.
+`came_whole` tells whether a cut would be anybody's fault.
 """
 
 from __future__ import annotations
 
-import bisect
 import json
 import re
 from dataclasses import dataclass
 from typing import Literal
 
-from wirelint.dialects import jsontext
 from wirelint.knowledge.excerpts import excerpt
+from wirelint.knowledge.json_mending import mended, unquoted
 from wirelint.knowledge.schemas import required
-from wirelint.model import Arguments, Choice, Exchange, Json, Piece, Tool, ToolCall
+from wirelint.model import Arguments, Choice, Exchange, Json, Tool, ToolCall
 
 REDACTED = "[redacted:"
 """How the mark begins that stands in the place of a secret."""
@@ -27,40 +25,42 @@ _CLAIMS_ALL = frozenset(
 )
 
 
-def came_whole(exchange: Exchange, choice: Choice) -> bool:
-    """Whether a candidate claims to be all that there was. A cut by length, a filter, an error, a lost line does not."""
+def came_whole(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
+    """Whether a call claims to be all that there was. A cut by length, a filter, an error, a lost line does not.
+
+    What cuts a reply cuts its last call; those before it were over.
+    """
     reply = exchange.reply
-    if reply is None or not exchange.ok or reply.error is not None:
+    if reply is None or not exchange.ok or any(fault.kind == "broken-json" for fault in reply.faults):
+        return False  # where an event could not be read, what was in it is unknown
+    if _is_followed(exchange, choice, call):
+        return True
+    if reply.error is not None:
         return False
-    if any(fault.kind == "broken-json" for fault in reply.faults):
-        return False  # an event could not be read: what was in it is unknown
     if choice.finish_reason is None:
         return reply.terminated
-    return choice.finish_reason.lower() in _CLAIMS_ALL
+    return claims_all(choice.finish_reason)
 
 
-def starts_anew(call: ToolCall, piece: Piece) -> bool:
-    """Whether a later piece of a stream begins another call under an index that this call holds.
-
-    A new id alone may be a server that makes one up for every event, and another name may be the rest of the first; with
-    the arguments complete before it, or with both at once, it is another call.
-    """
-    if piece is call.pieces[0]:
+def came_to_an_end(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
+    """Whether nothing more can have been meant to come for a call, whatever the reason."""
+    reply = exchange.reply
+    if reply is None or not exchange.ok:
         return False
-    other_id = bool(piece.id and call.id and piece.id != call.id)
-    other_name = bool(piece.name and call.name and piece.name != call.name)
-    if other_id and other_name:
-        return True
-    complete = call.start_input is not None or _complete_at(call.arguments, piece.offset)
-    return (other_id or other_name) and complete
+    ended = reply.error is None and (choice.finish_reason is not None or reply.terminated)
+    return ended or _is_followed(exchange, choice, call)
 
 
-def _complete_at(arguments: Arguments, offset: int) -> bool:
-    """Whether the text before `offset` is made of whole values, the last of them an object."""
-    count = bisect.bisect_right(arguments.ends, offset)
-    if count == 0 or not isinstance(arguments.values[count - 1], dict):
-        return False
-    return not arguments.text[arguments.ends[count - 1] : offset].strip(_BLANK)
+def claims_all(reason: str) -> bool:
+    """Whether a finish reason says that the model was done."""
+    return reason.lower() in _CLAIMS_ALL
+
+
+def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
+    """Whether another call follows. Anthropic's blocks come one after the other: there any part will do."""
+    if exchange.api == "anthropic.messages":
+        return choice.parts[-1] is not call
+    return next(part for part in reversed(choice.parts) if isinstance(part, ToolCall)) is not call
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,8 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
             if value.lstrip(_BLANK).startswith("{"):
-                return Flaw(f"a string with damaged JSON in it, {_unreadable(inner).words}", "gateway")
+                within = _unreadable(inner)
+                return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
             return Flaw("a string instead of an object")
         case None:
             return Flaw("null instead of an object", harmless=not needs_some)
@@ -176,14 +177,14 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
 def _unreadable(arguments: Arguments) -> Flaw:
     text = arguments.text.strip(_BLANK)
     if text.startswith("```"):
-        return Flaw("in a code fence", repaired=Arguments(text.partition("\n")[2].removesuffix("```")).mapping)
+        inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
+        return Flaw("in a code fence", repaired=inner.mapping or mended(inner.text))
     if arguments.values:
         return Flaw(f"followed by {excerpt(arguments.rest, 30)!r}", "gateway", _before_closers(arguments))
+    if (bare := unquoted(text)) is not None:
+        return Flaw("a JSON object encoded twice, without the quotes around it", "gateway", bare)
     words, cut = _defect(text)
-    repaired = None if cut else jsontext.repair(text)
-    whole = repaired is not None and repaired.end == len(text) and not repaired.missing
-    value = repaired.value if repaired is not None and whole else None
-    return Flaw(words, "gateway" if cut else "model", value if isinstance(value, dict) else None, cut=cut)
+    return Flaw(words, "gateway" if cut else "model", None if cut else mended(text), cut=cut)
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from wirelint.knowledge.cues import mentions
 from wirelint.model import Message, Request, Text
 
 # `without any <think> tags`, `do not write <scratchpad>`: a wish that the markup does not come.
@@ -28,10 +29,15 @@ _TOKENS = re.compile(
     r"|\bjinja2?\b|end[ -]of[ -](?:turn|text|sequence|message|sentence)",
     re.IGNORECASE,
 )
+_TOKEN_CUES = ("token", "template", "prompt", "chatml", "harmony", "jinja", "end of", "end-of")
 _TAGS = re.compile(
     r"\b(?:think(?:ing)?|reason(?:ing)?|thoughts?|scratchpad|reflection|chain[ -]of[ -]thought|cot|xml)[\"'”’`]?[ _-]*"
     r"(?:tags?|tokens?|markers?|delimiters?|blocks?|elements?|sections?|traces?)\b",
     re.IGNORECASE,
+)
+_TAG_CUES = (
+    ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
+    ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
 )
 
 
@@ -57,17 +63,19 @@ def asks_about_calls(request: Request) -> bool:
 
 def asks_about_tokens(request: Request) -> bool:
     """Whether the user's last words are about chat templates or their tokens."""
-    return _TOKENS.search(last_words(request)) is not None
+    words = last_words(request)
+    return mentions(words, _TOKEN_CUES) and _TOKENS.search(words) is not None
 
 
 def asks_about_thinking_tags(request: Request) -> bool:
     """Whether the user's last words are about the tags that reasoning is put in."""
-    return _TAGS.search(last_words(request)) is not None
+    words = last_words(request)
+    return mentions(words, *_TAG_CUES) and _TAGS.search(words) is not None
 
 
 def prompts_for_thinking_tags(request: Request) -> bool:
     """Whether the instructions speak of tags or blocks to think in, without naming them."""
-    return any(_says(text, _TAGS) for text in _asking(request))
+    return any(mentions(text, *_TAG_CUES) and _says(text, _TAGS) for text in _asking(request))
 
 
 def last_words(request: Request) -> str:

@@ -58,6 +58,15 @@ _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
 # `assistant` alone on the first line and then sentences; channel names glued to what follows.
 _RESIDUE = re.compile(r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistant\r?\n\s*(?=\S+(?:[ \t]+\S+){2})")
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
+_RESIDUE_CUT = re.compile(
+    r"(?:a(?:s(?:s(?:i(?:s(?:t(?:a(?:n)?)?)?)?)?)?)?)?"
+    r"|assistant(?:\s?(?:f[a-z]{0,4}|c[a-z]{0,9})?|\r?(?:\n\s*(?:\S+(?:[ \t]+\S+)?[ \t]*)?)?)"
+)
+_GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
+_LONGEST_BEGINNING = 200
+_LONGEST_CUT = 48
+_TOKEN_BEGINS = re.compile(r"[<\[\]]")
+_CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
 _TOGETHER = (
     frozenset(words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
@@ -158,6 +167,25 @@ def residue(text: str, model: str) -> int:
     start = len(text) - len(text.lstrip())
     match = _RESIDUE.match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
     return match.end() if match else 0
+
+
+def residue_may_come(text: str, model: str) -> bool:
+    """Whether the beginning of a text, all there is so far, may still turn out to be a role's or channel's name."""
+    begun = text.lstrip()
+    if len(begun) > _LONGEST_BEGINNING or residue(text, model):
+        return False
+    return bool(_RESIDUE_CUT.fullmatch(begun)) or (family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun)))
+
+
+def ends_in_token(text: str) -> int:
+    """The length of the end of a text that may become a token when more comes; 0 for none."""
+    shadow = _shadow(text)
+    start = max(len(shadow) - _LONGEST_CUT, 0)
+    for place in _TOKEN_BEGINS.finditer(shadow, start):
+        rest = shadow[place.start() :]
+        if _CUT_BARRED.fullmatch(rest) or any(token.startswith(rest) and token != rest for token in _UNBARRED):
+            return len(rest)
+    return 0
 
 
 def native(token: str, model: str) -> bool | None:
@@ -275,7 +303,7 @@ class _Row:
             between = self.text[min(token.end, other.end) : max(token.start, other.start)]
             if other.token == token.token or between.strip() or {token.token, other.token} == {"<s>", "</s>"}:
                 continue
-            if other.strength == "sure" or _fits(token.token, other.token):
+            if other.strength == "sure" or fits(token.token, other.token):
                 return True
         return False
 
@@ -286,6 +314,6 @@ def _apart(text: str, token: Occurrence) -> bool:
     return before[-1:].isspace() and before.rstrip()[-1:] not in tuple(".!?)\"'”…:;}]>|")
 
 
-def _fits(one: str, other: str) -> bool:
+def fits(one: str, other: str) -> bool:
     """Edge tokens of one template: `<s>[INST]`, `[/INST]</s>`, `[gMASK]<sop>`, `[INST] <<SYS>>`."""
     return any(one in group and other in group for group in _TOGETHER)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from wirelint.knowledge.cues import mentions
 from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
 
 _RESULT_TEXT = re.compile(
@@ -21,6 +22,7 @@ _RESULT_TEXT = re.compile(
     r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_RESULT_WORDS = ("<tool", "<function", "<observation", "observation:", "] result:", " result", " output", " response")
 _SUMMARY = re.compile(
     r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
     r"session|work|previous)|"
@@ -28,6 +30,8 @@ _SUMMARY = re.compile(
     r"(?:done|completed) so far",
     re.IGNORECASE,
 )
+_SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
+"""In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
 
 _SUPPLIED = re.compile(
     r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|"
@@ -70,7 +74,11 @@ def anything_ran(request: Request) -> bool:
     if any(isinstance(part, kinds) for message in request.turn for part in message.parts):
         return True
     last = next((message for message in reversed(request.messages) if message.role in ("user", "tool")), None)
-    return last is not None and (last.role == "tool" or _RESULT_TEXT.search(last.text) is not None)
+    return last is not None and (last.role == "tool" or _is_result(last.text))
+
+
+def _is_result(text: str) -> bool:
+    return mentions(text, _RESULT_WORDS) and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
@@ -87,7 +95,8 @@ def was_summarised(request: Request) -> bool:
     spoken = [message for message in request.messages if message.role != "system"]
     if spoken and spoken[0].role != "user":
         return True
-    return any(_SUMMARY.search(message.text[:4000]) for message in request.messages if message.role != "assistant")
+    heard = (message.text[:4000] for message in request.messages if message.role != "assistant")
+    return any(mentions(text, _SUMMARY_WORDS) and _SUMMARY.search(text) for text in heard)
 
 
 def introduces(request: Request, word: str) -> bool:

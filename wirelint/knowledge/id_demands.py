@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.knowledge.ids import native_id
+from wirelint.knowledge.ids import restore
 from wirelint.model import Exchange
 
 
@@ -80,7 +80,7 @@ class Mistral:
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         plain = re.sub(r"[^A-Za-z0-9]", "", id_)
         new = plain[-9:].ljust(9, "0")
-        return new if plain and new not in taken else _digest(id_, taken)[:9]
+        return new if plain and new not in taken else _digest(id_, taken, "", 9)
 
 
 class Anthropic:
@@ -93,7 +93,7 @@ class Anthropic:
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         new = re.sub(r"[^a-zA-Z0-9_-]", "_", id_)
-        return new if new and new not in taken else f"toolu_{_digest(id_ or f'{name}:{ordinal}', taken)[:24]}"
+        return new if new and new not in taken else _digest(id_ or f"{name}:{ordinal}", taken, "toolu_", 24)
 
 
 class Limited:
@@ -110,16 +110,16 @@ class Limited:
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
         new = id_[: self.limit].rstrip("_")
-        return new if new not in taken else f"{id_[: self.limit - 9].rstrip('_')}_{_digest(id_, taken)[:8]}"
+        return new if new not in taken else _digest(id_, taken, f"{id_[: self.limit - 9].rstrip('_')}_", 8)
 
 
-def _digest(text: str, taken: Collection[str]) -> str:
-    """Letters and digits made from a text; the same every time, and beginning unlike every id that is taken."""
+def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
+    """An id of a prefix and letters and digits made from a text; the same every time, and none that is taken."""
     for salt in range(len(taken) + 1):
         made = hashlib.sha256(f"{salt}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
-        if not any(id_.endswith((made[:8], made[:9], made[:24])) for id_ in taken):
+        if f"{prefix}{made[:length]}" not in taken:
             break
-    return made
+    return f"{prefix}{made[:length]}"
 
 
 _KIMI_K2 = re.compile(r"(?:kimi|moonshot)[a-z]*[-_ /.]?(?:[a-z0-9.]+[-_/])?k2(?![0-9])", re.IGNORECASE)
@@ -181,4 +181,5 @@ def complaint(exchange: Exchange) -> Demand | None:
 
 def is_broken_native(id_: str, name: str | None) -> bool:
     """Whether an id is a mangled `functions.NAME:N` for a call of this very function."""
-    return native_id(id_, name) not in (None, id_)
+    origin = restore(id_, name)
+    return bool(name) and origin is not None and (origin.id or "").startswith(f"functions.{(name or '').strip()}:")

@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
@@ -223,8 +224,13 @@ def restore(id_: str, name: str | None) -> Origin | None:
     >>> restore("functions_web_fetch_0", "web_fetch").id
     'functions.web_fetch:0'
     """
-    if not id_ or len(id_) > _LONGEST:
+    if not id_ or len(id_) > _LONGEST or len(name or "") > _LONGEST:
         return None
+    return _restore(id_, name)
+
+
+@lru_cache(maxsize=4096)  # a history is sent again with every turn, and several rules ask
+def _restore(id_: str, name: str | None) -> Origin | None:
     native = native_id(id_, name)
     if native is not None:
         return None if native == id_ else Origin(native, _tell_native(native, id_), "high")
@@ -260,15 +266,12 @@ def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
 
     Too little to go by unless the model is known: clients make up ids of this form too, with longer numbers.
     """
-    if not name or not key(name):
+    if not name or ":" in id_ or not id_[-1:].isdecimal() or not key(name):
         return None
     digits = key(id_)[len(key(name)) :]
-    fits = key(id_).startswith(key(name)) and re.fullmatch(r"[0-9]{1,3}", digits) and ":" not in id_
-    return (
-        Origin(f"{prefix}{name}:{digits}", "other characters between its letters and digits", "medium")
-        if fits
-        else None
-    )
+    if not key(id_).startswith(key(name)) or not re.fullmatch(r"[0-9]{1,3}", digits):
+        return None
+    return Origin(f"{prefix}{name}:{digits}", "other characters between its letters and digits", "medium")
 
 
 def _tell_native(native: str, id_: str) -> str:

@@ -58,7 +58,6 @@ _HINTS = (
     "User:",
 )
 # Text protocols are written in the language of their prompt.
-# Text protocols are written in the language of their prompt.
 _ACT = r"(?:Action|Acción|Aktion|Ação|Azione|行动|动作|アクション)"
 _OBSERVE = r"(?:Observation|Observación|Beobachtung|Observação|Osservazione|观察(?:结果)?|観察(?:結果)?)"
 _ACTION = re.compile(rf"^[ \t>*]*\**{_ACT}\**(?: Input)?\**[:：]", re.MULTILINE | re.IGNORECASE)
@@ -92,6 +91,54 @@ def invented_result(text: str) -> Invented | None:
         return None
     first = min(found, key=re.Match.start)
     return Invented(first[0].strip(), first.start(), len(text))
+
+
+_MARKER = re.compile(rf"{_MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)
+# The end of a text that may go on to be a marker: a tag or a token that is not closed yet, the first words of a line.
+_CUT_TOKEN = re.compile(
+    r"<(?:[^<>\s][^<>\n]{0,199})?\Z|<\|(?:start_header_id|im_system|start_of_role|start|im_start|observation)\|>[^\n]{0,120}\Z"
+    r"|<\|start_header_id\|>\w{0,8}<\|[^>]{0,16}\Z|\[[A-Za-z_]{0,13}\Z|\](?:~(?:b(?:\]\w{0,4})?)?)?\Z"
+)
+_CUT_LINE = re.compile(
+    r"#{1,2}(?: [\w.: -]{0,80})?\Z"
+    r"|[ \t>*]{0,8}(?:[OBA观観H][\w観察結果]{0,13}|U|User?)?\**[:：]?\**[ \t]*(?:\[?\w{0,12} ?\w{0,8})?\Z"
+)
+_SPARK = re.compile(r"[<\[\]\n]")
+_LONGEST_LINE = 80
+
+
+_HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS))
+
+
+def next_marker(text: str, start: int) -> tuple[int, int] | None:
+    """Where the next thing stands that looks like the beginning of a result, quoted or not: its offsets."""
+    if not _HINT.search(text, start):
+        return None
+    found = _MARKER.search(text, start)
+    return found.span() if found is not None else None
+
+
+def may_lead_to_marker(text: str) -> bool:
+    """Whether text in the middle of a line may bring a marker nearer; False for nearly all of it."""
+    return _SPARK.search(text) is not None
+
+
+def cut_marker(text: str) -> int:
+    """The length of the end of a text that may go on to be a marker; 0 for the end of nearly every text."""
+    size = len(text)
+    line = text.rfind("\n", max(size - _LONGEST_LINE - 1, 0)) + 1
+    if size - line <= _LONGEST_LINE and (line or size <= _LONGEST_LINE) and _CUT_LINE.match(text, line):
+        return size - line
+    longest = 0
+    for mark in "<[]":
+        place = size
+        for _ in range(2):  # a token may hold another one
+            place = text.rfind(mark, max(size - 220, 0), place)
+            if place < 0:
+                break
+            if _CUT_TOKEN.match(text, place):
+                longest = max(longest, size - place)
+    return longest
 
 
 def lays_down(prompt: str, marker: str) -> bool:

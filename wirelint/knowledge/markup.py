@@ -20,6 +20,7 @@ from wirelint.knowledge.asking import asks_about_calls, asks_for, hears
 from wirelint.knowledge.families import family
 from wirelint.knowledge.quoting import fence_is_whole_message, is_quoted
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.repair import MOST_HELD
 
 Said: TypeAlias = Text | Reasoning | Refusal
 
@@ -99,7 +100,7 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
         for part in choice.parts:
             if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text):
                 for blocks in siblings(part.text, find(part.text, request.tools)):
-                    leak = _judge(request, choice, part, blocks)
+                    leak = judge(request, choice, part, blocks)
                     if leak is not None and (leak.complete or exchange.end != "client-left"):
                         yield leak
 
@@ -142,7 +143,8 @@ def promises_call(choice: Choice) -> bool:
     return choice.finish_reason in _CALLED and not choice.calls
 
 
-def _judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> Leak | None:
+def judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> Leak | None:
+    """What a run of sibling blocks in a part is; None when it is no leak. The part may hold the text only so far."""
     calls = [call for block in blocks for call in block.calls]
     offered = {tool.name for tool in request.client_tools}
     declared = any(call.name in offered for call in calls)
@@ -158,7 +160,10 @@ def _judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ..
     duplicate = bool(calls) and all(any(_same(call, made) for made in choice.calls) for call in calls)
     whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
     allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
-    promotable = whole and allowed and bool(calls) and certainty != "low"
+    held = (
+        blocks[-1].end - blocks[0].start <= MOST_HELD
+    )  # a stream waits for no longer run, so a body is not repaired either
+    promotable = whole and allowed and bool(calls) and certainty != "low" and held
     return Leak(choice, part, blocks, "low" if fenced else certainty, declared, promotable, duplicate, draft, fenced)
 
 

@@ -92,6 +92,14 @@ def validator(tool: Tool | None) -> Validator | None:
     return _compile(source) if len(source) <= _LARGEST else None
 
 
+def plain(tool: Tool | None) -> dict[str, Json] | None:
+    """A tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
+    if tool is None or tool.schema is None:
+        return None
+    source = orjson.dumps(tool.schema)
+    return _read(source) if len(source) <= _LARGEST else None
+
+
 def accepts(tool: Tool | None, value: Json) -> bool | None:
     """Whether a tool takes these arguments; None when that is unknown."""
     if tool is None or not isinstance(value, dict):
@@ -109,16 +117,22 @@ def required(tool: Tool | None) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=512)
-def _compile(source: bytes) -> Validator | None:
+def _read(source: bytes) -> dict[str, Json] | None:
     try:
-        plain = _plain(orjson.loads(source), 0)
+        read = _plain(orjson.loads(source), 0)
     except _TooDeepError:
         return None
-    if not isinstance(plain, dict):
+    return read if isinstance(read, dict) else None
+
+
+@lru_cache(maxsize=512)
+def _compile(source: bytes) -> Validator | None:
+    declared = _read(source)
+    if declared is None:
         return None
     # First as declared, then without a `$schema` that nobody knows, then as the draft in which `items` may be a list.
-    draftless = {key: value for key, value in plain.items() if key not in ("$schema", "$id", "id")}
-    attempts = ((jsonschema_rs.validator_for, plain), (jsonschema_rs.validator_for, draftless))
+    draftless = {key: value for key, value in declared.items() if key not in ("$schema", "$id", "id")}
+    attempts = ((jsonschema_rs.validator_for, declared), (jsonschema_rs.validator_for, draftless))
     for make, schema in (*attempts, (jsonschema_rs.Draft7Validator, draftless)):
         try:
             return Validator(make(schema, validate_formats=False, retriever=_refuse))

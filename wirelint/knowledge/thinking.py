@@ -15,13 +15,15 @@ what they mean for the model at hand. Sources: chat templates and reasoning pars
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Literal
 
 from wirelint.knowledge import control_tokens
+from wirelint.knowledge.families import family
 from wirelint.knowledge.mentions import is_mention
 
+_NEVER = re.compile(r"(?!)")
 Evidence = Literal["opened", "closed", "inner", "residue"]
 
 
@@ -33,6 +35,9 @@ class Tag:
     opener: re.Pattern[str]
     closer: re.Pattern[str]
     native: bool = True
+    cut_opener: re.Pattern[str] = field(default=_NEVER, repr=False)
+    """Matches what the end of a text cuts off of an opener, or of a closer."""
+    cut_closer: re.Pattern[str] = field(default=_NEVER, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +60,52 @@ def _tag(name: str, opener: str = "", closer: str = "", *, native: bool = True) 
     """A tag; without expressions, an XML-like one. Prompted tags come in any case."""
     flags = re.NOFLAG if native else re.IGNORECASE
     bare = re.escape(name[1:-1])
-    return Tag(
-        name,
-        re.compile(opener or rf"<\s?{bare}\s?>", flags),
-        re.compile(closer or rf"<\s?/\s?{bare}\s?>", flags),
-        native,
-    )
+    opener, closer = opener or rf"<\s?{bare}\s?>", closer or rf"<\s?/\s?{bare}\s?>"
+    patterns = (opener, closer, _cut(opener), _cut(closer))
+    full_opener, full_closer, cut_opener, cut_closer = (re.compile(pattern, flags) for pattern in patterns)
+    return Tag(name, full_opener, full_closer, native, cut_opener, cut_closer)
+
+
+_ATOM = re.compile(
+    r"\(\?=(?P<ahead>(?:[^()]|\([^()]*\))*)\)|\((?:\?:)?(?P<group>[^()]*)\)\??|\[[^\]]*\](?:\{\d+,\d+\}|\?)?|\\?.(?:\{\d+,\d+\}|\?)?"
+)
+
+
+def _cut(pattern: str) -> str:
+    """A pattern for the non-empty beginnings of what `pattern` matches, at the end of a text."""
+    return "(?=[\\s\\S])(?:" + "|".join(_cut_row(option) for option in _options(pattern)) + ")"
+
+
+def _options(pattern: str) -> Iterator[str]:
+    """The alternatives of a pattern, groups and what they look ahead to written out."""
+    depth, start = 0, 0
+    for place, character in enumerate(pattern):
+        if pattern[place - 1 : place] == "\\":
+            continue
+        depth += (character == "(") - (character == ")")
+        if character == "|" and not depth:
+            yield from _options(pattern[start:place])
+            start = place + 1
+    row = pattern[start:]
+    group = next((atom for atom in _ATOM.finditer(row) if atom["ahead"] or atom["group"]), None)
+    if group is None:
+        yield row
+        return
+    inner = group["ahead"] or group["group"]
+    for option in (*_options(inner), *([""] if group[0].endswith("?") else ())):
+        yield from _options(row[: group.start()] + option + row[group.end() :])
+
+
+def _cut_row(row: str) -> str:
+    pattern = ""
+    for atom in reversed([atom[0] for atom in _ATOM.finditer(row)]):
+        pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
+    return pattern
 
 
 _NAMESPACE = "antml:"
 _HARMONY_END = r"<\|end\|>|<\|start\|>assistant(?=<\|channel\|>)|(?=<\|channel\|>(?:final|commentary))"
-_NATIVE = (
+NATIVE = (
     _tag("<think>"),
     _tag(f"<{_NAMESPACE}thinking>"),
     _tag("<thought>"),
@@ -101,7 +141,7 @@ _PROMPTED = tuple(
         "chain_of_thought",
     )
 )
-TAGS: tuple[Tag, ...] = (*_NATIVE, *_PROMPTED)
+TAGS: tuple[Tag, ...] = (*NATIVE, *_PROMPTED)
 
 # Closers that end other things too tell nothing without their opener.
 _SHARED_CLOSERS = frozenset({
@@ -130,7 +170,18 @@ _ANALYSIS = re.compile(
     r"analysis(?:(?=\s?(?:We|The|User|I|Let|Need|Okay|So|It|This|Just|They|You|Simple|Provide|Answer|Must|Should)\b)|\n(?=\S))"
 )
 _FINAL = re.compile(r"assistant\s?(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])")
+_ANALYSIS_HEAD = "analysis"
+_SENTENCE_HEADS = tuple(
+    f"{opening} {rest}"
+    for opening, rest in (
+        ("here is", "my thought process:"),
+        ("here's", "my thought process:"),
+        ("here’s", "my thought process:"),
+        ("here are", "my reasoning steps:"),
+    )
+)
 # A channel's name on the first line, and then whole sentences: a list of words goes on with words.
+_THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
 
 
@@ -138,7 +189,7 @@ def find(text: str, after: Sequence[int] = ()) -> Thinking | None:
     """The first reasoning in a visible text. `after`: offsets at which native tool markup ends."""
     if not may_hold_thinking(text):
         return None
-    starts = [_beginning(text), *(_skip_space(text, offset) for offset in after)]
+    starts = [beginning(text), *(_skip_space(text, offset) for offset in after)]
     tagged = any(mark in text for mark in _CLOSING_MARKS)
     return _opened(text, starts) or ((_closed(text) or _inner(text)) if tagged else None) or _residue(text, starts[0])
 
@@ -147,10 +198,10 @@ def find_in_argument(text: str) -> Thinking | None:
     """Reasoning at the front of a value: a whole pair, or what stands before a closing tag on a line of its own."""
     if not may_hold_thinking(text):
         return None
-    opened = _opened(text, [_skip_space(text, 0)], _NATIVE)
+    opened = _opened(text, [_skip_space(text, 0)], NATIVE)
     if opened is not None:
         return opened if opened.whole else None
-    closed = _closed(text, _NATIVE)
+    closed = _closed(text, NATIVE)
     return closed if closed is not None and closed.body[1] > closed.body[0] else None
 
 
@@ -189,7 +240,7 @@ def _closed(text: str, tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
         if closer is None or tag.opener.search(text, 0, closer.start()):
             continue
         if _ends_a_thought(text, closer):
-            start = _beginning(text)
+            start = beginning(text)
             body = (start, max(start, len(text[: closer.start()].rstrip())))
             return Thinking(tag.name, "closed", min(start, closer.start()), closer.end(), body, True, tag.native)
     return None
@@ -197,7 +248,7 @@ def _closed(text: str, tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
 
 def _inner(text: str) -> Thinking | None:
     """A pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
-    for tag in _NATIVE:
+    for tag in NATIVE:
         opener = tag.opener.search(text)
         if opener is None or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
             continue
@@ -245,7 +296,52 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
     return after in ("", "\n", "\r") or after.isalnum() or before.rstrip().endswith(_SENTENCE_END)
 
 
-def _beginning(text: str) -> int:
+def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
+    """The tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
+    for tag in TAGS:
+        opener = tag.opener.match(text, start)
+        if opener is not None and not is_mention(text, start, opener.end()):
+            return tag, opener.end()
+    return None
+
+
+def may_open(text: str, start: int) -> bool:
+    """Whether the end of a text, from `start` on, may become an opener or a closer."""
+    return any(tag.cut_opener.match(text, start) or tag.cut_closer.match(text, start) for tag in TAGS)
+
+
+def is_spoken_of(text: str, end: int) -> bool:
+    """Whether the words after an opener speak of the tag."""
+    return _SPOKEN_OF.match(text, end) is not None
+
+
+def residue_head(text: str, start: int, model: str) -> bool | None:
+    """Whether a frame made of words begins here whose end is to be waited for; None: it may.
+
+    The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
+    """
+    rest = text[start : start + 48]
+    if _ANALYSIS.match(text, start) or _THOUGHT.match(text, start):
+        return True
+    if _THOUGHT_CUT.fullmatch(rest):
+        return None
+    if rest and _ANALYSIS_HEAD.startswith(rest[: len(_ANALYSIS_HEAD)]) and len(rest) < len(_ANALYSIS_HEAD) + 10:
+        return None
+    if family(model) in ("granite", "apriel"):
+        if any(begins.match(text, start) for begins, _ in _SENTENCES):
+            return True
+        if rest and any(head.startswith(rest.lower()) for head in _SENTENCE_HEADS):
+            return None
+    return False
+
+
+def ends_residue(text: str) -> bool:
+    """Whether the end of a frame made of words may stand in a text."""
+    ends = (_FINAL, _FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    return any(end.search(text) for end in ends)
+
+
+def beginning(text: str) -> int:
     """The offset of the first thing that is said: after white space and the framing of a turn."""
     start = _skip_space(text, 0)
     for token in control_tokens.find(text[: start + 256]):

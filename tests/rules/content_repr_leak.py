@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.rules.case import Fires, Silent
+
+CHAT = (("openai.chat", False), ("openai.chat", True))
+CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
+TEXT: dict[str, Any] = {"text": "The bridge opens at six."}
+ID = "call_Rw4kTz8QnXv2LbYc6MsPdHfG"
+ONE = "[{'type': 'text', 'text': 'When does the bridge open?'}]"
+TWO = "[{'type': 'text', 'text': 'Two boats: '}, {'type': 'text', 'text': \"the tug's first.\"}]"
+NONE = "[{'type': 'text', 'text': ''}]"
+PICTURE = (
+    "[{'type': 'image_url', 'image_url': {'url': 'https://img.test/b.png', 'detail': 'low'}},"
+    " {'type': 'text', 'text': 'Is it open?'}]"
+)
+DUMPED = json.dumps([{"type": "text", "text": "When does the “bridge” open? 🌉"}])
+BLOCKS = "[TextBlock(citations=None, text='When does it open?\\n', type='text')]"
+
+
+def asked(text: str, *before: Any, **more: Any) -> Talk:
+    return Talk((*before, User(text)), **{**TEXT, **more})
+
+
+def answered(text: str, *calls: Call, **more: Any) -> Talk:
+    results = tuple(Result(call.id, "open") for call in calls)
+    return Talk((User("Is the bridge open?"), Assistant(text, calls), *results, User("And now?")), **{**TEXT, **more})
+
+
+def with_content(content: Any, role: str = "user") -> dict[str, Any]:
+    """A request of OpenAI's chat with any content."""
+    messages = [{"role": role, "content": content}, {"role": "user", "content": "Well?"}]
+    return exchange("/v1/chat/completions", {"model": "acme-1", "messages": messages}, {"choices": []})
+
+
+FIRES = {
+    "all of the user's text": Fires(
+        asked(ONE), says="printed as Python", fix="safe", layer="client", severity="warning"
+    ),
+    "two parts": Fires(asked(TWO), says="user message", fix="safe"),
+    "blanks around it": Fires(asked(f"\n {ONE}\n"), fix="safe"),
+    "members the other way round": Fires(asked("[{'text': 'When does it open?', 'type': 'text'}]"), fix="safe"),
+    "one part without a list": Fires(asked("{'type': 'text', 'text': 'When does it open?'}"), fix="safe"),
+    "the responses api's part": Fires(asked("[{'type': 'input_text', 'text': 'When does it open?'}]"), fix="safe"),
+    "what a cache mark left": Fires(
+        asked("[{'type': 'text', 'text': 'When?', 'cache_control': {'type': 'ephemeral'}}]"), fix="safe"
+    ),
+    "an sdk's class": Fires(asked(BLOCKS), says="TextBlock", fix="safe"),
+    "json": Fires(asked(DUMPED), says="printed as JSON", fix="safe"),
+    "a picture is in it": Fires(asked(PICTURE), fix="none"),
+    "javascript": Fires(asked("[object Object]"), says="lost", fix="none"),
+    "javascript, two of them": Fires(asked("[object Object],[object Object]"), fix="none"),
+    "in the system prompt": Fires(asked("Open?", system=ONE), says="system message", fix="safe"),
+    "the assistant's": Fires(answered("[{'type': 'text', 'text': 'It is.'}]"), says="assistant message", fix="safe"),
+    "nothing, beside calls": Fires(answered(NONE, Call("look", {}, ID)), fix="safe"),
+    "nothing, and nothing beside it": Fires(answered(NONE), fix="safe", forms=CHAT),
+    "nothing, and nothing beside it, where that is refused": Fires(answered(NONE), fix="none", forms=CLAUDE),
+    "wrapped twice": Fires(asked(repr([{"type": "text", "text": ONE}])), fix="safe"),
+    "in two messages": Fires(Talk((User(ONE), Assistant("At six."), User(TWO)), **TEXT), count=2, fix="safe"),
+    "in a part": Fires(with_content([{"type": "text", "text": ONE}]), pointer="/messages/0/content/0/text", fix="safe"),
+    "behind a speaker's label": Fires(asked(f"User: {ONE}\nAssistant:"), fix="safe"),
+    "in a prompt of turns": Fires(
+        asked(f"<|im_start|>user\n{ONE}<|im_end|>\n<|im_start|>assistant\n{NONE}<|im_end|>\n"),
+        says="2 times",
+        fix="safe",
+    ),
+    "behind what a gateway put before it": Fires(asked(f"You are a harbour master.\n\n{ONE}"), fix="safe"),
+}
+
+SILENT = {
+    "parts as parts": with_content([{"type": "text", "text": "When does the bridge open?"}]),
+    "asks about it": asked(f"Why does my log say {ONE}?"),
+    "asks about it, on a line of its own": asked(f"Our bot shows this, what is wrong:\n\n{ONE}"),
+    "asks about it, with the structure last": asked(f"Turn this into a plain list of dicts.\n\n{ONE}"),
+    "asked first, pasted then": asked(
+        ONE, User("I send you the repr of a message, say what is in it."), Assistant("Go.")
+    ),
+    "shown in another message": asked(ONE, User(f"What is {ONE} in Go?"), Assistant("A slice of maps.")),
+    "in inline code": asked(f"`{ONE}`"),
+    "in a fence": asked(f"```python\n{ONE}\n```"),
+    "in quotation marks": asked(f'"{ONE}"'),
+    "assigned": asked(f"content = {ONE}"),
+    "a call": asked(f"print({ONE})"),
+    "in a document": asked(f"<doc>\n{ONE}\n</doc>\nSum it up."),
+    "a log in a question": asked(f"It logs:\nuser: {ONE}\nassistant: At six."),
+    "in a tool's result": Talk((User("Read it."), Assistant(calls=(Call("read", {}, ID),)), Result(ID, ONE)), **TEXT),
+    "in a tool's arguments": Talk(
+        (User("Write it."), Assistant(calls=(Call("write", {"content": ONE}, ID),)), Result(ID, "ok")), **TEXT
+    ),
+    "messages, not parts": asked("[{'role': 'user', 'content': 'When does it open?'}]"),
+    "other types": asked("[{'type': 'bridge', 'text': 'opens at six'}]"),
+    "a list of other things": asked("[{'name': 'tug', 'text': 'first'}]"),
+    "a type without a text": asked("[{'type': 'text'}]"),
+    "other members": asked("[{'type': 'text', 'text': 'six', 'x': 10, 'y': 20}]"),
+    "only a picture": asked("[{'type': 'image_url', 'image_url': {'url': 'https://img.test/b.png'}}]"),
+    "not closed": asked(ONE[:-1]),
+    "more behind it": asked(f"{ONE} or {ONE}"),
+    "one object of json": asked('{"type": "text", "text": "hello"}'),
+    "json that was spoken of": asked(DUMPED, system="Your input is JSON from a queue."),
+    "json that was asked for": answered(DUMPED, request={"response_format": {"type": "json_object"}}),
+    "a markdown link": asked("[text](https://img.test/b.png) {'type': 'text'}"),
+    "a word for it": asked("Why does the page show [object Object] there?"),
+    "redacted": asked("[{'type': 'text', 'text': '[redacted:key] is mine'}]"),
+    "empty": with_content(""),
+    "in a reply": Silent(Talk((User("Is it open?"),), text=ONE)),
+}

@@ -1,0 +1,115 @@
+"""What of a reply's text is the framing of a turn, and what may be taken off.
+
+Theory of operation. `control_tokens` finds tokens and tells which of them frame a text; here the request has its say:
+what it holds itself, what it asks about, and markup that is another rule's business do not count. A framing is then cut
+in two: the tokens at the beginning that are certain by themselves, whatever follows, and the rest, which the whole text
+decides on. That is how a stream can take off the former before it knows the latter.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+from dataclasses import dataclass
+from typing import Literal
+
+from wirelint.knowledge.asking import asks_about_tokens, hears
+from wirelint.knowledge.control_tokens import Framing, Occurrence, find, fits, frame, may_hold_token
+from wirelint.knowledge.markup import RAW_APIS, call_spans
+from wirelint.knowledge.mentions import is_mention
+from wirelint.model import Exchange, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What may be done: `strip` the edges of the text off, or `cut` it at `trailing`. Offsets of what stays."""
+
+    kind: Literal["strip", "cut"]
+    leading: int
+    trailing: int
+
+
+class Framer:
+    """Judges the texts of one exchange. `framing` may be asked of a text that is not over yet."""
+
+    def __init__(self, exchange: Exchange, request: Request) -> None:
+        self._request = request
+        self._raw = exchange.api in RAW_APIS
+        self._heard: dict[str, bool] = {}
+
+    @functools.cached_property
+    def _asked(self) -> bool:
+        return asks_about_tokens(self._request)
+
+    def framing(self, text: str) -> Framing | None:
+        """The tokens of a text that frame it and that nobody asked for."""
+        if not may_hold_token(text):
+            return None
+        tokens = tuple(token for token in find(text) if not is_mention(text, token.start, token.end))
+        if not tokens:
+            return None
+        covered = call_spans(text, self._request)
+        tokens = tuple(token for token in tokens if not _is_inside(token, covered))
+        framing = frame(text, self.unheard(text, tokens))
+        if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
+            return None
+        return framing
+
+    def unheard(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+        """Tokens that the request does not hold; asked once for each spelling."""
+        for token in tokens:
+            if token.token not in self._heard:
+                self._heard[token.token] = hears(self._request, token.token, text[token.start : token.end])
+        return tuple(token for token in tokens if not self._heard[token.token])
+
+    def split(self, framing: Framing) -> tuple[Framing | None, Framing | None]:
+        """The certain tokens at the beginning, where other than edges follows; and the rest."""
+        lead = certain_lead(framing)
+        rest = framing.tokens[len(lead) :]
+        simple = framing.at_edges and framing.overrun is None and not any(token.announces for token in framing.tokens)
+        if not lead or simple or self._asked or self._raw:
+            return None, framing
+        end = lead[-1].end
+        first = Framing(lead, end, max(framing.trailing, end))
+        return first, Framing(rest, framing.leading, framing.trailing) if rest else None
+
+
+def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
+    """The tokens at the beginning that nothing after them can make a part of the text."""
+    lead = [token for token in framing.tokens if token.end <= framing.leading]
+    for place, token in enumerate(lead):
+        beside = [other for other in lead[max(place - 1, 0) : place + 2] if other.token != token.token]
+        in_a_row = any(other.strength == "sure" or fits(token.token, other.token) for other in beside)
+        if (token.strength == "edge" and not in_a_row) or token.announces or token.other_speaker:
+            return tuple(lead[:place])
+    return tuple(lead)
+
+
+def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remedy | None:
+    """What may be done about a framing; None where nothing can.
+
+    `streamed`: the beginning has gone out before its doubtful tokens are decided on, and the text before a doubtful one
+    where the next speaker begins. `calls`: the candidate calls tools, so that its text may be empty.
+    """
+    if any(token.announces for token in framing.tokens):
+        return None  # what follows is a call or a thought: without the token it would pass for the answer
+    if not text[framing.leading : framing.trailing].strip():
+        return Remedy("strip", 0, 0) if calls and framing.overrun is None else None
+    leading = sum(token.end <= framing.leading for token in framing.tokens)
+    doubtful = streamed and len(certain_lead(framing)) < leading
+    overrun = framing.overrun
+    if overrun is None:
+        return Remedy("strip", framing.leading, framing.trailing) if framing.at_edges and not doubtful else None
+    if not text[: overrun.start].strip() or (streamed and overrun.strength != "sure"):
+        return None
+    return Remedy("cut", 0, overrun.start)
+
+
+def runs_on(framing: Framing) -> bool:
+    """Whether somebody else begins to speak: nobody who explains tokens does that."""
+    return any(token.other_speaker for token in framing.tokens)
+
+
+def _is_inside(token: Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:
+    place = bisect.bisect_right(spans, token.start, key=lambda span: span[0]) - 1
+    return place >= 0 and token.start < spans[place][1]

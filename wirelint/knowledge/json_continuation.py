@@ -1,0 +1,308 @@
+"""The rest of a JSON text whose beginning has left already.
+
+Theory of operation. The beginning is read beside the value that the whole is to have: what is complete in it must be
+said by the value, what is cut in the middle (a string, an escape, a number, a literal) is brought to its end, and what
+the value has beyond that is written after it. Where the beginning says something that the value does not, there is no
+such rest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from decimal import Decimal, localcontext
+
+import orjson
+
+from wirelint.jsonvalues import Json
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
+_TOKEN = re.compile(r"[-+.0-9A-Za-z]*")
+_NUMBER = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?)(?:[eE]([+-]?[0-9]*))?")
+_DEEPEST = 400
+
+
+def continuation(prefix: str, value: Json) -> str | None:
+    """What makes `prefix` a JSON text of `value`; None when nothing can.
+
+    >>> continuation('{"city": "Os', {"city": "Oslo", "days": 2})
+    'lo","days":2}'
+    """
+    try:
+        rest = "".join(_Joiner(prefix).join(value))
+    except _NoWayError:
+        return None
+    return rest if _says(prefix + rest, value) else None
+
+
+def write(value: Json) -> str:
+    """A value as JSON text, without white space; escaped to ASCII where it holds what UTF-8 cannot carry."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # lone surrogates, integers of more than 64 bits
+        return json.dumps(value, separators=(",", ":"))
+
+
+def same(one: Json, other: Json) -> bool:
+    """Whether two values are the same for every reader: 1 is neither 1.0 nor true; the order of members says nothing."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(inner, other[key]) for key, inner in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+def _says(text: str, value: Json) -> bool:
+    try:
+        return same(json.loads(text), value)
+    except (ValueError, RecursionError):
+        return False
+
+
+class _NoWayError(Exception):
+    pass
+
+
+class _Joiner:
+    def __init__(self, prefix: str) -> None:
+        self.text = prefix
+        self.place = 0
+
+    def join(self, value: Json) -> Iterator[str]:
+        yield from self._value(value, 0)
+        if not self._over():
+            raise _NoWayError  # something follows the value
+
+    def _over(self) -> bool:
+        """Whether the prefix is at its end; passes white space."""
+        self.place = _SPACE.match(self.text, self.place).end()  # type: ignore[union-attr]
+        return self.place == len(self.text)
+
+    def _take(self, character: str) -> None:
+        if self.text[self.place] != character:
+            raise _NoWayError
+        self.place += 1
+
+    def _value(self, value: Json, depth: int) -> Iterator[str]:
+        if depth > _DEEPEST:
+            raise _NoWayError
+        if self._over():
+            yield write(value)
+            return
+        match value:
+            case dict():
+                yield from self._object(value, depth)
+            case list():
+                yield from self._array(value, depth)
+            case str():
+                yield from self._string(value)
+            case bool() | None:
+                yield self._literal(write(value))
+            case _:
+                yield self._number(value)
+
+    def _object(self, value: dict[str, Json], depth: int) -> Iterator[str]:
+        self._take("{")
+        left = dict(value)
+        first = True
+        while True:
+            if self._over():
+                members = ",".join(f"{write(key)}:{write(inner)}" for key, inner in left.items())
+                yield f"{'' if first or not members else ','}{members}}}"
+                return
+            if self.text[self.place] == "}" and not left:
+                self.place += 1
+                return
+            if not first:
+                self._take(",")
+                if self._over():
+                    yield from self._members_after_comma(left)
+                    return
+            key, rest = self._key(left)
+            yield rest
+            if self._over():
+                yield ":"
+            else:
+                self._take(":")
+            yield from self._value(left.pop(key), depth + 1)
+            first = False
+
+    def _members_after_comma(self, left: dict[str, Json]) -> Iterator[str]:
+        if not left:
+            raise _NoWayError
+        yield ",".join(f"{write(key)}:{write(inner)}" for key, inner in left.items()) + "}"
+
+    def _key(self, left: dict[str, Json]) -> tuple[str, str]:
+        """The next key, and what it lacks to be complete."""
+        start = self.place
+        if self.text[start] != '"':
+            raise _NoWayError
+        end = _end_of_string(self.text, start)
+        if end is not None:
+            self.place = end
+            try:
+                key = json.loads(self.text[start:end])
+            except ValueError:
+                raise _NoWayError from None
+            if key not in left:
+                raise _NoWayError
+            return key, ""
+        for key in left:
+            self.place = start
+            try:
+                return key, "".join(self._string(key))
+            except _NoWayError:
+                continue
+        raise _NoWayError
+
+    def _array(self, value: list[Json], depth: int) -> Iterator[str]:
+        self._take("[")
+        for number, inner in enumerate(value):
+            if self._over():
+                rest = ",".join(map(write, value[number:]))
+                yield f"{',' if number else ''}{rest}]"
+                return
+            if number:
+                self._take(",")
+            yield from self._value(inner, depth + 1)
+        if self._over():
+            yield "]"
+        else:
+            self._take("]")
+
+    # --- scalars ------------------------------------------------------------------------------------------------------
+
+    def _string(self, value: str) -> Iterator[str]:
+        text = self.text
+        self._take('"')
+        said = 0
+        while self.place < len(text):
+            end = _PLAIN.match(text, self.place).end()  # type: ignore[union-attr]
+            if end > self.place:
+                if not value.startswith(text[self.place : end], said):
+                    raise _NoWayError
+                said += end - self.place
+                self.place = end
+                continue
+            if text[end] == '"' and said == len(value):
+                self.place = end + 1
+                return
+            if text[end] != "\\" or said >= len(value):
+                raise _NoWayError
+            wanted, rest = self._escape(value[said])
+            said += wanted
+            yield rest
+        yield write(value[said:])[1:]
+
+    def _escape(self, wanted: str) -> tuple[int, str]:
+        """Passes an escape that stands for `wanted`, or the beginning of one; gives what it lacks."""
+        text = self.text
+        if self.place + 1 == len(text):
+            self.place += 1
+            written = write(wanted)
+            return 1, written[2:-1] if written.startswith('"\\') else _units(wanted)[1:]
+        kind = text[self.place + 1]
+        if kind != "u":
+            if _ESCAPES.get(kind) != wanted:
+                raise _NoWayError
+            self.place += 2
+            return 1, ""
+        spelled = _units(wanted)
+        given = text[self.place : self.place + len(spelled)]
+        if spelled[: len(given)].lower() != given.lower():
+            raise _NoWayError
+        self.place += len(given)
+        return 1, spelled[len(given) :]
+
+    def _literal(self, spelled: str) -> str:
+        given = _TOKEN.match(self.text, self.place)[0]  # type: ignore[index]
+        whole = self.place + len(given) < len(self.text)
+        if not spelled.startswith(given) or not given or (whole and given != spelled):
+            raise _NoWayError
+        self.place += len(given)
+        return spelled[len(given) :]
+
+    def _number(self, value: float) -> str:
+        given = _TOKEN.match(self.text, self.place)[0]  # type: ignore[index]
+        self.place += len(given)
+        if self.place < len(self.text) or _is_number(given, value):
+            return _whole(given, value)
+        return _finished(given, value)
+
+
+def _end_of_string(text: str, start: int) -> int | None:
+    place = start + 1
+    while True:
+        place = _PLAIN.match(text, place).end()  # type: ignore[union-attr]
+        if place >= len(text):
+            return None
+        if text[place] == '"':
+            return place + 1
+        place += 2
+        if place > len(text):
+            return None
+
+
+def _units(character: str) -> str:
+    """A character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
+    code = ord(character)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    code -= 0x10000
+    return f"\\u{0xD800 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+
+
+def _is_number(given: str, value: float) -> bool:
+    try:
+        return same(json.loads(given), value)
+    except ValueError:
+        return False
+
+
+def _whole(given: str, value: float) -> str:
+    if not _is_number(given, value):
+        raise _NoWayError
+    return ""
+
+
+def _finished(given: str, value: float) -> str:
+    """What an unfinished number lacks: digits, a power of ten."""
+    if write(value).startswith(given):
+        return write(value)[len(given) :]
+    wanted = Decimal(write(value))
+    begun = _NUMBER.fullmatch(given)
+    if begun is None or isinstance(value, int):
+        raise _NoWayError
+    mantissa, power = begun[1], begun[2]
+    full = mantissa if power is not None else _digits(mantissa, wanted)
+    exponent = _power_between(Decimal(full), wanted)
+    if power is None:
+        return f"{full[len(mantissa) :]}e{exponent}"
+    for spelled in (f"{exponent}", f"{exponent:+}", f"{exponent:03}", f"{exponent:+03}"):
+        if spelled.startswith(power):
+            return spelled[len(power) :]
+    raise _NoWayError
+
+
+def _digits(mantissa: str, wanted: Decimal) -> str:
+    """The mantissa with the digits that the wanted number has beyond it."""
+    digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
+    shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
+    full = mantissa + ("" if "." in mantissa else ".") + digits[len(shown) :]
+    return f"{full}0" if full.endswith(".") else full
+
+
+def _power_between(mantissa: Decimal, wanted: Decimal) -> int:
+    if not wanted:
+        return 0
+    if not mantissa:
+        raise _NoWayError
+    with localcontext() as context:
+        context.prec = 100
+        ratio = (wanted / mantissa).normalize().as_tuple()
+    if ratio.digits != (1,) or ratio.sign:
+        raise _NoWayError
+    return int(ratio.exponent)

@@ -1,0 +1,191 @@
+"""Ids of a history that are not what they were when they passed: which, and what they were.
+
+Theory of operation. Calls and results are paired first (`pairing`), so an id is judged with its counterpart. What really
+passed decides (`Ledger`): the same id, then the same letters and digits, then the same call under another id. Where
+nothing passed, the form of an id decides in the few cases in which it can (`ids.restore`).
+
+An id is restored only where that makes no two calls share one which did not share one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from wirelint.conversation import Issued, Ledger
+from wirelint.knowledge.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
+from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
+from wirelint.knowledge.pairing import Pair, pair
+from wirelint.model import Exchange, ToolCall, ToolResult
+
+Place: TypeAlias = Literal["call", "result", "call and its result"]
+
+_COMPARED = 64
+_BARE_UUID = 36
+_TELLING = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Mangling:
+    """An altered id: of a call, of its result, or of both. `restorable`: the original is known and can be put back."""
+
+    pair: Pair
+    origin: Origin
+    place: Place
+    restorable: bool
+
+    @property
+    def part(self) -> ToolCall | ToolResult:
+        """The part whose id is told of."""
+        answer = self.pair.answer
+        return answer.result if self.place == "result" and answer is not None else self.pair.call
+
+    @property
+    def given(self) -> str:
+        """The id as it stands there."""
+        part = self.part
+        return (part.id if isinstance(part, ToolCall) else part.call_id) or ""
+
+
+def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
+    """The altered ids of a request's history, in order, one per call."""
+    request = exchange.request
+    if request is None:
+        return
+    pairs = pair(request).pairs
+    history = {each.call.id for each in pairs if each.call.id}
+    found = []
+    for each in pairs:
+        if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
+            continue
+        one = _judge(each, exchange, ledger, history)
+        if one is not None:
+            found.append(one)
+    if found:
+        yield from _without_collisions(found, pairs)
+
+
+def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
+    """The same, marked as not restorable where a call of another id has, or would get, the same one."""
+    wanted = {id(one.pair): one.origin.id for one in found if one.restorable and one.place != "result"}
+    sharing: dict[str, list[Pair]] = {}
+    for each in pairs:
+        final = wanted.get(id(each), each.call.id)
+        if final:
+            sharing.setdefault(final, []).append(each)
+    collide = {final for final, group in sharing.items() if len(group) > 1 and _collide(group)}
+    for one in found:
+        yield replace(one, restorable=False) if wanted.get(id(one.pair)) in collide else one
+
+
+def _collide(group: Sequence[Pair]) -> bool:
+    """Whether calls of different ids are more than one call that was sent several times."""
+    if len({each.call.id for each in group}) == 1:
+        return False
+    said = {
+        (each.call.name, each.call.arguments.text, each.answer.result.text if each.answer is not None else None)
+        for each in group
+    }
+    return len(said) > 1 or len({each.position for each in group}) < len(group)
+
+
+def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Mangling | None:
+    given, answered = each.ids
+    alteration = each.answer.match if each.answer is not None else None
+    origin = _origin(each, exchange, ledger, history)
+    if origin is not None and origin.id == given:
+        origin = None
+    if alteration is None:
+        if origin is None or (origin.id is not None and _forced(exchange, each.call, origin.id)):
+            return None
+        return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
+    if origin is None:  # the call's id is the good one, as far as can be known
+        return _mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result")
+    return _mangling(each, origin, "call" if answered == origin.id else "call and its result")
+
+
+def _mangling(each: Pair, origin: Origin, place: Place) -> Mangling:
+    return Mangling(each, origin, place, bool(origin.id))
+
+
+def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
+    """What the id of a call was when it passed, or must have been; None when there is no sign of a change."""
+    id_, name = each.call.id or "", each.call.name
+    if id_ and ledger.issued(id_, exchange.conversation) is not None:
+        return None
+    passed = _passed(each.call, exchange.conversation, ledger, history)
+    if passed is not None:
+        return passed
+    own = restore(id_, name)
+    if own is None and (is_kimi_k2(exchange.model) or is_kimi_k3(exchange.model)):
+        own = restore_counted(id_, name, "functions." if is_kimi_k2(exchange.model) else "")
+    if (own is not None and own.id is not None) or each.answer is None or each.answer.match is None:
+        return own
+    other = each.answer.result.call_id or ""
+    if ledger.issued(other, exchange.conversation) is None and not _better(other, id_):
+        return own
+    found = match(other, id_, name) or each.answer.match
+    return Origin(other, found.how, found.certainty)
+
+
+def _better(other: str, id_: str) -> bool:
+    """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
+    if id_ == other.casefold() or not id_ or is_placeholder(id_):
+        return True
+    return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
+
+
+def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:
+    id_, name = call.id or "", call.name or ""
+    for issued in ledger.similar(id_, conversation) if id_ else ():
+        telling = len(key(id_)) >= _TELLING
+        near = issued.conversation in (conversation, None) and issued.name == name
+        if (near or telling) and issued.id not in history:
+            found = match(issued.id, id_)
+            return Origin(issued.id, found.how if found else "other characters", "high")
+    alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)
+    if len(alike) == 1:
+        found = match(alike[0].id, id_, name)
+        how = found.how if found is not None else "another id in its place" if id_ else "nothing in its place"
+        return Origin(alike[0].id, how, "high" if found is not None else "medium")
+    for issued in ledger.calls(conversation)[-_COMPARED:] if id_ else ():
+        if issued.name == name and issued.id not in history and (found := match(issued.id, id_, name)) is not None:
+            return Origin(issued.id, found.how, found.certainty)
+    return None
+
+
+def _foreign(id_: str, name: str) -> bool:
+    """Whether an id is well-formed as some vendor's own: one that another model gave, not one that a client made up.
+
+    Nine letters and digits are too little to tell when they spell the function's name. A UUID says nothing of a vendor:
+    clients that keep calls in a store of their own put one in the place of every id.
+    """
+    maker = form_of(id_)
+    if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
+        return False
+    return maker not in (None, "a counter") and not (maker == "Mistral" and key(name) in key(id_))
+
+
+def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> list[Issued]:
+    """Calls that passed with the same function and arguments, and whose ids were never heard of again.
+
+    An id that did come back belongs to another run of the same prompt.
+    """
+    return [
+        issued
+        for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
+        if issued.id not in history
+        and ledger.returned(issued.id, conversation) is None
+        and ledger.returned(issued.id, issued.conversation) is None
+    ]
+
+
+def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
+    """Whether the target would refuse the original, or be misled by it, and takes what stands there now."""
+    demand = demand_of(exchange)
+    if demand is None or not call.id:
+        return False
+    refused = demand.fault(original, call.name) is not None
+    broken = isinstance(demand, KimiK2) and is_broken_native(original, call.name)
+    return (refused or broken) and demand.fault(call.id, call.name) is None

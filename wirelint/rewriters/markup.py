@@ -1,0 +1,395 @@
+"""What decides on markup in one block of text: where it begins, whether it is a call, and when that is certain.
+
+Theory of operation. An opener that may still become a call (`prospects`) holds the text back; a run of sibling blocks waits
+until something follows that cannot change it, or the text ends. Then the rule's own judgement decides on the text so far.
+Each scan reads what is undecided once more; scans come when something may have closed, and are otherwise so far apart that
+together they stay linear in the text. What is quoted is told by the whole text so far, within a budget of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from wirelint.dialects import Block, NativeCall, find, held_suffix, marks, next_opener
+from wirelint.events import Start
+from wirelint.knowledge.markup import Said, judge, siblings
+from wirelint.knowledge.quoting import is_quoted
+from wirelint.model import Choice, Part, Reasoning, Refusal, Text, ToolCall
+from wirelint.repair import MOST_HELD
+from wirelint.rewriters.prospects import is_settled, may_become_call
+from wirelint.rewriters.text import Pause, Strand
+
+if TYPE_CHECKING:
+    from wirelint.rewriters.promotion import Promoter
+
+_CONTEXT = 256
+"""Characters before what is undecided that are read with it, for what stands before an opener."""
+_HEADER = 600
+_SCANS = 6
+_PARSES = 4
+_LONGEST_PARAGRAPH = 2048
+_LOOSE = 256
+"""Deltas that are kept one by one; small strings weigh ten times what is in them."""
+_SLACK = 1 << 16
+_QUOTE_SLACK = 1 << 16
+_SPARK = re.compile(r"[<&\\]|function|antml:|mm:|\"(?:arguments|parameters)\"")
+"""There is no opener without one of these."""
+_LINE_HEADS = ("function=", "antml:", "mm:", "count", "court", "call", "{")
+"""What openers without a bracket begin with, on a line of their own."""
+_STRAY_LINE = re.compile(r"(?:^|\n)[ \t]*(?:count|court|call|\{)[^\n]{0,8}\n\s*\Z")
+_OBJECT_LINE = re.compile(r"(?:^|\n)[ \t]{0,8}\{\s{0,8}(?:\"n?a?m?e?\"?[^{}]{0,100})?\Z")
+_CUT_WORD = re.compile(
+    r"(?<![\w.=/-])f(?:u|un|unc|unct|uncti|unctio|unction|unctions(?:[. ][\w.-]{0,128}(?::[0-9]{0,6}\s{0,4})?)?)?\Z"
+)
+_CLOSING = re.compile(r"[>}\]]|&gt;")
+_QUOTE_MARK = re.compile(r"[`\t]|~~~| {4}|(?m:^)[ \d.)*+-]{0,64}>")
+_FENCE_LINE = re.compile(r"^[ \t>]{0,8}(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_TICKS = re.compile(r"`+")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
+
+
+@dataclass(slots=True)
+class Promotion:
+    """A run that has left the text. `text` is what stood there."""
+
+    strand: Strand
+    text: str
+    calls: tuple[NativeCall, ...]
+    start: int
+    event: int | None
+
+
+class MarkupJudge:
+    """Decides on one block. `base` is the offset in the block at which `_buffer` begins."""
+
+    def __init__(self, promoter: Promoter, strand: Strand) -> None:
+        self._promoter = promoter
+        self._strand = strand
+        self._request = promoter.request
+        self._base = 0
+        self._buffer = ""
+        self._fresh: list[str] = []
+        self._fresh_size = 0
+        self._whole: list[str] = []
+        self._late: list[str] = []
+        self._quotes = self._open = self._left = self._swallowing = self._said = False
+        self._complete = self._parking = self._parked = self._closing = self._exact = False
+        self._names: set[str] = set()
+        self._last: Promotion | None = None
+        self._scanned = self._last_size = self._parsed = self._parsed_size = 0
+        self._fenced_from = -1
+        self._heads = (*_LINE_HEADS, *(tool.name for tool in self._request.tools))
+        self._answers = strand.start.kind != "reasoning"
+
+    def add(self, text: str) -> None:
+        strand = self._strand
+        if self._left:
+            strand.sure = strand.length
+            return
+        if self._answers and not text.isspace():
+            self._promoter.spoken.add(strand.choice)
+            self._heads = (*_LINE_HEADS, *(tool.name for tool in self._request.tools))
+        self._answers = False
+        self._late.append(text)
+        if len(self._late) >= _LOOSE:
+            self._whole.append("".join(self._late))
+            self._late.clear()
+        if self._swallowing and not self._open:
+            text = self._swallow(text)
+        if not self._open and self._said and not self._fresh and not self._swallowing:
+            window = self._buffer + text
+            open_ = window[max(strand.sure - self._base - 1, 0) :]
+            if not (_SPARK.search(open_) and next_opener(open_) is not None):
+                strand.sure = max(strand.sure, strand.length - self._held(window))
+                waiting = strand.length - strand.sure
+                self._buffer = window[-_CONTEXT - waiting :]
+                self._base = strand.length - len(self._buffer)
+                return
+        self._fresh.append(text)
+        self._fresh_size += len(text)
+        if self._is_due(text):
+            self._scan(final=False)
+        if strand.length - strand.sure > MOST_HELD:
+            self._leave(f"markup of more than {MOST_HELD} characters was released as it came")
+        elif self._scanned > 4 * (_SCANS * strand.length + _SLACK):
+            self._leave("text full of tags that lead nowhere was left as it came")
+
+    def _leave(self, note: str) -> None:
+        if note not in self._promoter.situation.notes:
+            self._promoter.situation.notes.append(note)
+        self._left = True
+        self._release()
+
+    def pause(self, why: Pause) -> None:
+        if self._left:
+            return
+        if self._strand.start.kind == "reasoning" and why != "stop":
+            if why == "close" and self._open:
+                return  # what follows decides
+            self._release()
+            return
+        self._closing = why == "close"
+        self._parking = why != "stop" and self._promoter.situation.streamed
+        if self._parked and self._may_go_on_waiting():
+            return
+        self._parked = False
+        self._exact = why == "stop"
+        self._scan(final=True)
+        if not self._parked:
+            self._release()
+
+    def _may_go_on_waiting(self) -> bool:
+        return self._parking and self._names <= self._promoter.names(self._strand.choice)
+
+    def _park(self, run: tuple[Block, ...], text: str) -> bool:
+        """Whether a run at the end of its text waits: for what comes next, or for the arguments of calls like its own."""
+        if not self._parking or text[run[-1].end :].strip() or not all(block.complete for block in run):
+            return False
+        self._names = {call.name for block in run for call in block.calls}
+        known = self._promoter.names(self._strand.choice)
+        self._parked = self._closing if not known else self._names <= known
+        return self._parked
+
+    def give_up(self) -> None:
+        if self._strand.sure < self._strand.length:
+            self._left = self._open
+            self._release()
+
+    def _release(self) -> None:
+        self._strand.sure = self._strand.length
+        self._open = False
+        self._join()
+        self._trim()
+
+    def _held(self, window: str) -> int:
+        return held_suffix(window, self._request.tools) if self._may_be_cut(window) else 0
+
+    def _may_be_cut(self, window: str) -> bool:
+        """Whether the end of the text can be the beginning of an opener at all: a cheap look before a thorough one."""
+        bracket = window.rfind("<")
+        if bracket >= 0 and window.find(">", bracket) < 0:
+            return True
+        if "&" in window or "\\" in window or _CUT_WORD.search(window) or _OBJECT_LINE.search(window):
+            return True
+        line = window[window.rfind("\n") + 1 :].lstrip(" \t")
+        if not line:
+            return _STRAY_LINE.search(window) is not None
+        return any(head.startswith(line) or line.startswith(head) for head in self._heads)
+
+    def _swallow(self, text: str) -> str:
+        """White space after markup that is gone, where white space stands before it too."""
+        rest = text.lstrip()
+        strand = self._strand
+        gone = len(text) - len(rest)
+        start = strand.length - len(text)
+        strand.cut(start, start + gone)
+        if self._last is not None:
+            self._last.text += text[:gone]
+        if strand.sure == start:
+            strand.sure = start + gone
+        self._join()
+        self._buffer += text[:gone]
+        self._swallowing = not rest
+        return rest
+
+    def _is_due(self, text: str) -> bool:
+        """Whether to look again: something may have closed, or there is a good deal more than the last time."""
+        size = len(self._buffer) + self._fresh_size
+        if not self._open:
+            return True
+        if size >= self._last_size + max(self._last_size >> 1, 256):
+            return True
+        if self._scanned > _SCANS * self._strand.length + _SLACK:
+            return False
+        waiting = self._strand.length - self._strand.sure
+        return self._complete or waiting <= _HEADER or _CLOSING.search(text) is not None
+
+    def _join(self) -> None:
+        if self._fresh:
+            self._buffer += "".join(self._fresh)
+            self._fresh.clear()
+            self._fresh_size = 0
+
+    def _trim(self) -> None:
+        keep = max(self._strand.sure - self._base - _CONTEXT, 0)
+        self._base += keep
+        self._buffer = self._buffer[keep:]
+
+    def _scan(self, *, final: bool) -> None:
+        self._join()
+        strand, text, base = self._strand, self._buffer, self._base
+        self._scanned += len(text)
+        self._last_size = len(text)
+        if not (self._said or final or text.strip()):
+            return
+        waits = self._decide(text, base, final=final)
+        self._open = waits is not None
+        if waits is None:
+            waits = len(text) if final else len(text) - self._held(text)
+        if not (self._said or (final and not self._parked) or text[:waits].strip()):
+            waits = 0  # white space at the beginning waits for what it belongs to
+        decided = strand.regions[-1].end if strand.regions else 0
+        strand.sure = max(strand.sure, decided, base + waits)
+        self._said = self._said or strand.sure > 0
+        self._trim()
+
+    def _decide(self, text: str, base: int, *, final: bool) -> int | None:
+        """The offset from which on nothing is decided; None when that is all."""
+        position = self._strand.sure - base
+        self._complete = False
+        if not _SPARK.search(text):
+            return None
+        held = 0 if final else self._held(text)
+        openers = [] if final else sorted(set(marks(text)))
+        for run in siblings(text, find(text, self._request.tools)):
+            start, end = run[0].start, run[-1].end
+            if (alive := self._first_alive(text, base, openers, position, start)) is not None:
+                return alive
+            if start < position:
+                position = max(position, end)
+                continue
+            if not final and not self._is_settled(text, run, held, openers) and not self._is_quoted(base + start):
+                self._complete = run[-1].complete
+                return start
+            if self._waits_for_end(run, final=final) or (final and self._park(run, text)):
+                return start
+            position = self._settle(run, text, base)
+        return self._first_alive(text, base, openers, position, len(text))
+
+    def _first_alive(
+        self, text: str, base: int, openers: Sequence[tuple[int, int]], start: int, stop: int
+    ) -> int | None:
+        for opener, end in openers:
+            if start <= opener < stop and may_become_call(text, opener, end) and not self._is_quoted(base + opener):
+                return opener
+        return None
+
+    def _is_settled(self, text: str, run: tuple[Block, ...], held: int, openers: Sequence[tuple[int, int]]) -> bool:
+        if not is_settled(text, run, held):
+            return False
+        end = run[-1].end
+        for opener, opener_end in openers:
+            if opener >= end:
+                if not text[end:opener].strip() and may_become_call(text, opener, opener_end):
+                    return False  # a sibling begins
+                break
+        return not self._in_open_code(text, run[0].start, end)
+
+    def _in_open_code(self, text: str, start: int, end: int) -> bool:
+        """Whether inline code was begun before a run that may be closed after it: its paragraph has not ended."""
+        if "`" not in text or _PARAGRAPH_END.search(text, end):
+            return False
+        begin = 0
+        for paragraph in _PARAGRAPH_END.finditer(text, 0, start):
+            begin = paragraph.end()
+        opened = 0
+        for ticks in _TICKS.finditer(text, begin, start):
+            size = len(ticks[0])
+            opened = 0 if opened == size else opened or size
+        return bool(opened) and opened < 3 and not re.search(rf"(?<!`)`{{{opened}}}(?!`)", text[end:])
+
+    def _is_quoted(self, offset: int) -> bool:
+        """Whether what begins here is quoted, by the text so far. A fence that is open is parsed once."""
+        if self._fenced_from >= 0:
+            since = self._so_far()[self._fenced_from : offset]
+            if not _FENCE_LINE.search(since):
+                return True
+            self._fenced_from = -1
+        so_far, start = self._so_far(), self._readable_from(offset)
+        if start is None:
+            return True
+        if not is_quoted(so_far[start:], offset - start, offset - start + 1):
+            return False
+        if start == 0 and is_quoted(so_far + "\n\nx", len(so_far) + 2, len(so_far) + 3):
+            self._fenced_from = offset
+        return True
+
+    def _readable_from(self, offset: int) -> int | None:
+        """From where the text is read to tell what is quoted at an offset; None: it counts as quoted, unread.
+
+        Mostly that is the beginning. A text that was read too often is read by paragraphs, if it has no fences.
+        """
+        so_far = self._so_far()
+        if len(so_far) != self._parsed_size:
+            fresh = so_far[max(self._parsed_size - 80, 0) :]
+            self._quotes = self._quotes or _QUOTE_MARK.search(fresh) is not None
+            self._parsed_size = len(so_far)
+            self._parsed += len(so_far) if self._quotes else 0
+        if self._parsed <= _PARSES * len(so_far) + _QUOTE_SLACK:
+            return 0
+        if "```" in so_far or "~~~" in so_far:
+            return None
+        return max(so_far.rfind("\n\n", 0, offset), offset - _LONGEST_PARAGRAPH, 0)
+
+    def _so_far(self) -> str:
+        if self._late or len(self._whole) > 1:
+            self._whole = ["".join((*self._whole, *self._late))]
+            self._late.clear()
+        return self._whole[0] if self._whole else ""
+
+    def _waits_for_end(self, run: tuple[Block, ...], *, final: bool) -> bool:
+        """In reasoning a run counts only if nothing comes after the reasoning."""
+        if final or self._strand.start.kind != "reasoning" or self._strand.choice in self._promoter.spoken:
+            return False
+        names = {tool.name for tool in self._request.client_tools}
+        return all(call.name in names for block in run for call in block.calls) and all(b.complete for b in run)
+
+    def _settle(self, run: tuple[Block, ...], text: str, base: int) -> int:
+        """Decides on a run; the offset behind it, and behind white space that goes with it."""
+        strand = self._strand
+        start, end = run[0].start, run[-1].end
+        so_far, origin = self._so_far(), self._readable_from(base + start)
+        if origin is None:
+            return end
+        moved = base - origin
+        placed = tuple(replace(block, start=block.start + moved, end=block.end + moved) for block in run)
+        promoter, choice = self._promoter, strand.choice
+        structured = promoter.calls(choice)
+        part = _part(strand.start, so_far[origin:])
+        parts: tuple[Part, ...] = (part,) if not structured else (part, *structured)
+        if isinstance(part, Reasoning) and choice in promoter.spoken:
+            parts = (*parts, Text("…", ""))
+        leak = judge(self._request, Choice(choice, parts, None, ""), part, placed)
+        if leak is None or not (leak.promotable or self._may_be_duplicate(leak.declared, run, structured)):
+            return end
+        event = strand.frame_at(base + start) if promoter.situation.streamed else None
+        calls = tuple(call for block in run for call in block.calls)
+        promotion = Promotion(strand, text[start:end], calls, base + start, event)
+        if not promoter.promote(promotion):
+            return end
+        before = so_far[: base + start]
+        cut_from = 0 if not before.strip() else base + start
+        strand.cut(cut_from, base + end)
+        if not before.strip() or before[-1].isspace():
+            after = end + len(text[end:]) - len(text[end:].lstrip())
+            strand.cut(base + end, base + after)
+            promotion.text += text[end:after]
+            self._last = promotion
+            self._swallowing = after == len(text)
+            end = after
+        return end
+
+    def _may_be_duplicate(self, declared: bool, run: tuple[Block, ...], structured: Sequence[ToolCall]) -> bool:
+        """Whether a structured call beside the markup may say the same. In a stream its arguments are still to come."""
+        if not declared or not structured or self._strand.start.kind == "reasoning":
+            return False
+        calls = [call for block in run for call in block.calls]
+        if not calls or not all(block.complete for block in run):
+            return False
+        if self._promoter.situation.streamed and not self._exact:
+            return {call.name for call in calls} <= {call.name for call in structured}
+        made = [(call.name, call.arguments.mapping) for call in structured]
+        return all((call.name, call.arguments) in made for call in calls)
+
+
+def _part(start: Start, text: str) -> Said:
+    match start.kind:
+        case "reasoning":
+            return Reasoning(text, start.pointer)
+        case "refusal":
+            return Refusal(text, start.pointer)
+        case _:
+            return Text(text, start.pointer)

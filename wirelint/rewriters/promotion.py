@@ -1,0 +1,191 @@
+"""Native markup in the text of a reply becomes the calls that it was meant to be.
+
+Theory of operation. The text is watched for openers (`dialects`). While an opener may still become a call its text is held
+back; a run of sibling blocks waits until something follows that cannot change it, or the text ends. Then the rule's own
+judgement decides on the text so far. A run that is to be promoted leaves the text, and the prose goes on at once; the calls
+follow at the end of the candidate, because a reply that has structured calls after all must get no others: then the markup
+is given back as text, or dropped where it says the same. Markup in reasoning counts only if nothing follows the reasoning,
+so there everything from the run on waits.
+
+Each scan reads what is undecided once more. Scans come when something may have closed, and are otherwise so far apart that
+together they stay linear in the text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import orjson
+
+from wirelint.events import Close, Delta, Event, Frame, Start, Stop
+from wirelint.knowledge.minting import mint
+from wirelint.model import Arguments, Json, Request, ToolCall
+from wirelint.repair import MOST_HELD, Situation
+from wirelint.rewriters.markup import MarkupJudge, Promotion
+from wirelint.rewriters.text import Candidate, MakeRepair, Strand, TextRewriter
+
+_MOST_PENDING = 16 * MOST_HELD
+_HONEST = frozenset(
+    {"length", "max_tokens", "content_filter", "refusal", "model_context_window_exceeded", "pause_turn"}
+)
+"""Finish reasons that stay: they say something else than that the reply is complete."""
+
+
+@dataclass(slots=True)
+class _Structured:
+    """A call that the reply has by itself, as far as it has come."""
+
+    start: Start
+    texts: list[str] = field(default_factory=list)
+
+    def call(self) -> ToolCall:
+        text = "".join(self.texts)
+        given = Arguments.of(self.start.input) if self.start.input is not None and not text else Arguments(text)
+        return ToolCall(self.start.id, self.start.name, given, self.start.pointer)
+
+
+class Promoter(TextRewriter):
+    """Repairs a reply under LK101."""
+
+    phase: ClassVar[float] = 3.1
+
+    def __init__(self, situation: Situation, request: Request, repair: MakeRepair) -> None:
+        super().__init__(situation, repair)
+        self.request = request
+        self.pending: dict[int, list[Promotion]] = {}
+        self.spoken: set[int] = set()
+        """Candidates that have begun to answer in text."""
+        self._structured: dict[int, _Structured] = {}
+        self._looked_ahead = False
+
+    def judge(self, strand: Strand) -> MarkupJudge | None:
+        if strand.start.kind not in ("text", "reasoning", "refusal") or strand.start.form == "opaque":
+            return None
+        return MarkupJudge(self, strand)
+
+    def push(self, event: Event) -> Iterable[Event]:
+        if not self._looked_ahead:
+            self._look_ahead()
+        if isinstance(event, Delta) and event.block in self._structured and self.situation.streamed:
+            self._structured[event.block].texts.append(event.text)
+        return super().push(event)
+
+    def _look_ahead(self) -> None:
+        """In a whole body all calls are known from the beginning."""
+        self._looked_ahead = True
+        for event in () if self.situation.streamed else self.situation.frame_events:
+            if isinstance(event, Start) and event.kind == "tool_call":
+                self._structured[event.block] = _Structured(event)
+            elif isinstance(event, Delta) and event.block in self._structured:
+                self._structured[event.block].texts.append(event.text)
+
+    def meet(self, start: Start) -> None:
+        if start.kind == "tool_call":
+            self._structured.setdefault(start.block, _Structured(start))
+
+    def names(self, choice: int) -> set[str]:
+        """The names of the structured calls of a candidate."""
+        return {call.start.name or "" for call in self._structured.values() if call.start.choice == choice}
+
+    def calls(self, choice: int) -> tuple[ToolCall, ...]:
+        """The structured calls of a candidate, as far as they have come."""
+        return tuple(call.call() for call in self._structured.values() if call.start.choice == choice)
+
+    def promote(self, promotion: Promotion) -> bool:
+        """Takes a run over; not when there is too much of them already."""
+        waiting = self.pending.setdefault(promotion.strand.choice, [])
+        if sum(len(one.text) for one in waiting[-1:]) + len(promotion.text) > _MOST_PENDING:
+            return False
+        waiting.append(promotion)
+        return True
+
+    # --- the end of a candidate ---------------------------------------------------------------------------------------
+
+    def ending(self, candidate: Candidate, event: Event) -> Iterable[Event]:
+        promotions = self.pending.pop(candidate.number, [])
+        structured = self.calls(candidate.number)
+        if structured or not promotions:
+            for promotion in promotions:
+                yield from self._give_back(promotion, structured, event.frame)
+            yield event
+            return
+        for promotion in promotions:
+            yield from self._make_calls(promotion, event.frame)
+        yield from self._finish(candidate.number, event)
+
+    def dying(self, candidate: Candidate) -> Iterable[Event]:
+        for promotion in self.pending.pop(candidate.number, []):
+            yield from self._as_text(promotion, promotion.text, None)
+
+    def _make_calls(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
+        choice, lines = promotion.strand.choice, []
+        for call in promotion.calls:
+            block, id_ = self.situation.new_block(), mint(self.situation, call.name)
+            arguments = call.arguments or {}
+            written = _write(arguments)
+            lines.append(f"{call.name}({written}) as {id_}")
+            whole = self._anthropic and not self.situation.streamed
+            given: Json = (arguments if whole else {}) if self._anthropic else None
+            place = "/content" if self._anthropic else f"/choices/{choice}/message/tool_calls"
+            yield Start(block, "tool_call", place, choice, frame, None, id_, call.name, given)
+            if not whole:
+                yield Delta(block, written, frame)
+            yield Close(block, frame)
+        self._record(promotion, "promoted", "\n".join(lines))
+
+    def _give_back(self, promotion: Promotion, structured: Sequence[ToolCall], frame: Frame | None) -> Iterator[Event]:
+        made = [(call.name, call.arguments.mapping) for call in structured]
+        if all((call.name, call.arguments) in made for call in promotion.calls):
+            self._record(promotion, "dropped the markup of", "")
+        else:
+            yield from self._as_text(promotion, promotion.text, frame)
+
+    def _as_text(self, promotion: Promotion, text: str, frame: Frame | None) -> Iterator[Event]:
+        strand, frame = promotion.strand, frame or promotion.strand.start.frame
+        if strand.opened and not strand.closed:
+            yield Delta(strand.block, text, frame)
+            return
+        block = self.situation.new_block()
+        yield strand.start._replace(block=block, frame=frame, wire_index=None, item=-1)
+        yield Delta(block, text, frame)
+        yield Close(block, frame)
+
+    def _record(self, promotion: Promotion, what: str, after: str) -> None:
+        count = len(promotion.calls)
+        names = ", ".join(dict.fromkeys(call.name for call in promotion.calls))
+        repair = self.repair(
+            "response",
+            "unsafe",
+            f"{what} {'a call' if count == 1 else f'{count} calls'} of {names}",
+            promotion.strand.start.pointer,
+            event=promotion.event,
+            before=promotion.text.strip(),
+            after=after,
+        )
+        self.situation.repairs.append(repair)
+
+    def _finish(self, choice: int, event: Event) -> Iterator[Event]:
+        """The finish reason of a reply that has calls now."""
+        wanted = "tool_use" if self._anthropic else "tool_calls"
+        if not isinstance(event, Stop):
+            pointer = "/stop_reason" if self._anthropic else f"/choices/{choice}/finish_reason"
+            yield Stop(choice, wanted, pointer, event.frame)
+            yield event
+        elif event.reason in _HONEST or event.reason == wanted:
+            yield event
+        else:
+            yield event._replace(reason=wanted)
+
+    @property
+    def _anthropic(self) -> bool:
+        return self.request.api.startswith("anthropic")
+
+
+def _write(arguments: dict[str, Json]) -> str:
+    try:
+        return orjson.dumps(arguments).decode()
+    except (orjson.JSONEncodeError, UnicodeDecodeError):  # integers of more than 64 bits, lone surrogates
+        return json.dumps(arguments)

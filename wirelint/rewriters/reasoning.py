@@ -1,0 +1,104 @@
+"""Reasoning in the visible text of a reply moves to the field that the API has for it.
+
+Theory of operation. At the beginning of a text, past white space and the framing of a turn, a few characters tell whether
+reasoning is opened there. If so it is passed on as reasoning while it comes, since a person waits for it; only what may
+begin the closing tag is held back, and after it the text begins anew. A tag that opens in the middle counts only as a
+pair, so there the thought waits for its end. Reasoning whose opening tag is missing can be told only at its end: it is
+moved where all of it is still here, in a whole body or within one event. Frames made of words are treated like pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+from wirelint.events import Close, Delta, Event, Frame, Start
+from wirelint.knowledge.thinking import (
+    Thinking,
+)
+from wirelint.model import Request
+from wirelint.repair import Situation
+from wirelint.rewriters.text import MakeRepair, Strand, TextRewriter
+from wirelint.rewriters.thoughts import ThoughtJudge
+
+Applies = Callable[[Thinking, bool], bool]
+"""Whether the rule counts a thought, given whether the candidate has reasoning of its own."""
+
+
+class Mover(TextRewriter):
+    """Repairs a reply under LK103."""
+
+    phase: ClassVar[float] = 3.0
+
+    def __init__(
+        self, situation: Situation, request: Request, repair: MakeRepair, applies: Applies, live: bool
+    ) -> None:
+        """`live`: a thought may be passed on before its end is seen."""
+        super().__init__(situation, repair)
+        self.request = request
+        self.applies = applies
+        self.live = live
+        self.anthropic = request.api.startswith("anthropic")
+        self._own: dict[int, int] = {}
+        self._open: dict[int, int] = {}
+        self._calling: set[int] = set()
+        self._ends: dict[int, tuple[str, int]] = {}
+        """Where in which text block the last thought in a reasoning block ended."""
+
+    def judge(self, strand: Strand) -> ThoughtJudge | None:
+        return ThoughtJudge(self, strand) if strand.start.kind == "text" else None
+
+    def meet(self, start: Start) -> None:
+        if start.kind == "reasoning" and start.form != "opaque":
+            self._own.setdefault(start.choice, start.block)
+        elif start.kind == "tool_call":
+            self._calling.add(start.choice)
+
+    def has_calls(self, choice: int) -> bool:
+        """Whether the candidate has structured calls, as far as is known."""
+        return choice in self._calling or any(
+            isinstance(event, Start) and event.kind == "tool_call" and event.choice == choice
+            for event in (() if self.situation.streamed else self.situation.frame_events)
+        )
+
+    def has_reasoning(self, choice: int) -> bool:
+        if choice in self._own:
+            return True
+        events = () if self.situation.streamed else self.situation.frame_events
+        return any(
+            isinstance(event, Start) and event.kind == "reasoning" and event.choice == choice for event in events
+        )
+
+    def moved(self, strand: Strand, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
+        choice = strand.choice
+        block = self._open.get(strand.start.block) if self.anthropic else self._own.get(choice)
+        if block is None:
+            if self.anthropic and strand.opened:
+                yield Close(strand.block, frame)
+                strand.opened = False
+                strand.block = self.situation.new_block()
+                strand.start = strand.start._replace(block=strand.block, wire_index=None, item=-1)
+            block = self.situation.new_block()
+            place = "/content" if self.anthropic else f"/choices/{choice}/message/reasoning_content"
+            yield Start(block, "reasoning", place, choice, frame)
+            if not self.anthropic:
+                self._own[choice] = block
+        elif self._ends.get(block) != (strand.start.pointer, offset):
+            yield Delta(block, "\n\n", frame)  # another thought
+        self._open[strand.start.block] = block
+        self._ends[block] = strand.start.pointer, offset + len(text)
+        yield Delta(block, text, frame)
+
+    def landed(self, strand: Strand, frame: Frame | None) -> Iterable[Event]:
+        block = self._open.pop(strand.start.block, None)
+        if block is not None and self.anthropic:
+            yield Close(block, frame)
+
+    def record(self, strand: Strand, tag: str, markup: str, thought: str, event: int | None) -> None:
+        field = "a thinking block" if self.anthropic else "reasoning_content"
+        size = len(thought.strip())
+        title = f"moved {size} characters of reasoning to {field}" if size else f"dropped the empty {tag} block"
+        place = strand.start.pointer
+        self.situation.repairs.append(
+            self.repair("response", "unsafe", title, place, event=event, before=markup.strip(), after=thought.strip())
+        )

@@ -1,0 +1,302 @@
+"""What all repairs of text share: the text of a block is held back no longer than it takes to decide on it.
+
+Theory of operation. A block of text is a row of deltas. A `Judge` looks at the text as it comes and says up to which
+offset it is decided (`sure`), and what becomes of stretches before that offset: they stay, they go (`cut`), or they are
+moved to another block (`move`). A delta leaves when all of it is decided: the event itself where nothing in it changes,
+so that its frame leaves byte for byte, else what is left of it. One whose end is open waits as a whole.
+
+Within a candidate nothing overtakes anything. The start of a block waits for its first text that stays: a block of which
+nothing stays never was. Whatever else comes in the candidate makes the judges decide on what they have; at its end they
+are told so, and may put something before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
+from wirelint.repair import Situation
+from wirelint.rewriters.strands import Candidate as Candidate
+from wirelint.rewriters.strands import Item, Judge
+from wirelint.rewriters.strands import MakeRepair as MakeRepair
+from wirelint.rewriters.strands import Pause as Pause
+from wirelint.rewriters.strands import Strand as Strand
+
+
+class TextRewriter:
+    """The common part; a repair says what judges which block, and what it puts before the end of a candidate."""
+
+    phase: ClassVar[float] = 3
+
+    def __init__(self, situation: Situation, repair: MakeRepair) -> None:
+        self.situation = situation
+        self.repair = repair
+        self._strands: dict[int, Strand] = {}
+        self._homes: dict[int, int] = {}
+        self._candidates: dict[int, Candidate] = {}
+
+    # --- what a repair says -------------------------------------------------------------------------------------------
+
+    def judge(self, strand: Strand) -> Judge | None:
+        """What decides on a block's text; None for blocks that are left alone."""
+        return None
+
+    def meet(self, start: Start) -> None:
+        """Something else begins in a candidate."""
+
+    def moved(self, strand: Strand, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
+        """What becomes of text that moves, from an offset in the block."""
+        return ()
+
+    def landed(self, strand: Strand, frame: Frame | None) -> Iterable[Event]:
+        """What comes between the last text that has moved and text that stays."""
+        return ()
+
+    def ending(self, candidate: Candidate, event: Event) -> Iterable[Event]:
+        """What leaves at the end of a candidate: the event that ends it, and what comes before it."""
+        return (event,)
+
+    def dying(self, candidate: Candidate) -> Iterable[Event]:
+        """What leaves when a reply breaks off, of what is no longer in the queue."""
+        return ()
+
+    # --- the way through ----------------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int | None:
+        lowest: int | None = None
+        for candidate in self._candidates.values():
+            for frame in self._waiting(candidate):
+                if frame is not None and (lowest is None or frame.number < lowest):
+                    lowest = frame.number
+                    break
+        return lowest
+
+    def _waiting(self, candidate: Candidate) -> Iterator[Frame | None]:
+        """The frame of the first event that waits."""
+        for strand in candidate.strands[-2:]:
+            if strand.waits:
+                yield strand.start.frame
+        if candidate.queue:
+            yield candidate.queue[0].event.frame
+
+    def push(self, event: Event) -> Iterable[Event]:
+        match event:
+            case Delta(block, text):
+                strand = self._strands.get(block)
+                if strand is None:
+                    return self._other(event, self._homes.get(block))
+                return self._text(strand, event, text)
+            case Start():
+                return self._start(event)
+            case Close(block):
+                strand = self._strands.get(block)
+                return self._other(event, self._homes.get(block)) if strand is None else self._close(strand, event)
+            case Label(block):
+                return self._other(event, self._homes.get(block))
+            case Stop(choice):
+                return self._stop(self._candidate(choice), event)
+            case Done():
+                out: list[Event] = []
+                for candidate in self._candidates.values():
+                    out += [one for one in self._stop(candidate, event) if one is not event]
+                return [*out, event]
+            case _:
+                return self._last(event)
+
+    def release(self) -> Iterable[Event]:
+        out: list[Event] = []
+        for candidate in self._candidates.values():
+            for strand in candidate.strands:
+                if strand.judge is not None:
+                    strand.judge.give_up()
+                    strand.sure = strand.length
+            out += self._flush(candidate)
+            out += [self._begin(strand) for strand in candidate.strands if strand.waits]
+            out += self.dying(candidate)
+        return out
+
+    def _candidate(self, number: int) -> Candidate:
+        found = self._candidates.get(number)
+        if found is None:
+            found = self._candidates[number] = Candidate(number)
+        return found
+
+    def _start(self, event: Start) -> Iterable[Event]:
+        candidate = self._candidate(event.choice)
+        self._homes[event.block] = event.choice
+        self.meet(event)
+        # In a whole body a block is complete when the next one begins.
+        out = [] if self.situation.streamed else self._pause(candidate, "close")
+        out += self._pause(candidate, "other")
+        for strand in candidate.strands:
+            if strand.changed:
+                out += self.landed(strand, event.frame)
+            elif strand.waits and not strand.length:
+                out.append(self._begin(strand))
+        candidate.strands = [strand for strand in candidate.strands if not strand.closed]
+        strand = Strand(event, block=event.block)
+        strand.judge = self.judge(strand)
+        if strand.judge is None:
+            if candidate.queue:
+                candidate.queue.append(Item(event))
+                return out
+            return [*out, event]
+        self._strands[event.block] = strand
+        candidate.strands.append(strand)
+        if self.situation.exchange.api != "anthropic.messages":  # where a start has no form on the wire
+            strand.opened = True
+            out.append(event)
+        return out
+
+    def _text(self, strand: Strand, event: Delta, text: str) -> Iterable[Event]:
+        judge = strand.judge
+        assert judge is not None
+        candidate = self._candidates[strand.choice]
+        out: list[Event] = []
+        if len(candidate.strands) > 1:
+            out = self._pause_others(candidate, strand)
+        start = strand.length
+        strand.length = start + len(text)
+        if strand.sure != start or not strand.opened:
+            strand.places.append((start, event.frame.number if event.frame is not None else 0))
+        judge.add(text)
+        if strand.sure == strand.length and strand.opened and not (strand.regions or candidate.queue):
+            if strand.block != event.block:
+                event = event._replace(block=strand.block)
+            return (event,) if not out else [*out, event]  # nearly all of them
+        if not strand.places:
+            strand.places.append((start, event.frame.number if event.frame is not None else 0))
+        candidate.queue.append(Item(event, strand, start, strand.length))
+        out += self._flush(candidate)
+        return out
+
+    def _close(self, strand: Strand, event: Close) -> Iterable[Event]:
+        candidate = self._candidates[strand.choice]
+        out = self._pause_others(candidate, strand)
+        if strand.judge is not None and (strand.sure < strand.length or strand.busy):
+            strand.judge.pause("close")
+        candidate.queue.append(Item(event, strand, strand.length, strand.length))
+        return [*out, *self._flush(candidate)]
+
+    def _stop(self, candidate: Candidate, event: Event) -> Iterable[Event]:
+        out = self._pause(candidate, "stop")
+        for strand in candidate.strands:
+            if strand.changed:
+                out += self.landed(strand, event.frame)
+            elif strand.waits:  # nothing was ever said in it
+                out.append(self._begin(strand))
+        if candidate.ended:
+            return [*out, event]
+        candidate.ended = True
+        return [*out, *self.ending(candidate, event)]
+
+    def _other(self, event: Event, choice: int | None) -> Iterable[Event]:
+        if choice is None:
+            return (event,)
+        candidate = self._candidates[choice]
+        out = self._pause(candidate, "other")
+        if candidate.queue:
+            candidate.queue.append(Item(event))
+            return out
+        return [*out, event]
+
+    def _last(self, event: Event) -> Iterable[Event]:
+        """A whole body may lack a finish reason; then its last event ends it."""
+        events = self.situation.frame_events
+        if self.situation.streamed or not events or events[-1] is not event:
+            return (event,)
+        out: list[Event] = []
+        for candidate in self._candidates.values():
+            out += [one for one in self._stop(candidate, event) if one is not event]
+        return [*out, event]
+
+    def _pause(self, candidate: Candidate, why: Pause) -> list[Event]:
+        for strand in candidate.strands:
+            if strand.judge is not None and (strand.sure < strand.length or strand.busy):
+                strand.judge.pause(why)
+        return self._flush(candidate)
+
+    def _pause_others(self, candidate: Candidate, strand: Strand) -> list[Event]:
+        for other in candidate.strands:
+            if other is not strand and other.judge is not None and (other.sure < other.length or other.busy):
+                other.judge.pause("other")
+        return self._flush(candidate)
+
+    # --- what leaves --------------------------------------------------------------------------------------------------
+
+    def _flush(self, candidate: Candidate) -> list[Event]:
+        out: list[Event] = []
+        queue = candidate.queue
+        while queue:
+            item = queue[0]
+            strand = item.strand
+            if strand is None:
+                out.append(item.event)
+            elif isinstance(item.event, Close):
+                if strand.sure < strand.length:
+                    break
+                out += self._end(strand, item.event)
+            elif isinstance(item.event, Delta):
+                if strand.sure < item.end:
+                    break
+                out += self._cut_up(strand, item)
+                while strand.places and strand.places[0][0] < item.end:
+                    strand.places.popleft()
+            queue.popleft()
+        return out
+
+    def _end(self, strand: Strand, event: Close) -> Iterator[Event]:
+        strand.closed = True
+        if strand.changed:
+            yield from self.landed(strand, event.frame)
+            if not strand.opened:
+                return  # nothing of it stays
+        elif not strand.opened:
+            yield strand.start
+            strand.opened = True
+        if strand.block == event.block:
+            yield event
+        elif strand.block >= 0:
+            yield event._replace(block=strand.block)
+
+    def _cut_up(self, strand: Strand, item: Item) -> Iterator[Event]:
+        """What is left of a delta, in order."""
+        event = item.event
+        assert isinstance(event, Delta)
+        place = item.start
+        if not event.text:
+            yield from self._keep(strand, event, None)
+        while strand.regions and strand.regions[0].start < item.end:
+            region = strand.regions[0]
+            start, end = max(region.start, item.start), min(region.end, item.end)
+            if start > place:
+                yield from self._keep(strand, event, event.text[place - item.start : start - item.start])
+            strand.changed = True
+            if region.moves and end > start:
+                yield from self.moved(strand, event.text[start - item.start : end - item.start], start, event.frame)
+            place = max(place, end)
+            if region.end > item.end:
+                break
+            strand.regions.popleft()
+        if place == item.start and item.end > place:
+            yield from self._keep(strand, event, None)
+        elif place < item.end:
+            yield from self._keep(strand, event, event.text[place - item.start :])
+
+    @staticmethod
+    def _begin(strand: Strand) -> Start:
+        strand.opened = True
+        return strand.start
+
+    def _keep(self, strand: Strand, event: Delta, text: str | None) -> Iterator[Event]:
+        """Text that stays; None: the whole delta, as it is."""
+        if strand.changed:
+            yield from self.landed(strand, event.frame)
+        if not strand.opened:
+            strand.opened = True
+            yield strand.start._replace(frame=event.frame) if strand.changed else strand.start
+        if text is not None:
+            event = event._replace(text=text)
+        yield event if strand.block == event.block else event._replace(block=strand.block)
