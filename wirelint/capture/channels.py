@@ -7,7 +7,7 @@ form a tree, so that a document is walked without a path being built for each of
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 
 from wirelint.model import Json
 
@@ -18,7 +18,7 @@ _CONTAINERS = frozenset({"delta", "content_block"})
 _DEEPEST = 40
 
 
-class _Channel(dict[Hashable, "_Channel"]):
+class Channel(dict[Hashable, "Channel"]):
     """The strings that came at one place, and the places below it."""
 
     __slots__ = ("texts",)
@@ -26,8 +26,8 @@ class _Channel(dict[Hashable, "_Channel"]):
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def __missing__(self, name: Hashable) -> _Channel:
-        below = self[name] = _Channel()
+    def __missing__(self, name: Hashable) -> Channel:
+        below = self[name] = Channel()
         return below
 
 
@@ -35,18 +35,20 @@ class Channels:
     """Takes documents in their order. `places` has the channel of every string, in the order in which they were taken."""
 
     def __init__(self) -> None:
-        self.places: list[_Channel] = []
-        self._parts = _Channel()
-        self._broken = _Channel()
+        self.places: list[Channel] = []
+        self._parts = Channel()
+        self._broken = Channel()
 
     def add(self, document: Json) -> int:
         """Takes the strings of a document, if it is an object; tells how many there are."""
         if not isinstance(document, dict):
             return 0
         before = len(self.places)
-        numbers = [document[name] for name in _PART_NUMBERS if name in document]
-        part = tuple([number for number in numbers if isinstance(number, (str, int))])
-        self._walk(document.items(), self._parts[part], 1)
+        part: tuple[str | int, ...] = ()
+        for name in _PART_NUMBERS:
+            if name in document and isinstance(number := document[name], (str, int)):
+                part = (*part, number)
+        self._walk(document, self._parts[part], 1)
         return len(self.places) - before
 
     def add_text(self, text: str) -> None:
@@ -54,7 +56,7 @@ class Channels:
         self._broken.texts.append(text)
         self.places.append(self._broken)
 
-    def moving(self) -> Iterator[_Channel]:
+    def moving(self) -> Iterator[Channel]:
         """The channels that carry something. A field that never changes (an id, a model) is none."""
         waiting = [self._broken, self._parts]
         while waiting:
@@ -64,22 +66,29 @@ class Channels:
             if len(texts) > 1 and texts.count(texts[0]) < len(texts):
                 yield channel
 
-    def _walk(self, items: Iterable[tuple[Hashable, Json]], channel: _Channel, depth: int) -> None:
-        for name, item in items:
-            if item is None:
-                continue
-            if isinstance(item, str):
+    # What a decoder gives is of exact types, and `type` is asked more quickly than `isinstance`.
+
+    def _walk(self, items: dict[str, Json], channel: Channel, depth: int) -> None:
+        for name, item in items.items():
+            if type(item) is str:
                 place = channel if name in _CONTAINERS else channel[name]
                 place.texts.append(item)
                 self.places.append(place)
-            elif isinstance(item, dict):
+            elif type(item) is dict:
                 if depth < _DEEPEST:
-                    self._walk(item.items(), channel if name in _CONTAINERS else channel[name], depth + 1)
-            elif isinstance(item, list) and depth < _DEEPEST:
-                self._walk(_numbered(item), channel if name in _CONTAINERS else channel[name], depth + 1)
+                    self._walk(item, channel if name in _CONTAINERS else channel[name], depth + 1)
+            elif type(item) is list and depth < _DEEPEST:
+                self._number(item, channel if name in _CONTAINERS else channel[name], depth + 1)
 
-
-def _numbered(items: list[Json]) -> Iterator[tuple[Hashable, Json]]:
-    for position, item in enumerate(items):
-        index = item.get("index", position) if isinstance(item, dict) else position
-        yield index if isinstance(index, int) else position, item
+    def _number(self, items: list[Json], channel: Channel, depth: int) -> None:
+        for position, item in enumerate(items):
+            if type(item) is dict:
+                if depth < _DEEPEST:
+                    index = item.get("index", position)
+                    self._walk(item, channel[index if isinstance(index, int) else position], depth + 1)
+            elif type(item) is str:
+                place = channel[position]
+                place.texts.append(item)
+                self.places.append(place)
+            elif type(item) is list and depth < _DEEPEST:
+                self._number(item, channel[position], depth + 1)

@@ -9,20 +9,21 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import resources
 from typing import get_args
 
 import orjson
 
-from wirelint.capture.record import Headers, Record
+from wirelint.capture.record import Headers, Record, Sent
 from wirelint.model import End, Json, Timing
+from wirelint.repair import Repair
 
 FORMAT = 1
 """The version of the format. It goes up when an older reader would misunderstand a newer line."""
 
 _ENDS: frozenset[str] = frozenset(get_args(End))
-_OWN = frozenset({"format", "id", "end", "error", "timing", "request", "response"})
+_OWN = frozenset({"format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes"})
 _ANNOTATIONS = ("api", "model", "conversation", "findings", "notes")
 
 
@@ -70,12 +71,25 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
             **_body(record.response_body),
             "chunks": [[time, size] for time, size in record.chunks],
         },
+        **changes(record),
     }
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
         # Lone surrogates (bytes of a header that are no UTF-8) and integers over 64 bits.
-        return json.dumps(_printable(line), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        return json.dumps(printable(line), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def changes(record: Record) -> dict[str, Json]:
+    """What was sent on in the place of what came in, and why; nothing where nothing was changed."""
+    made: dict[str, Json] = {}
+    if record.forwarded is not None:
+        made["forwarded"] = encode_sent(record.forwarded)
+    if record.delivered is not None:
+        made["delivered"] = encode_sent(record.delivered)
+    if record.fixes:
+        made["fixes"] = encode_fixes(record.fixes)
+    return made
 
 
 def decode(value: Json, source: str, place: str) -> Record:
@@ -105,6 +119,9 @@ def decode(value: Json, source: str, place: str) -> Record:
         timing=_read_timing(value.get("timing")),
         end=_read_end(value.get("end")),
         error=_text(value.get("error")) or None,
+        forwarded=read_sent(value.get("forwarded")),
+        delivered=read_sent(value.get("delivered")),
+        fixes=read_fixes(value.get("fixes")),
         source=source,
         place=place,
         annotations={name: item for name, item in value.items() if name not in _OWN},
@@ -127,6 +144,61 @@ def read_headers(value: Json) -> Headers:
             case _:
                 pass
     return tuple(fields)
+
+
+def read_sent(value: Json) -> Sent | None:
+    """A message that was sent on in the place of another. Raises FormatError."""
+    return Sent(read_headers(value.get("headers")), _read_body(value)) if isinstance(value, dict) else None
+
+
+def read_fixes(value: Json) -> tuple[Repair, ...]:
+    """The changes that were made; what does not say what it is, how safe and on which side is left out."""
+    made = (_read_fix(item) for item in (value if isinstance(value, list) else []) if isinstance(item, dict))
+    return tuple(fix for fix in made if fix is not None)
+
+
+def _read_fix(item: Mapping[str, Json]) -> Repair | None:
+    match item:
+        case {"safety": "safe" | "unsafe" as safety, "side": "request" | "response" as side}:
+            pass
+        case _:
+            return None
+    code, name, title, patch = (_text(item.get(key)) for key in ("code", "name", "title", "patch"))
+    pointer, event = item.get("pointer"), item.get("event")
+    lines = patch.split("\n") if patch else []
+    before, after = ("\n".join(line[2:] for line in lines if line[:1] == sign) for sign in "-+")
+    return Repair(
+        code,
+        name,
+        safety,
+        side,
+        title,
+        pointer if isinstance(pointer, str) else None,
+        event if isinstance(event, int) else None,
+        before,
+        after,
+    )
+
+
+def encode_sent(sent: Sent) -> dict[str, Json]:
+    return {"headers": _join(sent.headers), **_body(sent.body)}
+
+
+def encode_fixes(fixes: Iterable[Repair]) -> list[Json]:
+    return [_fix(repair) for repair in fixes]
+
+
+def _fix(repair: Repair) -> dict[str, Json]:
+    return {
+        "code": repair.code,
+        "name": repair.name,
+        "safety": repair.safety,
+        "side": repair.side,
+        "title": repair.title,
+        "pointer": repair.pointer,
+        "event": repair.event,
+        "patch": repair.patch,
+    }
 
 
 def _join(headers: Headers) -> dict[str, Json]:
@@ -226,15 +298,15 @@ def _text(value: Json) -> str:
             return str(value)
 
 
-def _printable(value: Json) -> Json:
-    """The value without lone surrogates: the bytes behind them read as Latin-1, which every header once was."""
+def printable(value: Json) -> Json:
+    """A value without lone surrogates: the bytes behind them read as Latin-1, which every header once was."""
     match value:
         case str():
             return value if _is_unicode(value) else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
         case dict():
-            return {str(_printable(name)): _printable(item) for name, item in value.items()}
+            return {str(printable(name)): printable(item) for name, item in value.items()}
         case list():
-            return [_printable(item) for item in value]
+            return [printable(item) for item in value]
         case _:
             return value
 

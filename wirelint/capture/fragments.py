@@ -8,7 +8,7 @@ others lose the characters that belong to it. Events, their order and their fram
 
 Afterwards each document is searched by itself, for secrets that stand in one piece: errors, names and their values.
 
-Before all that, a stream of the plain kind (a document a line) is only decoded and joined; where the quick look finds
+Before all that, a stream of the plain kind (a document a line) is only joined (`moulds`); where the quick look finds
 neither the body nor any channel worth searching, nothing is searched, and no document is located in the body.
 """
 
@@ -30,6 +30,7 @@ from wirelint.capture.literals import (
     unescape,
     unescape_mapped,
 )
+from wirelint.capture.moulds import Joiner, is_key
 from wirelint.capture.secrets import Span
 from wirelint.model import Json
 
@@ -96,17 +97,18 @@ def lines_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
 
 def _holds_nothing(body: str, known: tuple[str, ...], documents: Iterator[str | None]) -> bool:
     """Whether a quick look at the body and at its joined channels proves that there is nothing to edit."""
-    if "\r" in body or Scope.of(body, known):
+    if "\r" in body or any(Scope.of(block, known) for block in _blocks(body)):
         return False
-    channels = Channels()
+    joiner = Joiner()
     try:
         for document in documents:
             if document is None:
                 return False
-            channels.add(orjson.loads(document))
+            joiner.add(document)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
         return False
-    return not any(Scope.of("".join(channel.texts), known) for channel in channels.moving())
+    joiner.close()
+    return not any(Scope.of("".join(channel.texts), known) for channel in joiner.channels.moving())
 
 
 def _event_documents(body: str) -> Iterator[str | None]:
@@ -126,11 +128,17 @@ def _line_documents(body: str) -> Iterator[str | None]:
 
 def _lines(body: str) -> Iterator[str]:
     """The lines of a body, never all of them at one time. There is no carriage return in it."""
+    for block in _blocks(body):
+        yield from block.split("\n")
+
+
+def _blocks(body: str) -> Iterator[str]:
+    """Some lines of a body at a time: a large one as a whole is in memory often enough."""
     start = 0
     while start < len(body):
         end = body.find("\n", start + _BLOCK)
         end = end if end >= 0 else len(body)
-        yield from body[start:end].split("\n")
+        yield body[start:end]
         start = end + 1
 
 
@@ -256,7 +264,7 @@ def _locate(fragment: _Fragment) -> tuple[int, list[int] | range] | None:
     text = fragment.unit.text
     if fragment.ordinal < 0:
         return 0, range(len(text) + 1)
-    values = [literal for literal in LITERAL.finditer(text) if not _is_key(text, literal.end())]
+    values = [literal for literal in LITERAL.finditer(text) if not is_key(text, literal.end())]
     ordered = [*values[fragment.ordinal : fragment.ordinal + 1], *values]
     for literal in ordered:
         raw = literal[1]
@@ -264,9 +272,3 @@ def _locate(fragment: _Fragment) -> tuple[int, list[int] | range] | None:
             plain, places = unescape_mapped(raw)
             return (literal.start(1), places) if plain == fragment.text else None
     return None
-
-
-def _is_key(text: str, position: int) -> bool:
-    while position < len(text) and text[position] in " \t\r\n":
-        position += 1
-    return text[position : position + 1] == ":"

@@ -23,9 +23,10 @@ from urllib.parse import quote, unquote_plus
 
 from wirelint.capture.fragments import Edit, lines_edits, looks_like_lines, stream_edits
 from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, merge
-from wirelint.capture.record import Headers, Record
+from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.model import Json
+from wirelint.repair import Repair
 from wirelint.wire import looks_like_events
 
 _REMEMBERED = 64
@@ -36,6 +37,9 @@ _DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required",
                       "undefined", "placeholder", "anything", "localhost", "not-required", "vllm-local"})  # fmt: skip
 _USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 _SHORTEST_TEXT = 6
+_GAP = "…"
+"""Where `excerpt` left out the middle of a text, and may have cut a secret in two."""
+_SHORTEST_PIECE = 4
 
 
 class _ByteEdit(NamedTuple):
@@ -138,8 +142,43 @@ class Redactor:
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
+            forwarded=self._sent(record.forwarded, streamed=False),
+            delivered=self._sent(record.delivered, streamed=None),
+            fixes=self._repairs(record),
             annotations=annotations,
         )
+
+    def _sent(self, sent: Sent | None, *, streamed: bool | None) -> Sent | None:
+        if sent is None:
+            return None
+        return Sent(self._headers(sent.headers), self.body(sent.body, streamed=streamed))
+
+    def _repairs(self, record: Record) -> tuple[Repair, ...]:
+        """The record's fixes without its secrets, whole or cut short. A fix may leave out what names a secret in a body."""
+        if not record.fixes:
+            return ()
+        sent = [message.body for message in (record.forwarded, record.delivered) if message is not None]
+        bodies = [(record.request_body, False), (record.response_body, None), *((body, None) for body in sent)]
+        found = {edit.secret for body, streamed in bodies if body for edit in self._edits(body, streamed)}
+        secrets = sorted((secret for secret in found if secret), key=len, reverse=True)
+        fixes: list[Repair] = []
+        for fix in record.fixes:
+            title, before, after = (self._clean(text, secrets) for text in (fix.title, fix.before, fix.after))
+            fixes.append(dataclasses.replace(fix, title=title, before=before, after=after))
+        return tuple(fixes)
+
+    def _clean(self, text: str, secrets: list[str]) -> str:
+        for secret in secrets:
+            text = text.replace(secret, self.mark(secret))
+        head, gap, tail = text.partition(_GAP)
+        if gap:
+            for secret in secrets:
+                for size in range(len(secret) - 1, _SHORTEST_PIECE - 1, -1):
+                    if head.endswith(secret[:size]):
+                        head = head[:-size] + self.mark(secret)
+                    if tail.startswith(secret[-size:]):
+                        tail = self.mark(secret) + tail[size:]
+        return self.text(head + gap + tail)
 
     def _headers(self, headers: Headers) -> Headers:
         told = [is_secret_header(name, value) for name, value in headers]

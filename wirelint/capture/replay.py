@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from urllib.parse import urlsplit
 
-from wirelint.capture.record import Record
+from wirelint.capture.record import Record, Sent
 from wirelint.engine import Session, lower, reply_api
-from wirelint.model import Exchange
+from wirelint.model import Exchange, Reply
 
 
 def replay(record: Record) -> Exchange | None:
@@ -14,8 +15,17 @@ def replay(record: Record) -> Exchange | None:
 
     A record that lost its request is read by the shape of its reply; rules that need the request then skip.
     """
+    session = begin(record)
+    if session is None:
+        return None
+    respond(session, record)
+    session.feed(record.response_body or b"")
+    return finish(session, record, delivered_reply(record))
+
+
+def begin(record: Record) -> Session | None:
+    """A session that has read a record's request; None when it is not of an API that is understood."""
     headers = lower(record.request_headers)
-    session = None
     if record.request_body is not None:
         session = Session.begin(
             id=record.id,
@@ -25,15 +35,52 @@ def replay(record: Record) -> Exchange | None:
             body=record.request_body,
             started=record.timing.started,
         )
-    if session is None:
-        if record.request_body and urlsplit(record.url).path:
-            return None
-        api = reply_api(record.response_body)
-        if api is None:
-            return None
-        session = Session(api, None, id=record.id, method=record.method, url=record.url, headers=headers)
+        if session is not None:
+            return session
+    if record.request_body and urlsplit(record.url).path:
+        return None
+    api = reply_api(record.response_body)
+    if api is None:
+        return None
+    return Session(api, None, id=record.id, method=record.method, url=record.url, headers=headers)
+
+
+def respond(session: Session, record: Record) -> None:
+    """Hands over the head of a record's reply; its body comes after it."""
     session.respond(record.status, lower(record.response_headers))
     if record.response_body is None and record.end == "unread":
         session.abandon()
-    session.feed(record.response_body or b"")
-    return session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks)
+
+
+def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
+    """The exchange, once the session has read the body. `delivered`: what the client got, when that was something else."""
+    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks)
+    return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange
+
+
+def delivered_reply(record: Record) -> Reply | None:
+    """The reply that the client got instead of the upstream's; None when it got that."""
+    if record.delivered is None:
+        return None
+    exchange = replay(mended(record))
+    return exchange.reply if exchange is not None else None
+
+
+def mended(record: Record) -> Record:
+    """The exchange as both ends had it: what was forwarded and delivered stands in the place of what came in.
+
+    The arrivals of a body that was changed are not known.
+    """
+    request = record.forwarded or Sent(record.request_headers, record.request_body)
+    response = record.delivered or Sent(record.response_headers, record.response_body)
+    return dataclasses.replace(
+        record,
+        request_headers=request.headers,
+        request_body=request.body,
+        response_headers=response.headers,
+        response_body=response.body,
+        chunks=record.chunks if record.delivered is None else (),
+        forwarded=None,
+        delivered=None,
+        fixes=(),
+    )

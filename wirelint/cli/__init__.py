@@ -11,6 +11,7 @@ from wirelint import __version__
 
 _COMMANDS = {
     "check": "Judge captures: ours, mitmproxy flows, HAR.",
+    "fix": "Repair captures, by the code that repairs live traffic.",
     "rules": "List the rules.",
     "rule": "Print the manual of a rule.",
     "show": "Show one exchange as a conversation, findings beside it.",

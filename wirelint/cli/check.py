@@ -59,6 +59,8 @@ def check(
     else:
         writer.close()
     tell(counts.summary())
+    if output_format in ("full", "concise") and (hint := counts.hint()):
+        tell(hint)
     return _status(counts, problems, exit_zero)
 
 

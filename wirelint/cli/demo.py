@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +14,40 @@ import click
 import orjson
 from rich.console import Console
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from wirelint.demo.clients import MissingSdkError, drive
+from wirelint.demo.comparison import Score, compare
 from wirelint.demo.processes import Captures, StartError, mock_server, proxy
 from wirelint.demo.steps import STEPS, Step
 from wirelint.report.writer import MARKS, STYLES, visible
 
+_REPAIRS = "wirelint_fix=unsafe"
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
 @click.command()
 @click.option(
+    "--vendor", is_flag=True, help="Count the tool calls of agents at a faulty vendor, without and with repairs."
+)
+@click.option(
     "--captures", type=click.Path(path_type=Path), default=Path("captures"), show_default=True, metavar="DIR",
     help="Where the captures go.",
 )  # fmt: skip
-def demo(captures: Path) -> int:
+def demo(captures: Path, vendor: bool) -> int:
     """See it work: a faulty LLM server, a real mitmdump with the addon in front of it, the real SDKs as clients.
 
-    Shows what is found while it happens, then judges the captures offline and compares. Ends by itself; exit status 0
-    when every fault was found, nothing healthy was blamed, and live and offline agree.
+    Shows what is found while it happens, and some of it once more with repairs; then judges the captures offline and
+    compares. Ends by itself; exit status 0 when every fault was found, nothing healthy was blamed, every repair reached
+    its client, and live and offline agree.
+
+    With --vendor, no process is started: some hundreds of agent runs against a vendor whose mistakes depend on what it is
+    sent, first as they are, then with all repairs of wirelint in between.
     """
     console = Console(highlight=False)
+    if vendor:
+        return _compare_vendor(console)
     with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch:
         logs = Path(scratch)
         written = Captures(captures)
@@ -44,7 +57,14 @@ def demo(captures: Path) -> int:
                 proxy(upstream, captures, logs / "confdir", logs / "mitmdump.log") as url,
             ):
                 console.print(f"[dim]SDKs → mitmdump with wirelint,[/] {url} [dim]→ a faulty server,[/] {upstream}\n")
-                wrong = [step for step in STEPS if not _play(step, url, written, console)]
+                seen: dict[Step, str] = {}
+                wrong = [step for step in STEPS if not _play(step, url, written, console, seen)]
+                with proxy(upstream, captures, logs / "confdir", logs / "repairs.log", _REPAIRS) as url:
+                    console.print(
+                        f"\n[dim]the same with[/] {_REPAIRS}[dim], as the client sees it without and with[/]\n"
+                    )
+                    again = [step for step in STEPS if step.repaired]
+                    wrong += [step for step in again if not _play_repaired(step, url, written, console, seen[step])]
         except MissingSdkError as error:
             raise click.ClickException(f"the {error} SDK is not installed; pip install 'wirelint[demo]'") from error
         except StartError as error:
@@ -56,21 +76,35 @@ def demo(captures: Path) -> int:
     return 0 if agree and not wrong else 1
 
 
-def _play(step: Step, url: str, written: Captures, console: Console) -> bool:
-    saw = drive(step, url)
+def _play(step: Step, url: str, written: Captures, console: Console, seen: dict[Step, str]) -> bool:
+    seen[step] = saw = drive(step, url)
     exchanges = written.wait(2 if step.mangle else 1)
     findings = [finding for exchange in exchanges for finding in exchange.get("findings", ())]
     blamed = {finding["name"] for finding in findings if finding["severity"] != "info"}
     right = blamed >= step.finds and bool(step.finds) == bool(blamed)
-    form = "stream" if step.stream else "JSON"
-    mark = ("✓", "green") if right else ("✗", "red")
-    title = Text.assemble(mark, f" {step.title:<31}", (f"{step.sdk:<10}{form:<7}", "dim"))
-    title.append("clean" if not findings else "", "green")
-    console.print(title)
+    console.print(_title(step, right).append("clean" if not findings else "", "green"))
     console.print(Padding(Text(visible(f"the client saw {saw}"), "dim", overflow="fold"), (0, 0, 0, 2)))
     for finding in findings:
         console.print(Padding(_line(finding), (0, 0, 0, 2)))
     return right
+
+
+def _play_repaired(step: Step, url: str, written: Captures, console: Console, before: str) -> bool:
+    saw = drive(step, url)
+    fixes = [fix["name"] for exchange in written.wait(1) for fix in exchange.get("fixes", ())]
+    right = step.repaired in saw and step.repaired not in before and bool(fixes)
+    console.print(_title(step, right).append(f"repaired: {', '.join(dict.fromkeys(fixes))}", "green"))
+    for mark, told in (("-", before), ("+", saw)):
+        console.print(
+            Padding(Text(visible(f"{mark} {told}"), "dim" if mark == "-" else "", overflow="fold"), (0, 0, 0, 2))
+        )
+    return right
+
+
+def _title(step: Step, right: bool) -> Text:
+    form = "stream" if step.stream else "JSON"
+    mark = ("✓", "green") if right else ("✗", "red")
+    return Text.assemble(mark, f" {step.title:<31}", (f"{step.sdk:<10}{form:<7}", "dim"))
 
 
 def _line(finding: dict[str, Any]) -> Text:
@@ -101,6 +135,32 @@ def _compare(files: list[Path], console: Console) -> bool:
         f"[dim]next:[/] wirelint show {files[0] if files else 'captures'}"
     )
     return bool(live)
+
+
+def _compare_vendor(console: Console) -> int:
+    """Whether more calls come to pass with wirelint; shown side by side."""
+    without, repaired = compare()
+    console.print(
+        f"{without.runs} agents need {without.needed:,} tool calls; their vendor of Kimi K2 errs as one was reported to\n",
+        soft_wrap=True,
+    )
+    table = Table("", "without wirelint", f"with {_REPAIRS}", box=None, header_style="dim", pad_edge=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    rows: list[tuple[str, Callable[[Score], str]]] = [
+        ("calls that came to pass", lambda score: f"{score.succeeded:,} ({score.share:.0%})"),
+        ("calls the client could not run", lambda score: f"{score.refused:,}"),
+        ("replies that end with tool_calls", lambda score: f"{score.finishes['tool_calls']:,}"),
+        ("replies that end with stop", lambda score: f"{score.finishes['stop']:,}"),
+    ]
+    for title, told in rows:
+        table.add_row(title, told(without), told(repaired))
+    console.print(table)
+    made = ", ".join(f"{name} {count:,}" for name, count in repaired.repairs.most_common())
+    console.print(
+        f"\n[dim]repairs:[/] {made}\n[dim]the report behind it: 218 and 971 calls of some 1,300[/]", soft_wrap=True
+    )
+    return 0 if repaired.succeeded > without.succeeded else 1
 
 
 def _identity(finding: dict[str, Any]) -> tuple[Any, ...]:

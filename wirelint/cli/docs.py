@@ -7,16 +7,16 @@ from pathlib import Path
 
 import click
 
-from wirelint.cli.selection import load
+from wirelint.cli.selection import fixes, load
 from wirelint.registry import shipped, summary
 
 
 def _rule_table() -> str:
     rows = [
-        "| code | name | severity | layer | what is wrong |",
-        "|---|---|---|---|---|",
+        "| code | name | severity | layer | fix | what is wrong |",
+        "|---|---|---|---|---|---|",
         *(
-            f"| {rule.code} | `{rule.name}` | {rule.severity} | {rule.layer} | {summary(rule)} |"
+            f"| {rule.code} | `{rule.name}` | {rule.severity} | {rule.layer} | {fixes(rule)} | {summary(rule)} |"
             for rule in load().rules
         ),
     ]

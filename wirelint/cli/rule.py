@@ -17,7 +17,7 @@ from rich.text import Text
 
 from wirelint.capture.format import decode
 from wirelint.capture.replay import replay
-from wirelint.cli.selection import load
+from wirelint.cli.selection import fixes, load
 from wirelint.engine import Engine
 from wirelint.model import Json
 from wirelint.registry import RuleError
@@ -42,6 +42,7 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     console = Console(file=sys.stdout)
     style = STYLES[found.severity]
     head = Text.assemble((f"{found.code} {found.name}", "bold"), (f"  {found.severity}", style), f" · {found.layer}")
+    head.append(f" · fix: {fixes(found)}")
     console.print(head, Markdown(manual), Text())
     console.print(_example(found, "Fires on", found.fires), _example(found, "Silent on", found.silent))
 

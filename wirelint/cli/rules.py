@@ -10,8 +10,8 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
-from wirelint.cli.selection import rule_options, selected
-from wirelint.registry import summary
+from wirelint.cli.selection import fixes, rule_options, selected
+from wirelint.registry import safeties, summary
 from wirelint.report.writer import STYLES
 
 
@@ -28,6 +28,7 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
                 "name": rule.name,
                 "severity": rule.severity,
                 "layer": rule.layer,
+                "fixes": list(safeties(rule)),
                 "summary": summary(rule),
             }
             for rule in chosen
@@ -37,8 +38,10 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("code", "name", "severity", "layer"):
         table.add_column(column, no_wrap=True)
+    table.add_column("fix", width=len("unsafe"))
     table.add_column("what is wrong")
     for rule in chosen:
         style = STYLES[rule.severity]
-        table.add_row(rule.code, f"[bold]{rule.name}[/]", f"[{style}]{rule.severity}[/]", rule.layer, summary(rule))
+        severity = f"[{style}]{rule.severity}[/]"
+        table.add_row(rule.code, f"[bold]{rule.name}[/]", severity, rule.layer, fixes(rule), summary(rule))
     Console(file=sys.stdout).print(table)

@@ -8,7 +8,8 @@ from typing import ParamSpec, TypeVar
 
 import click
 
-from wirelint.registry import Registry, RuleError
+from wirelint.registry import Registry, RuleError, safeties
+from wirelint.repair import Permit
 from wirelint.rule import Rule
 
 P = ParamSpec("P")
@@ -33,6 +34,24 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
+def fix_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Adds `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history` to a command."""
+    command = click.option(
+        "--clean-history",
+        is_flag=True,
+        help="Take leaked markup out of earlier turns as well; the vendor's prompt cache does not know them any more.",
+    )(command)
+    command = click.option("--unfixable", multiple=True, metavar="RULE", help="Leave what these rules find as it is.")(
+        command
+    )
+    command = click.option(
+        "--fixable", multiple=True, metavar="RULE", help="Repair only what these rules find: names, codes, prefixes."
+    )(command)
+    return click.option(
+        "--unsafe-fixes", is_flag=True, help="Repair too where the client will do what it would not have done."
+    )(command)
+
+
 def load(folders: tuple[Path, ...] = ()) -> Registry:
     """The registry. Raises click.ClickException in one line."""
     try:
@@ -43,7 +62,30 @@ def load(folders: tuple[Path, ...] = ()) -> Registry:
 
 def selected(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path, ...]) -> tuple[Rule, ...]:
     """The rules that the options mean. Several may stand in one option, parted by commas."""
+    return _select(load(folders), select, ignore)
+
+
+def repairing(
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    folders: tuple[Path, ...],
+    *,
+    unsafe: bool,
+    fixable: tuple[str, ...],
+    unfixable: tuple[str, ...],
+    clean_history: bool,
+) -> tuple[tuple[Rule, ...], Permit]:
+    """The rules that the options mean, and the fixes that may be made."""
     registry = load(folders)
+    rules = _select(registry, select, ignore)
+    try:
+        permit = registry.permit("unsafe" if unsafe else "safe", _split(fixable), _split(unfixable), clean_history)
+    except RuleError as error:
+        raise click.ClickException(str(error)) from error
+    return rules, permit
+
+
+def _select(registry: Registry, select: tuple[str, ...], ignore: tuple[str, ...]) -> tuple[Rule, ...]:
     try:
         return registry.select(_split(select), _split(ignore))
     except RuleError as error:
@@ -57,6 +99,11 @@ def tell(message: str) -> None:
 
 def tell_failure(culprit: str, error: Exception) -> None:
     tell(f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)")
+
+
+def fixes(rule: Rule) -> str:
+    """How safe the fixes of a rule are, as tables show it; `show` for one that only reports."""
+    return ", ".join(safeties(rule)) or "show"
 
 
 def _split(selectors: tuple[str, ...]) -> list[str]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
+from rich.padding import Padding
 from rich.rule import Rule as Line
 from rich.table import Table
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.capture.replay import mended, replay
 from wirelint.model import (
     Choice,
     Exchange,
@@ -22,25 +26,31 @@ from wirelint.model import (
     Part,
     Reasoning,
     Refusal,
+    Reply,
     ToolCall,
     ToolResult,
 )
 from wirelint.model import Text as Words
-from wirelint.report.writer import MARKS, STYLES, place, visible
+from wirelint.report.writer import MARKS, STYLES, place, remedy, visible
 from wirelint.rule import Finding, Side
 
 _CLIPPED = 700
+_PATCH_STYLES = {"-": "red", "+": "green"}
 _LATEST = 12
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A line of the conversation. `pointer` is where it stands in the body of `side`."""
+    """A line of the conversation. `pointer` is where it stands in the body of `side`.
+
+    `sent`: it was sent on in the place of what came in.
+    """
 
     speaker: str
     text: Text
     side: Side
     pointer: str
+    sent: bool = False
 
 
 def conversation(checked: Checked, *, full: bool = False) -> RenderableType:
@@ -49,39 +59,82 @@ def conversation(checked: Checked, *, full: bool = False) -> RenderableType:
     if exchange is None:
         return Text(f"{checked.record.id}: of no API that wirelint understands; see --wire", "yellow")
     findings = list(checked.findings)
-    request = list(_request_rows(exchange, full))
-    reply = list(_reply_rows(exchange, full))
+    rows = list(_rows(checked, exchange, full))
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column(width=6, no_wrap=True)
     grid.add_column(width=9, no_wrap=True, style="bold")
     grid.add_column(ratio=1, overflow="fold")
-    for row in (*request, *reply):
-        placed = [finding for finding in findings if _stands_at(finding, row, (*request, *reply))]
+    for row in rows:
+        placed = [finding for finding in findings if _stands_at(finding, row, rows)]
         findings = [finding for finding in findings if finding not in placed]
-        _add(grid, row, placed)
+        _add(checked, grid, row, placed)
     for finding in findings:
-        _add_note(grid, finding)
-    return Group(_title(checked, exchange), grid, _foot(exchange))
+        _add_note(checked, grid, finding)
+    return Group(_title(checked, exchange), grid, *_fixes(checked.record, full), _foot(exchange))
 
 
-def _add(grid: Table, row: _Row, placed: Iterable[Finding]) -> None:
+def _rows(checked: Checked, exchange: Exchange, full: bool) -> Iterator[_Row]:
+    """What came in; beneath each part that was changed, what was sent on in its place."""
+    record = checked.record
+    sent = replay(mended(record)) if record.forwarded is not None or record.delivered is not None else None
+    for part, speaker in ((_request_rows, "forwarded"), (_reply_rows, "delivered")):
+        came = list(part(exchange, full))
+        yield from came if sent is None else _beside(came, list(part(sent, full)), speaker)
+
+
+def _beside(came: list[_Row], sent: list[_Row], speaker: str) -> Iterator[_Row]:
+    matcher = SequenceMatcher(None, _words(came), _words(sent), autojunk=False)
+    for kind, start, end, sent_start, sent_end in matcher.get_opcodes():
+        yield from came[start:end]
+        if kind == "equal":
+            continue
+        for row in sent[sent_start:sent_end]:
+            yield replace(row, speaker=speaker, sent=True)
+            speaker = ""
+        if sent_start == sent_end:
+            yield _Row(speaker, Text("(left out)", "dim"), came[start].side, "", sent=True)
+            speaker = ""
+
+
+def _words(rows: list[_Row]) -> list[str]:
+    """What is compared of rows; a remark without a place is equal to any other."""
+    return [row.text.plain if row.pointer else "" for row in rows]
+
+
+def _fixes(record: Record, full: bool) -> Iterator[RenderableType]:
+    """What was repaired, with patches."""
+    if record.fixes:
+        yield Text("\nrepaired", "bold")
+    for fix in record.fixes:
+        head = Text.assemble(("✎ ", "green"), (f"{visible(fix.code)} {visible(fix.name)}", "bold green"))
+        where = f"  {fix.side}{f' {fix.pointer}' if fix.pointer else ''}"
+        where += f", event {fix.event}" if fix.event is not None else ""
+        yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(where), "dim")
+        for line in fix.patch.split("\n") if fix.patch else ():
+            yield Padding(Text(_clip(line, full), _PATCH_STYLES.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
+
+
+def _add(checked: Checked, grid: Table, row: _Row, placed: Iterable[Finding]) -> None:
     placed = list(placed)
     worst = placed[0].severity if placed else None
     margin = Text(placed[0].code, f"bold {STYLES[worst]}") if placed and worst else Text("")
-    grid.add_row(margin, row.speaker, row.text)
+    if row.sent:
+        grid.add_row(Text("    ✎", "green"), Text(row.speaker, "bold green"), row.text)
+    else:
+        grid.add_row(margin, row.speaker, row.text)
     for finding in placed:
-        _add_note(grid, finding, first=finding is placed[0])
+        _add_note(checked, grid, finding, first=finding is placed[0])
 
 
-def _add_note(grid: Table, finding: Finding, *, first: bool = False) -> None:
+def _add_note(checked: Checked, grid: Table, finding: Finding, *, first: bool = False) -> None:
     style = STYLES[finding.severity]
     note = Text.assemble(
         (f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer}) ", style)
     )
     note.append(finding.message, style)
     note.append(f"  [{place(finding)}]", "dim")
-    if finding.fix is not None:
-        note.append(f"\n  fix ({finding.fix.safety}): {finding.fix.title}", "green")
+    if repair := remedy(checked, finding):
+        note.append(f"\n  {repair}", "green")
     grid.add_row(Text("" if first else finding.code, f"bold {style}"), "", note)
 
 
@@ -111,14 +164,18 @@ def _foot(exchange: Exchange) -> RenderableType:
     if reply is not None and reply.error is not None:
         notes.append(f"error object: {reply.error}")
     if reply is not None:
-        reasons = [f"{choice.finish_reason}" for choice in reply.choices]
-        notes.append(f"finish reason: {', '.join(reasons) or 'none'}")
+        said = [_reasons(side) for side in (reply, exchange.delivered) if side is not None]
+        notes.append(f"finish reason: {', delivered as '.join(dict.fromkeys(said))}")
         if reply.usage:
             counts = (f"{name} {count}" for name, count in reply.usage.items() if isinstance(count, int))
             notes.append(", ".join(counts))
     elif exchange.end != "unread":
         notes.append("no reply")
     return Text(visible("\n".join(["", *notes])), "dim")
+
+
+def _reasons(reply: Reply) -> str:
+    return ", ".join(f"{choice.finish_reason}" for choice in reply.choices) or "none"
 
 
 def _request_rows(exchange: Exchange, full: bool) -> Iterator[_Row]:
@@ -186,9 +243,9 @@ def _part(part: Part, full: bool) -> Text:
 
 def _stands_at(finding: Finding, row: _Row, rows: Iterable[_Row]) -> bool:
     """Whether a finding belongs to a row: its own place, or the row is the nearest part above or below that place."""
-    if finding.side != row.side or not finding.pointer or not row.pointer:
+    if row.sent or finding.side != row.side or not finding.pointer or not row.pointer:
         return False
-    if any(finding.side == other.side and finding.pointer == other.pointer for other in rows):
+    if any(not other.sent and finding.side == other.side and finding.pointer == other.pointer for other in rows):
         return finding.pointer == row.pointer
     return finding.pointer.startswith(f"{row.pointer}/") or row.pointer.startswith(f"{finding.pointer}/")
 
@@ -209,6 +266,7 @@ def index(items: Iterable[Checked]) -> RenderableType:
         exchange = checked.exchange
         names = sorted({(finding.name, STYLES[finding.severity]) for finding in checked.findings})
         found = Text(", ").join(Text(name, style) for name, style in names) if names else Text("✓", "green")
+        found.append(" ✎" if checked.record.fixes else "", "green")
         table.add_row(
             f"[cyan]{escape(visible(checked.record.id))}[/]",
             exchange.api if exchange else "",

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from wirelint.capture.offline import Checked
-from wirelint.report.writer import STYLES
+from wirelint.report.writer import STYLES, repair_of
 from wirelint.rule import Finding
 
 
@@ -24,6 +24,8 @@ class Statistics:
     unknown: int = 0
     sources: set[str] = field(default_factory=set)
     severities: Counter[str] = field(default_factory=Counter)
+    fixes: Counter[str] = field(default_factory=Counter)
+    """Findings that can be repaired and were not, by the safety of the fix."""
     _rules: Counter[str] = field(default_factory=Counter)
     _affected: Counter[str] = field(default_factory=Counter)
     _first: dict[str, Finding] = field(default_factory=dict)
@@ -36,6 +38,8 @@ class Statistics:
             self._rules[finding.code] += 1
             self._first.setdefault(finding.code, finding)
             self.severities[finding.severity] += 1
+            if finding.fix is not None and repair_of(checked, finding) is None:
+                self.fixes[finding.fix.safety] += 1
         self._affected.update({finding.code for finding in checked.findings})
 
     def write(self, out: TextIO, output_format: str) -> None:
@@ -59,6 +63,13 @@ class Statistics:
         files = f"{len(self.sources)} file{'' if len(self.sources) == 1 else 's'}"
         exchanges = f"{self.exchanges} exchange{'' if self.exchanges == 1 else 's'}"
         return f"{exchanges}{unknown} in {files}: {', '.join(counts) or 'nothing found'}"
+
+    def hint(self) -> str:
+        """What can be repaired, in one line; empty when nothing can."""
+        safe, unsafe = self.fixes["safe"], self.fixes["unsafe"]
+        if not safe:
+            return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
+        return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
 
     def _rows(self) -> Iterator[dict[str, str | int]]:
         for code, count in sorted(self._rules.items(), key=lambda item: (-item[1], item[0])):

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
-from wirelint.report.writer import MARKS, STYLES, place, visible
+from wirelint.report.writer import MARKS, STYLES, place, remedy, visible
 from wirelint.rule import Finding
 
 
@@ -28,13 +28,13 @@ class Full:
             self._console.print(Text(self._source, "bold"), overflow="fold")
         self._console.print(_head(checked), overflow="fold")
         for finding in checked.findings:
-            self._finding(finding)
+            self._finding(checked, finding)
         self._console.print()
 
     def close(self) -> None:
         self._console.file.flush()
 
-    def _finding(self, finding: Finding) -> None:
+    def _finding(self, checked: Checked, finding: Finding) -> None:
         style = STYLES[finding.severity]
         title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
         title.append(f"  {finding.severity} · {finding.layer}", style)
@@ -43,8 +43,7 @@ class Full:
         self._console.print(Padding(title, (0, 0, 0, 4)))
         self._console.print(Padding(Text(finding.message, overflow="fold"), (0, 0, 0, 6)))
         self._console.print(Padding(Text(f"at {place(finding)}", "dim", overflow="fold"), (0, 0, 0, 6)))
-        if finding.fix is not None:
-            repair = f"fix ({finding.fix.safety}): {finding.fix.title}"
+        if repair := remedy(checked, finding):
             self._console.print(Padding(Text(repair, "green", overflow="fold"), (0, 0, 0, 6)))
 
 

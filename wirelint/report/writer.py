@@ -7,6 +7,7 @@ from typing import Protocol
 from wirelint.capture.offline import Checked
 from wirelint.knowledge.excerpts import printable
 from wirelint.model import Json
+from wirelint.repair import Repair
 from wirelint.rule import Finding
 
 MARKS = {"error": "●", "warning": "▲", "info": "·"}
@@ -41,6 +42,27 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
         "model": exchange.model if exchange is not None else None,
         "fix": fix,
     }
+
+
+def repair_of(checked: Checked, finding: Finding) -> Repair | None:
+    """The repair that was made of what a finding is about, as far as the record tells; None when none was."""
+    record = checked.record
+    if (record.forwarded if finding.side == "request" else record.delivered) is None:
+        return None
+    made = [repair for repair in record.fixes if (repair.code, repair.side) == (finding.code, finding.side)]
+    at_place = next((repair for repair in made if repair.pointer == finding.pointer), None)
+    if at_place is not None or not made:
+        return at_place
+    alike = sum((other.code, other.side) == (finding.code, finding.side) for other in checked.findings)
+    return made[0] if len(made) >= alike else None
+
+
+def remedy(checked: Checked, finding: Finding) -> str:
+    """What was repaired, or could be; empty when nothing can."""
+    made = repair_of(checked, finding)
+    if made is not None:
+        return visible(f"fixed ({made.safety}): {made.title}")
+    return f"fix ({finding.fix.safety}): {finding.fix.title}" if finding.fix is not None else ""
 
 
 def visible(text: str) -> str:

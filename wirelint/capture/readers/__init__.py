@@ -20,7 +20,7 @@ from wirelint.capture.readers import documents
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Record
 
-__all__ = ["Problem", "open_source", "read"]
+__all__ = ["Problem", "captures_below", "open_source", "read"]
 
 _Kind = Literal["json", "flows"]
 _FLOW = re.compile(rb"\d{1,12}:")
@@ -38,10 +38,10 @@ def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
             yield from open_source(path)
 
 
-def open_source(path: str | Path) -> Iterator[Record | Problem]:
-    """The records of one file, or of standard input for `-`."""
-    source = str(path)
-    if source == "-":
+def open_source(path: str | Path, source: str | None = None) -> Iterator[Record | Problem]:
+    """The records of one file, or of standard input for `-`. `source` is what the file is called, when not by its path."""
+    source = source or str(path)
+    if str(path) == "-":
         yield from _read_input(Input(sys.stdin.buffer), source)
         return
     try:
@@ -81,15 +81,26 @@ def _sniff(data: Input) -> _Kind | None:
     return "json" if text.startswith((b"{", b"[")) else None
 
 
+def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:
+    """The paths of all captures below a folder, sorted, and whether `read` would read them: it leaves out copies."""
+    read = set(_files(str(folder)))
+    for path in _files(str(folder), copies=True):
+        try:
+            with open(path, "rb") as file:
+                if _sniff_below(Input(file)) is not None:
+                    yield path, path in read
+        except OSError:
+            yield path, path in read  # what is wrong with it is told by whoever reads it
+
+
 def _read_folder(folder: str) -> Iterator[Record | Problem]:
     found = False
     for path in _files(folder):
         try:
             with open(path, "rb") as file:
                 data = Input(file)
-                kind = _sniff(data)
-                # A folder may hold anything; JSON that is no capture is passed by.
-                if kind is None or (kind == "json" and not _CAPTURE.search(data.peek(_HEAD))):
+                kind = _sniff_below(data)
+                if kind is None:
                     continue
                 found = True
                 yield from _read_kind(kind, data, path)
@@ -99,11 +110,20 @@ def _read_folder(folder: str) -> Iterator[Record | Problem]:
         yield Problem(folder, "", "no captures in this folder", _KINDS, fatal=True)
 
 
-def _files(folder: str) -> Iterator[str]:
-    """The files below a folder, sorted, hidden ones left out, and flow files left out that repeat an exchanges.jsonl."""
+def _sniff_below(data: Input) -> _Kind | None:
+    """The kind of a file in a folder, which may hold anything: JSON that is no capture is passed by."""
+    kind = _sniff(data)
+    return None if kind == "json" and not _CAPTURE.search(data.peek(_HEAD)) else kind
+
+
+def _files(folder: str, *, copies: bool = False) -> Iterator[str]:
+    """The files below a folder, sorted, hidden ones left out, and flow files left out that repeat an exchanges.jsonl.
+
+    `copies`: with the latter.
+    """
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
-        repeated = "exchanges.jsonl" in names and _has_content(os.path.join(parent, "exchanges.jsonl"))
+        repeated = not copies and "exchanges.jsonl" in names and _has_content(os.path.join(parent, "exchanges.jsonl"))
         for name in sorted(names):
             path = os.path.join(parent, name)
             if not name.startswith(".") and not (name == "flows.mitm" and repeated) and os.path.isfile(path):

@@ -14,6 +14,7 @@ from mitmproxy.io import FlowReader
 from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
+from wirelint.capture.sides import NAMES, restore
 from wirelint.model import End, Json, Timing
 from wirelint.wire.codings import CodingError, decode
 
@@ -64,7 +65,8 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record | None:
     if notes:
         earlier = annotations.get("notes")
         annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
-    return Record(
+    beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
+    record = Record(
         id=flow.id,
         method=flow.request.method,
         url=flow.request.pretty_url,
@@ -81,6 +83,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record | None:
         place=f"flow {number}",
         annotations=annotations,
     )
+    return restore(record, beside) if beside else record
 
 
 def _headers(message: http.Message) -> Headers:

@@ -17,11 +17,15 @@ from datetime import datetime
 from wirelint.capture.format import read_end, read_headers
 from wirelint.capture.readers.source import Problem
 from wirelint.capture.record import Headers, Record
+from wirelint.capture.sides import restore
 from wirelint.model import End, Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
 _END_HEADER = "x-wirelint-end"
+BESIDE = "_wirelint"
+"""The member of a repaired entry that says what was repaired, and what had come in (`capture.sides`)."""
+
 # mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.
 _READ_AS_UTF8 = ("json", "html", "xml", "css", "javascript")
 _BEFORE_THE_REPLY = ("blocked", "dns", "connect", "send", "wait")
@@ -35,11 +39,15 @@ def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem
     if not isinstance(entries, list):
         yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
         return
-    from_mitmproxy = _mapping(log.get("creator")).get("name") == "mitmproxy"
+    from_mitmproxy = is_from_mitmproxy(log)
     for number, entry in enumerate(entries, 1):
         record = _entry(_mapping(entry), source, number, from_mitmproxy)
         if record is not None:
             yield record
+
+
+def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
+    return _mapping(log.get("creator")).get("name") == "mitmproxy"
 
 
 def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
@@ -78,7 +86,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
     if body == b"" and from_mitmproxy and end is None:
         body = None
     request_headers = _headers(request)
-    return Record(
+    record = Record(
         id=f"{source}:{number}",
         method=_string(request.get("method")) or "GET",
         url=_string(request.get("url")),
@@ -93,6 +101,8 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
         source=source,
         place=f"entry {number}",
     )
+    beside = entry.get(BESIDE)
+    return restore(record, beside) if isinstance(beside, dict) else record
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:
@@ -117,10 +127,24 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
             return base64.b64decode(text)
         except (binascii.Error, ValueError):
             return None
-    kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
-    if from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8):
+    if _is_latin1(headers, from_mitmproxy):
         return _undo_latin1(text)
     return text.encode("utf-8", "surrogatepass")
+
+
+def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: bool = False) -> tuple[str, str | None]:
+    """A body as the text that the writer of a HAR makes of it, and the encoding of that text."""
+    if not as_base64:
+        text = body.decode("latin-1" if _is_latin1(headers, from_mitmproxy) else "utf-8", "replace")
+        if _content({"text": text}, headers, from_mitmproxy) == body:
+            return text, None
+    return base64.b64encode(body).decode(), "base64"
+
+
+def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
+    """Whether the text of a body is its bytes read as Latin-1."""
+    kind = next((value for name, value in headers if name.lower() == "content-type"), "").lower()
+    return from_mitmproxy and "charset" not in kind and not any(name in kind for name in _READ_AS_UTF8)
 
 
 def _undo_latin1(text: str) -> bytes:

@@ -1,0 +1,285 @@
+"""Records repaired offline: what is sent on, what is told, what stays."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.build import FORMS, REGISTRY, Talk, User, as_record, schema
+from tests.capture.shouts import NONE, SAFE, UNSAFE, load_rule, record
+from wirelint.capture.fixing import Fixed, fix, true_headers
+from wirelint.capture.format import changes, decode, encode
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import Problem
+from wirelint.capture.readers.documents import load
+from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.replay import mended
+from wirelint.conversation import Ledger
+from wirelint.model import End
+from wirelint.repair import Permit, Repair
+from wirelint.rule import Rule
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rule, ...]:
+    return load_rule(tmp_path_factory.mktemp("rules"))
+
+
+def _fix(rules: Sequence[Rule], permit: Permit, *records: Record) -> list[Fixed]:
+    fixed = list(fix(records, rules, permit))
+    assert all(isinstance(item, Fixed) for item in fixed)
+    return [item for item in fixed if isinstance(item, Fixed)]
+
+
+def _one(rules: Sequence[Rule], permit: Permit, record: Record) -> Fixed:
+    (fixed,) = _fix(rules, permit, record)
+    return fixed
+
+
+def _text(sent: Sent | None) -> str:
+    assert sent is not None
+    assert sent.body is not None
+    return sent.body.decode()
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_both_sides_are_repaired(rules: tuple[Rule, ...], api: str, stream: bool) -> None:
+    came = as_record(record("So LOUD here", "Why so LOUD?", api, stream))
+    fixed = _one(rules, SAFE, came)
+    assert (fixed.record.request_body, fixed.record.response_body) == (came.request_body, came.response_body)
+    assert "So calm here" in _text(fixed.record.forwarded)
+    assert "Why so calm?" in _text(fixed.record.delivered)
+    assert [(repair.code, repair.side, repair.safety) for repair in fixed.record.fixes] == [
+        ("XX901", "request", "safe"),
+        ("XX901", "response", "safe"),
+    ]
+    assert [finding.side for finding in fixed.findings] == ["request", "response"]
+    assert fixed.remaining == ()
+    assert fixed.exchange is not None
+    assert fixed.exchange.delivered is not None
+    assert fixed.exchange.delivered.choices[0].text == "Why so calm?"
+    assert fixed.exchange.reply is not None
+    assert fixed.exchange.reply.choices[0].text == "Why so LOUD?"
+
+
+PERMITS: dict[str, tuple[Permit, str, list[str], list[str]]] = {
+    "none": (NONE, "LOUD SCREAM", [], ["says LOUD", "says SCREAM"]),
+    "safe": (SAFE, "calm SCREAM", ["safe"], ["says SCREAM"]),
+    "unsafe": (UNSAFE, "calm word", ["safe", "unsafe"], []),
+    "another rule": (Permit("unsafe", lambda code: code == "LK101"), "LOUD SCREAM", [], ["says LOUD", "says SCREAM"]),
+}
+
+
+@pytest.mark.parametrize(("permit", "text", "safeties", "remaining"), PERMITS.values(), ids=PERMITS)
+@pytest.mark.parametrize("side", ["request", "response"])
+def test_no_more_than_is_permitted(
+    rules: tuple[Rule, ...], side: str, permit: Permit, text: str, safeties: list[str], remaining: list[str]
+) -> None:
+    loud = "LOUD SCREAM"
+    came = as_record(record(loud) if side == "request" else record(answer=loud))
+    fixed = _one(rules, permit, came)
+    sent = fixed.record.forwarded if side == "request" else fixed.record.delivered
+    assert (sent is None) is (text == loud)
+    assert sent is None or text in _text(sent)
+    assert [repair.safety for repair in fixed.record.fixes] == safeties
+    assert [finding.message for finding in fixed.findings] == ["says LOUD", "says SCREAM"]
+    assert [finding.message for finding in fixed.remaining] == remaining
+
+
+def test_what_needs_no_repair_is_the_same_record(rules: tuple[Rule, ...]) -> None:
+    came = as_record(record())
+    fixed = _one(rules, UNSAFE, came)
+    assert changes(fixed.record) == {}
+    assert encode(fixed.record) == encode(came)
+
+
+HEADERS: dict[str, tuple[Headers, Headers]] = {
+    "length": ((("Content-Length", "99"), ("A", "b")), (("Content-Length", "5"), ("A", "b"))),
+    "lengths": ((("content-length", "99"), ("content-length", "98")), (("content-length", "5"),)),
+    "coding": ((("Content-Encoding", "gzip"), ("content-length", "1")), (("content-length", "5"),)),
+    "chunked": ((("transfer-encoding", "chunked"),), (("transfer-encoding", "chunked"),)),
+    "none": ((), ()),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), HEADERS.values(), ids=HEADERS)
+def test_headers_are_true(before: Headers, after: Headers) -> None:
+    assert true_headers(before, b"12345") == after
+
+
+def test_the_head_goes_with_the_body(rules: tuple[Rule, ...]) -> None:
+    made = as_record(record("LOUD", "LOUD", stream=False))
+    headers = (("content-encoding", "br"), ("content-length", "3"), ("x-request-id", "7"))
+    came = dataclasses.replace(made, request_headers=headers, response_headers=headers)
+    fixed = _one(rules, SAFE, came).record
+    for sent in (fixed.forwarded, fixed.delivered):
+        assert sent is not None
+        assert sent.headers == (("content-length", str(len(sent.body or b""))), ("x-request-id", "7"))
+
+
+def test_fixing_twice_changes_nothing_more(rules: tuple[Rule, ...]) -> None:
+    came = [as_record(record("LOUD", "LOUD", api, stream), n) for n, (api, stream) in enumerate(FORMS)]
+    for permit in (SAFE, UNSAFE):
+        once = [fixed.record for fixed in _fix(rules, permit, *came)]
+        read = [decode(load(encode(item)), item.source, item.place) for item in once]
+        twice = [fixed.record for fixed in _fix(rules, permit, *read)]
+        assert [encode(item) for item in twice] == [encode(item) for item in once]
+        repaired = [mended(item) for item in once]
+        assert all(changes(fixed.record) == {} for fixed in _fix(rules, permit, *repaired))
+
+
+def test_repair_begins_with_what_came_in(rules: tuple[Rule, ...]) -> None:
+    """Other options give what they would have given without the run before."""
+    came = as_record(record("LOUD SCREAM", "LOUD SCREAM"))
+    for first, second in itertools.permutations((NONE, SAFE, UNSAFE), 2):
+        before = _one(rules, first, came).record
+        assert changes(_one(rules, second, before).record) == changes(_one(rules, second, came).record)
+
+
+def test_the_head_of_a_live_run_stays_with_its_body(rules: tuple[Rule, ...]) -> None:
+    made = _one(rules, SAFE, as_record(record(answer="LOUD"))).record
+    assert made.delivered is not None
+    head = (("x-wirelint", "fix=safe"), ("transfer-encoding", "chunked"))
+    live = dataclasses.replace(made, delivered=Sent(head, made.delivered.body))
+    assert changes(_one(rules, SAFE, live).record) == changes(live)
+    other = dataclasses.replace(live, delivered=Sent(head, b"something else"))
+    assert changes(_one(rules, SAFE, other).record) == changes(made)
+
+
+def test_what_came_in_is_lost(rules: tuple[Rule, ...]) -> None:
+    """Then what was sent on stays as it was told."""
+    made = _one(rules, SAFE, as_record(record("LOUD", "LOUD"))).record
+    lost = dataclasses.replace(made, response_body=None, end="unread")
+    assert changes(_one(rules, SAFE, lost).record) == changes(made)
+
+
+def test_a_client_that_got_less_keeps_what_it_got(rules: tuple[Rule, ...]) -> None:
+    came = as_record(record())
+    body = (came.response_body or b"")[:40]
+    short = dataclasses.replace(came, delivered=Sent((), body), end="client-left")
+    assert _one(rules, SAFE, short).record.delivered == Sent((), body)
+    repair = Repair("XX901", "shout", "safe", "response", "said calm")
+    assert _one(rules, SAFE, dataclasses.replace(short, fixes=(repair,))).record.delivered is None
+
+
+ENDS: list[tuple[End, bool]] = [("complete", True), ("unknown", True), ("client-left", False), ("upstream-died", False)]
+
+
+@pytest.mark.parametrize(("end", "ended"), ENDS)
+def test_a_reply_is_ended_only_where_it_has_ended(rules: tuple[Rule, ...], end: End, ended: bool) -> None:
+    """The last event of this stream lacks its blank line: the rule for framing adds it, when nothing more can come."""
+    made = as_record(record(answer="LOUD"))
+    cut = dataclasses.replace(
+        made, end=end, response_body=(made.response_body or b"").removesuffix(b"data: [DONE]\n\n")
+    )
+    fixed = _one((*rules, *REGISTRY.select(["sse-framing"])), SAFE, cut)
+    assert "calm" in _text(fixed.record.delivered)
+    assert _text(fixed.record.delivered).endswith("data: [DONE]\n\n") is ended
+    assert fixed.record.end == end
+
+
+def test_what_is_not_understood_stays(rules: tuple[Rule, ...]) -> None:
+    sent = Sent((), b"{}")
+    for strange in (
+        Record("a", "POST", "https://h/other", (), b'{"LOUD": 1}', 200, (), b"LOUD"),
+        Record("b", "GET", "https://h/v1/models", (), None, 200, (), b"LOUD", forwarded=sent),
+        Record("c", "POST", "https://h/v1/chat/completions", (), b"\xff\x00", None),
+    ):
+        fixed = _one(rules, UNSAFE, strange)
+        assert fixed.record is strange
+        assert (fixed.exchange, fixed.findings) == (None, ())
+
+
+def test_findings_are_those_of_check(rules: tuple[Rule, ...]) -> None:
+    came = [
+        dataclasses.replace(as_record(record(said, said, api, stream), n), source="f", place=f"line {n}")
+        for n, (said, (api, stream)) in enumerate(itertools.product(("LOUD", "quiet", "SCREAM"), FORMS))
+    ]
+    judged = [item for item in check(came, rules) if isinstance(item, Checked)]
+    assert [fixed.findings for fixed in _fix(rules, UNSAFE, *came)] == [item.findings for item in judged]
+
+
+def test_new_ids_do_not_hang_on_the_name_of_the_file() -> None:
+    leak = (
+        '<function_calls>\n<invoke name="look">\n<parameter name="city">Oslo</parameter>\n</invoke>\n</function_calls>'
+    )
+    talk = Talk((User("How warm is Oslo?"),), text=leak, tools={"look": schema(city="string")})
+    line = json.loads(json.dumps(talk.record("anthropic.messages", True)))
+    made = [
+        _one(REGISTRY.select(["xml-leak"]), UNSAFE, decode({**line, **own}, source, place)).record.delivered
+        for own, source, place in (
+            ({}, "a", "line 1"),
+            ({}, "b", "line 1"),
+            ({}, "b", "line 2"),
+            ({"id": "x"}, "b", "line 1"),
+        )
+    ]
+    one, renamed, other, own = (_text(sent) for sent in made)
+    assert "toolu_" in one
+    assert one == renamed
+    assert len({one, other, own}) == 3
+
+
+def test_a_ledger_for_every_file(rules: tuple[Rule, ...]) -> None:
+    seen: list[tuple[str, int]] = []
+
+    class Watcher(Rule):
+        code, name, severity, layer = "XX902", "watcher", "info", "client"
+
+        def mend(self, exchange: object, ledger: Ledger, permit: Permit) -> tuple[()]:
+            seen.append((exchange.id, sum(1 for _ in ledger.all_calls())))  # type: ignore[attr-defined]
+            return ()
+
+    call = {"id": "call_1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    body = {
+        "choices": [{"index": 0, "message": {"content": None, "tool_calls": [call]}, "finish_reason": "tool_calls"}]
+    }
+    made = {**record(stream=False), "response": {"body": body}}
+    came = [dataclasses.replace(as_record(made, n), source=source) for n, source in enumerate("aab")]
+    _fix((Watcher(),), SAFE, *came)
+    assert [count for _, count in seen] == [0, 1, 0]
+
+
+def test_a_mistake_of_ours_costs_one_record(rules: tuple[Rule, ...]) -> None:
+    class Broken(Rule):
+        code, name, severity, layer = "XX903", "broken", "info", "client"
+
+        def mend(self, exchange: object, ledger: object, permit: object) -> tuple[()]:
+            raise KeyError("no such thing")
+
+    came = as_record(record("LOUD", "LOUD"))
+    fixed = _one((Broken(), *rules), SAFE, came)
+    assert "calm" in _text(fixed.record.forwarded)
+    assert [finding.name for finding in fixed.remaining] == ["internal-error"]
+
+
+def test_reading_that_fails_hides_no_other(rules: tuple[Rule, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    def burst(*_: object, **__: object) -> None:
+        raise RuntimeError("burst")
+
+    told: list[str] = []
+    monkeypatch.setattr("wirelint.capture.fixing.rewrite_reply", burst)
+    bad, good = as_record(record(answer="LOUD")), Record("g", "GET", "https://h/v1/models")
+    first, second = fix([bad, good], rules, SAFE, lambda culprit, error: told.append(f"{culprit}: {error}"))
+    assert isinstance(first, Fixed)
+    assert first.record is bad
+    assert [finding.name for finding in first.remaining] == ["internal-error"]
+    assert isinstance(second, Fixed)
+    assert told == ["repairing an exchange: burst"]
+
+
+def test_problems_stay_in_their_place(rules: tuple[Rule, ...]) -> None:
+    problem = Problem("f", "line 2", "broken", "mend it", fatal=False)
+    items = list(fix([as_record(record()), problem, as_record(record())], rules, SAFE))
+    assert items[1] is problem
+    assert len(items) == 3
+
+
+def test_notes_are_kept_once(tmp_path: Path, rules: tuple[Rule, ...]) -> None:
+    came = dataclasses.replace(as_record(record(answer="LOUD")), annotations={"notes": ["before"]})
+    assert _one(rules, SAFE, came).record.annotations == {"notes": ["before"]}

@@ -1,0 +1,378 @@
+"""`wirelint fix`: what is written, printed and refused; the real rules on the samples."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import REGISTRY, Talk, User, lint
+from tests.capture.shouts import record, write, write_rule
+from tests.cli.conftest import Ran
+from tests.rules.case import Fires, expand
+from wirelint.registry import safeties
+from wirelint.rule import Rule
+
+Wirelint = Callable[..., Ran]
+ROOT = Path(__file__).resolve().parents[2]
+SAMPLES = ROOT / "captures" / "samples"
+CLEAN = ROOT / "captures" / "clean"
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str, str]:
+    """Options that select the tests' own rule alone."""
+    return "--rules", str(write_rule(tmp_path_factory.mktemp("own") / "rules")), "--select", "XX901"
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_a_file(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source, out = write(tmp_path / "in.jsonl", record("LOUD", "LOUD SCREAM"), record()), tmp_path / "out.jsonl"
+    before = source.read_bytes()
+    ran = wirelint("fix", source, "-o", out, *rules)
+    assert ran.status == 1
+    assert ran.err.splitlines() == [
+        "Fixed 2 problems (2 safe) in 1 of 2 exchanges; 1 remains (1 fixable with --unsafe-fixes)",
+        f"wrote {out}",
+    ]
+    assert "says SCREAM" in ran.out
+    assert "says LOUD" not in ran.out
+    assert source.read_bytes() == before
+    first, second = _lines(out)
+    assert "calm SCREAM" in first["delivered"]["body"]
+    assert second == record()
+    ran = wirelint("fix", source, "-o", out, "--unsafe-fixes", "--force", *rules)
+    assert (ran.status, ran.out) == (0, "")
+    assert ran.err.startswith("Fixed 3 problems (2 safe, 1 unsafe) in 1 of 2 exchanges; nothing remains\n")
+    assert "calm word" in _lines(out)[0]["delivered"]["body"]
+
+
+def test_fixing_the_output_changes_nothing_more(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", record("LOUD", "SCREAM"))
+    for number, into in ((1, source), (2, tmp_path / "1.jsonl")):
+        wirelint("fix", into, "-o", tmp_path / f"{number}.jsonl", *rules)
+    assert (tmp_path / "1.jsonl").read_bytes() == (tmp_path / "2.jsonl").read_bytes()
+
+
+def test_a_folder(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    run = tmp_path / "run"
+    write(run / "a" / "exchanges.jsonl", record(answer="LOUD"))
+    write(run / "a" / "flows.mitm", record(answer="LOUD"))  # a copy of what stands beside it: repaired, and not told of
+    write(run / "b.jsonl", record(answer="LOUD"))
+    (run / "notes.md").write_text("# notes")
+    (run / "package.json").write_text('{"name": "x"}')
+    out = tmp_path / "new" / "out"
+    ran = wirelint("fix", run, "-o", out, *rules)
+    assert ran.status == 0
+    assert "Fixed 2 problems (2 safe) in 2 of 2 exchanges" in ran.err
+    assert f"wrote {out}: 3 captures; 2 other files left out" in ran.err
+    found = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
+    assert found == ["a/exchanges.jsonl", "a/flows.mitm", "b.jsonl"]
+    assert all("calm" in (out / name).read_text() for name in found)
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+
+
+def test_several(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    one, two = write(tmp_path / "one.jsonl", record(answer="LOUD")), tmp_path / "two"
+    write(two / "x.jsonl", record(answer="LOUD"))
+    assert wirelint("fix", one, two, "-o", tmp_path / "out", *rules).status == 0
+    found = sorted(path.relative_to(tmp_path).as_posix() for path in (tmp_path / "out").rglob("*.jsonl"))
+    assert found == ["out/one.jsonl", "out/two/x.jsonl"]
+
+
+def test_pipes(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    data = (json.dumps(record(answer="LOUD SCREAM")) + "\n").encode()
+    ran = wirelint("fix", "-", "-o", "-", *rules, stdin=data)
+    assert ran.status == 1
+    assert "calm SCREAM" in json.loads(ran.out)["delivered"]["body"]
+    ran = wirelint("fix", "-", "-o", tmp_path / "out.jsonl", *rules, stdin=data)
+    assert "calm SCREAM" in (tmp_path / "out.jsonl").read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+
+
+def test_which_fixes(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", record(answer="LOUD"))
+    for number, (options, fixed) in enumerate(
+        (
+            (("--fixable", "shout"), 1),
+            (("--unfixable", "XX"), 0),
+            (("--fixable", "LK"), 0),
+            (("--fixable", "LK,XX9"), 1),
+        )
+    ):
+        ran = wirelint("fix", source, "-o", tmp_path / f"{number}", *options, *rules)
+        assert ran.err.startswith(f"Fixed {fixed} problem"), options
+        assert ran.status == (not fixed)
+
+
+# --- what is shown ----------------------------------------------------------------------------------------------------
+
+
+DIFF = """\
+# {path}: one
+# XX901 shout (safe): said calm
+# XX901 shout (unsafe): said word
+--- {path}:one/request
++++ {path}:one/forwarded
+@@ -3,7 +3,7 @@
+   "messages": [
+     {{
+       "role": "user",
+-      "content": "LOUD"
++      "content": "calm"
+     }}
+   ]
+ }}
+--- {path}:one/response
++++ {path}:one/delivered
+@@ -8,7 +8,7 @@
+       "index": 0,
+       "message": {{
+         "role": "assistant",
+-        "content": "SCREAM"
++        "content": "word"
+       }},
+       "finish_reason": "stop"
+     }}
+"""
+
+
+def test_diff(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", {**record("LOUD", "SCREAM", stream=False), "id": "one"}, record())
+    for columns in (40, 160):
+        ran = wirelint("fix", source, "--diff", "--unsafe-fixes", *rules, columns=columns)
+        assert ran.out.rstrip("\n") == _golden(source)
+        assert ran.status == 0
+        assert ran.err == "Would fix 2 problems (1 safe, 1 unsafe) in 1 of 2 exchanges; nothing remains\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def _golden(path: Path) -> str:
+    return DIFF.format(path=path).rstrip("\n")
+
+
+def test_diff_of_a_stream(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", {**record(answer="LOUD"), "id": "one"})
+    lines = wirelint("fix", source, "--diff", *rules).out.splitlines()
+    changed = [line for line in lines if line.startswith(("-data", "+data"))]
+    assert [json.loads(line[6:])["choices"][0]["delta"]["content"] for line in changed] == ["LOUD", "calm"]
+    assert f"+++ {source}:one/delivered" in lines
+    assert " data: [DONE]" not in lines[:-8]
+
+
+def test_diff_cannot_steer_the_terminal(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", {**record(answer="LOUD \x1b[2J \x07 \u202e"), "id": "\x1b[31mred\nline"})
+    ran = wirelint("fix", source, "--diff", *rules)
+    assert "calm" in ran.out
+    assert not any(character in ran.out for character in "\x1b\x07\u202e")
+    assert not any(line.startswith("line") for line in ran.out.splitlines())
+
+
+def test_statistics(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", record("LOUD", "LOUD SCREAM"), record(answer="SCREAM"))
+    out = wirelint("fix", source, "-o", tmp_path / "out", "--statistics", *rules).out.splitlines()
+    assert out[0].split() == ["safe", "unsafe", "exchanges", "remaining", "code", "name"]
+    assert out[1].split() == ["2", "0", "1", "2", "XX901", "shout"]
+
+
+def test_what_remains_as_json(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", record(answer="LOUD SCREAM"))
+    ran = wirelint("fix", source, "-o", tmp_path / "out", "--output-format", "json", *rules)
+    assert [finding["message"] for finding in json.loads(ran.out)] == ["says SCREAM"]
+    assert wirelint("fix", source, "-o", tmp_path / "out2", "--exit-zero", *rules).status == 0
+
+
+def test_check_tells_what_could_be_fixed(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    for number, (answer, hint) in enumerate(
+        (
+            ("LOUD SCREAM", "1 fixable with wirelint fix (1 more with --unsafe-fixes)"),
+            ("LOUD", "1 fixable with wirelint fix"),
+            ("SCREAM", "1 fixable with wirelint fix --unsafe-fixes"),
+        )
+    ):
+        source = write(tmp_path / f"{number}.jsonl", record(answer=answer))
+        for form in ("full", "concise"):
+            assert wirelint("check", source, "--output-format", form, *rules).err.splitlines()[1:] == [hint]
+        assert len(wirelint("check", source, "--output-format", "jsonl", *rules).err.splitlines()) == 1
+    fixed = tmp_path / "fixed.jsonl"
+    wirelint("fix", tmp_path / "0.jsonl", "-o", fixed, "--unsafe-fixes", *rules)
+    ran = wirelint("check", fixed, *rules)
+    assert len(ran.err.splitlines()) == 1
+    assert "fixed (safe): said calm" in ran.out
+    assert wirelint("check", fixed, "--output-format", "json", *rules).out == wirelint(
+        "check", tmp_path / "0.jsonl", "--output-format", "json", *rules
+    ).out.replace("0.jsonl", "fixed.jsonl")
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+BAD = ["-o", "OUT"]
+REFUSED: dict[str, tuple[list[str], str]] = {
+    "neither output nor diff": (["IN"], "--diff only shows"),
+    "both": (["IN", "--diff", *BAD], "leave out -o"),
+    "the input itself": (["IN", "-o", "IN", "--force"], "in each other's way"),
+    "inside the input": (["FOLDER", "-o", "FOLDER/out"], "in each other's way"),
+    "around the input": (["FOLDER/x.jsonl", "-o", "FOLDER", "--force"], "in each other's way"),
+    "there already": (["IN", "-o", "THERE"], "is there already"),
+    "a folder for a file": (["IN", "-o", "OTHER", "--force"], "is a folder"),
+    "a file for a folder": (["FOLDER", "-o", "THERE", "--force"], "is a file"),
+    "a folder to a pipe": (["FOLDER", "-o", "-"], "name a folder"),
+    "one name for two": (["IN", "OTHER/in.jsonl", *BAD], "one by one"),
+    "no such input": (["no/such/file", *BAD], "no such file"),
+    "no captures": (["OTHER/none", *BAD], "no captures"),
+    "unknown rule": (["IN", *BAD, "--fixable", "xml-leek"], "did you mean xml-leak"),
+    "unknown rule not": (["IN", *BAD, "--unfixable", "nothing-like-it"], "unknown rule"),
+    "not writable": (["IN", "-o", "/proc/nowhere/out"], "nothing was written"),
+    "through a file": (["IN", "-o", "THERE/out"], "THERE"),
+}
+
+
+@pytest.mark.parametrize(("args", "says"), REFUSED.values(), ids=REFUSED)
+def test_refused_in_one_line(wirelint: Wirelint, tmp_path: Path, args: list[str], says: str) -> None:
+    write(tmp_path / "IN" / "in.jsonl", record())
+    write(tmp_path / "FOLDER" / "x.jsonl", record())
+    write(tmp_path / "OTHER" / "in.jsonl", record())
+    (tmp_path / "OTHER" / "none").mkdir()
+    (tmp_path / "THERE").write_text("there")
+    before = sorted(tmp_path.rglob("*"))
+    places = {"IN": "IN/in.jsonl"}
+    absolute = [
+        str(tmp_path / places.get(arg, arg)) if arg.split("/")[0] in ("IN", "OUT", "FOLDER", "OTHER", "THERE") else arg
+        for arg in args
+    ]
+    ran = wirelint("fix", *absolute)
+    assert ran.status == 2
+    complaints = [line for line in ran.err.splitlines() if line.startswith("wirelint: ")]
+    assert len(complaints) == 1, ran.err
+    assert says in complaints[0]
+    assert "Traceback" not in ran.err
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "THERE").read_text() == "there"
+
+
+@pytest.mark.parametrize(
+    ("content", "says", "written"),
+    [
+        (b"", "nothing in it", False),
+        (b"not a capture\n", "not a capture", False),
+        (b'{"request": {"url": "x"', "cut off", False),
+        (json.dumps(record(answer="LOUD")).encode() + b'\n{"request": {"ur', "line 2", True),
+        (b"12:garbage", "corrupt", False),
+        (
+            json.dumps({"log": {"entries": [{"request": {"method": "GET", "url": "h"}}, 5]}})[:-2].encode(),
+            "cut off",
+            False,
+        ),
+    ],
+    ids=["empty", "text", "torn first", "torn last", "flows", "HAR"],
+)
+def test_bad_input(
+    wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...], content: bytes, says: str, written: bool
+) -> None:
+    source, out = tmp_path / "bad", tmp_path / "out"
+    source.write_bytes(content)
+    ran = wirelint("fix", source, "-o", out, *rules)
+    assert ran.status == 2
+    assert says in next(line for line in ran.err.splitlines() if line.startswith("wirelint: "))
+    assert "Traceback" not in ran.err
+    assert out.exists() is written
+    assert ("nothing was written" in ran.err) is not written
+    assert {path.name for path in tmp_path.iterdir()} <= {"bad", "out"}
+
+
+def test_one_bad_file_among_others(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    good, bad = write(tmp_path / "good.jsonl", record(answer="LOUD")), tmp_path / "bad.jsonl"
+    bad.write_bytes(b"")
+    ran = wirelint("fix", good, bad, "-o", tmp_path / "out", *rules)
+    assert ran.status == 2
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["good.jsonl"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_a_folder_that_may_not_be_written(wirelint: Wirelint, tmp_path: Path) -> None:
+    source = write(tmp_path / "in.jsonl", record())
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    ran = wirelint("fix", source, "-o", locked / "out")
+    assert ran.status == 2
+    assert len(ran.err.splitlines()) == 1
+
+
+# --- the shipped rules ------------------------------------------------------------------------------------------------
+
+
+def test_healthy_traffic_stays_as_it_is(wirelint: Wirelint, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = wirelint("fix", CLEAN, "-o", out, "--unsafe-fixes", "--clean-history")
+    assert ran.status == 0
+    assert ran.err.startswith("Fixed 0 problems in 0 of")
+    for path in sorted(CLEAN.iterdir()):
+        assert (out / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_samples(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
+    out = tmp_path / "out"
+    before, after = (
+        len(json.loads(wirelint("fix", SAMPLES, "-o", out / name, *options, "--output-format", "json").out))
+        for name, options in (("safe", ()), ("unsafe", ("--unsafe-fixes",)))
+    )
+    assert after < before
+    ran = wirelint("fix", SAMPLES, "--diff", "--unsafe-fixes", columns=columns)
+    assert ran.status == 1  # what is made up cannot be repaired
+    assert "(unsafe): " in ran.out
+
+
+@pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
+def test_the_table_of_rules_tells_how_safe_fixes_are(rule: Rule) -> None:
+    """What the manual says of a rule's fixes is what its cases show."""
+    cases = importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}").FIRES.values()
+    wrapped = [case if isinstance(case, Fires) else Fires(case) for case in cases]
+    runs = [records for case in wrapped for _, records in expand(case.case, case.forms)]
+    offered = {finding.fix.safety for records in runs for finding in lint(records, [rule.name]) if finding.fix}
+    assert offered == set(safeties(rule))
+
+
+def test_a_record_shows_both_sides(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
+    source = write(tmp_path / "in.jsonl", {**record("So LOUD", "Why LOUD?"), "id": "one"})
+    out = tmp_path / "out.jsonl"
+    wirelint("fix", source, "-o", out, *rules)
+    shown = wirelint("show", out, *rules).out
+    for words in ("So LOUD", "So calm", "Why LOUD?", "Why calm?", "forwarded", "delivered", "repaired", "XX901 shout"):
+        assert words in shown
+    assert "- LOUD" in shown
+    assert "+ calm" in shown
+    for option, there, gone in (("--upstream", "LOUD", "calm"), ("--delivered", "calm", "LOUD")):
+        for wire in ((), ("--wire",)):
+            view = wirelint("show", out, option, *wire, *rules).out
+            assert there in view
+            assert gone not in view.replace("fix (safe): say calm", "")
+    assert "✎" in wirelint("show", write(tmp_path / "two.jsonl", *_lines(out), record()), *rules).out
+    raw = wirelint("show", out, "--wire", *rules)
+    assert "LOUD" in raw.out
+    assert "--delivered shows what was sent on" in raw.err
+    assert wirelint("show", source, "--wire", *rules).err == ""
+    assert wirelint("show", out, "--upstream", "--delivered", *rules).status == 2
+
+
+def test_a_part_that_was_taken_out_is_shown(wirelint: Wirelint, tmp_path: Path) -> None:
+    talk = Talk((User("How warm?"),), text="Twelve.").record("openai.chat", False)
+    body = json.loads(talk["request"]["body"])
+    body["messages"].insert(0, {"role": "tool", "tool_call_id": "call_x", "content": "12 degrees"})
+    orphan = {**talk, "id": "one", "request": {**talk["request"], "body": json.dumps(body)}}
+    forwarded = {"headers": {}, "body": talk["request"]["body"]}
+    source = write(tmp_path / "in.jsonl", {**orphan, "forwarded": forwarded})
+    shown = wirelint("show", source).out
+    assert "(left out)" in shown
+    assert shown.count("How warm?") == 1

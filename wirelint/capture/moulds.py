@@ -1,0 +1,167 @@
+"""Documents of a stream that differ from the one before in a string or two, told without a JSON parser.
+
+Theory of operation. Nearly every event of a stream is the one before it with another piece of text. A *mould* is made of
+two documents in a row whose strings stand at the same places: what stands between the strings that changed is its fixed
+text. A document that is this fixed text with other strings in the gaps has the same values everywhere else, so that
+nothing but the gaps has to be looked at.
+
+A mould never guesses. What does not fit to the character, or would not be a JSON string, is for the parser.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import orjson
+
+from wirelint.capture.channels import Channel, Channels
+from wirelint.capture.literals import LITERAL
+
+_MOST_GAPS = 3
+_MOST_MOULDS = 4
+"""Moulds that are made for one stream: what needs more of them is not of their kind."""
+
+
+class Joiner:
+    """Puts the strings of a stream's documents on their channels, and parses as few of the documents as it can.
+
+    `channels.places` tells only of those that were parsed.
+    """
+
+    def __init__(self) -> None:
+        self.channels = Channels()
+        self._last = _Parsed("", [], [])
+        self._mould: Mould | None = None
+        self._left = _MOST_MOULDS
+        self._gaps: list[Channel] = []
+        self._constant: list[tuple[Channel, list[str]]] = []
+        self._repeats = 0
+
+    def add(self, document: str) -> None:
+        """Takes a document. Raises what `orjson.loads` raises."""
+        strings = self._mould.strings(document) if self._mould is not None else None
+        if strings is None:
+            self._parse(document)
+            return
+        for place, string in zip(self._gaps, strings, strict=True):
+            place.texts.append(string)
+        self._repeats += 1
+
+    def close(self) -> None:
+        """Brings the strings that did not change onto their channels, as often as they came."""
+        if self._repeats:
+            for place, texts in self._constant:
+                place.texts += texts * self._repeats
+            self._repeats = 0
+
+    def _parse(self, document: str) -> None:
+        self.close()
+        known = len(self.channels.places)
+        self.channels.add(orjson.loads(document))
+        if not self._left:
+            return
+        places = self.channels.places[known:]
+        before, self._last = self._last, _Parsed(document, places, _last_texts(places))
+        if len(places) == len(before.places) and all(map(operator.is_, places, before.places)):
+            self._shape(before, self._last)
+
+    def _shape(self, before: _Parsed, parsed: _Parsed) -> None:
+        """Makes the mould of two documents, where they have one."""
+        pairs = zip(parsed.texts, before.texts, strict=True)
+        gaps = tuple(number for number, (text, old) in enumerate(pairs) if text != old)
+        if not gaps:
+            return
+        self._left -= 1
+        constant: dict[int, tuple[Channel, list[str]]] = {}
+        for number, (place, text) in enumerate(zip(parsed.places, parsed.texts, strict=True)):
+            if number not in gaps:
+                constant.setdefault(id(place), (place, []))[1].append(text)
+        moving = [parsed.places[gap] for gap in gaps]
+        if len(constant.keys() | set(map(id, moving))) < len(constant) + len(gaps):
+            return  # a string that changes, on a channel with others: their order would be lost
+        mould = Mould.of(before.document, parsed.document, gaps, len(parsed.places))
+        if mould is not None:
+            self._mould, self._gaps, self._constant = mould, moving, [*constant.values()]
+
+
+class _Parsed(NamedTuple):
+    """A document with its strings and their channels, in the order in which they stand in it."""
+
+    document: str
+    places: list[Channel]
+    texts: list[str]
+
+
+def _last_texts(places: list[Channel]) -> list[str]:
+    """The strings that the last document has brought to `places`."""
+    seen: Counter[int] = Counter()
+    texts: list[str] = []
+    for place in reversed(places):
+        seen[id(place)] += 1
+        texts.append(place.texts[-seen[id(place)]])
+    return texts[::-1]
+
+
+class Mould:
+    """The fixed text of a kind of documents: what stands before, between and behind the strings that change."""
+
+    __slots__ = ("_first", "_inner", "_last")
+
+    def __init__(self, fixed: Sequence[str]) -> None:
+        self._first, *self._inner, self._last = fixed
+
+    @classmethod
+    def of(cls, before: str, document: str, gaps: tuple[int, ...], count: int) -> Mould | None:
+        """The mould of two documents with `count` string values each, of which the `gaps`-th differ and nothing else."""
+        if not 0 < len(gaps) <= _MOST_GAPS:
+            return None
+        values = [match.span(1) for match in LITERAL.finditer(document) if not is_key(document, match.end())]
+        if len(values) != count:
+            return None
+        fixed: list[str] = []
+        position = 0
+        for gap in gaps:
+            start, end = values[gap]
+            fixed.append(document[position:start])
+            position = end
+        mould = cls([*fixed, document[position:]])
+        return mould if mould.strings(before) is not None and mould.strings(document) is not None else None
+
+    def strings(self, document: str) -> list[str] | None:
+        """The strings in the gaps; None when the document is not of this form."""
+        if not document.startswith(self._first) or not document.endswith(self._last):
+            return None
+        position, last = len(self._first), len(document) - len(self._last)
+        found: list[str] = []
+        for fixed in self._inner:
+            end = document.find(fixed, position, last)
+            if end < 0:
+                return None
+            found.append(document[position:end])
+            position = end + len(fixed)
+        if position > last:
+            return None
+        found.append(document[position:last])
+        try:
+            return [_plain(string) for string in found]
+        except (orjson.JSONDecodeError, UnicodeEncodeError):
+            return None
+
+
+def _plain(string: str) -> str:
+    """What a JSON string says, by what stands between its quotation marks. Raises orjson.JSONDecodeError."""
+    # Control characters, which JSON does not allow as they are, and lone surrogates are not printable.
+    if '"' not in string and "\\" not in string and string.isprintable():
+        return string
+    plain: str = orjson.loads(f'"{string}"')
+    return plain
+
+
+def is_key(text: str, position: int) -> bool:
+    """Whether the literal that ends at `position` is the name of a member."""
+    while position < len(text) and text[position] in " \t\r\n":
+        position += 1
+    return text[position : position + 1] == ":"

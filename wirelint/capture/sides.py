@@ -1,0 +1,72 @@
+"""Both sides of an exchange that was changed, as they stand in the metadata of a flow.
+
+A flow has room for one request and one response. In `flows.mitm` they are what came in, as everywhere in the captures, and
+what was sent on stands beside them: `forwarded`, `delivered`. In a running proxy, and in a file that mitmproxy saved
+itself, they are what was sent on, because that is what mitmproxy sends; there what came in stands beside them, under
+`received`. `fixes` are in both. All of it is plain JSON, so that mitmproxy can save and copy it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+from wirelint.capture.format import FormatError, changes, encode_fixes, encode_sent, printable, read_fixes, read_sent
+from wirelint.capture.record import Headers, Record, Sent
+from wirelint.model import Json
+
+NAMES = ("forwarded", "delivered", "received", "fixes")
+
+_LARGEST = 4 << 20
+"""Bodies above it are left out beside a flow: mitmproxy copies metadata now and then."""
+
+
+def beside_received(record: Record) -> dict[str, Json]:
+    """What stands beside a flow that shows what came in."""
+    forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
+    return _plain(changes(dataclasses.replace(record, forwarded=forwarded, delivered=delivered)))
+
+
+def beside_sent(record: Record) -> dict[str, Json]:
+    """What stands beside a flow that shows what was sent on."""
+    came: dict[str, Json] = {}
+    if record.forwarded is not None:
+        came["request"] = _came(record.request_headers, record.request_body)
+    if record.delivered is not None:
+        came["response"] = _came(record.response_headers, record.response_body)
+    made: dict[str, Json] = {"received": came} if came else {}
+    if record.fixes:
+        made["fixes"] = encode_fixes(record.fixes)
+    return _plain(made)
+
+
+def restore(record: Record, beside: Mapping[str, Json]) -> Record:
+    """The record of a flow, with what stands beside it in its place. What cannot be read there counts as not there."""
+    try:
+        came = beside.get("received")
+        request = read_sent(came.get("request")) if isinstance(came, dict) else None
+        response = read_sent(came.get("response")) if isinstance(came, dict) else None
+        forwarded, delivered = read_sent(beside.get("forwarded")), read_sent(beside.get("delivered"))
+    except FormatError:
+        return record
+    if request is not None:
+        forwarded = Sent(record.request_headers, record.request_body)
+        record = dataclasses.replace(record, request_headers=request.headers, request_body=request.body)
+    if response is not None:
+        delivered = Sent(record.response_headers, record.response_body)
+        record = dataclasses.replace(record, response_headers=response.headers, response_body=response.body)
+    return dataclasses.replace(record, forwarded=forwarded, delivered=delivered, fixes=read_fixes(beside.get("fixes")))
+
+
+def _came(headers: Headers, body: bytes | None) -> Json:
+    return encode_sent(Sent(headers, body if len(body or b"") <= _LARGEST else None))
+
+
+def _bounded(sent: Sent | None) -> Sent | None:
+    large = sent is not None and sent.body is not None and len(sent.body) > _LARGEST
+    return Sent(sent.headers, None) if sent is not None and large else sent
+
+
+def _plain(made: dict[str, Json]) -> dict[str, Json]:
+    """Without lone surrogates, which mitmproxy's files cannot hold."""
+    return {name: printable(value) for name, value in made.items()}

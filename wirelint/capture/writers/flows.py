@@ -1,0 +1,90 @@
+"""mitmproxy's flow files: the flows that were repaired, among the bytes of the others.
+
+A repaired flow shows what both ends had: the request that was forwarded, the response that was delivered, as it would
+if mitmproxy itself had saved it while wirelint repaired. What came in stands beside it, in the metadata (`capture.sides`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from mitmproxy import http
+from mitmproxy.io import FlowReader, FlowWriter
+
+from wirelint.capture.fixing import Fixed, true_headers
+from wirelint.capture.record import Record, Sent
+from wirelint.capture.sides import NAMES, beside_sent
+
+_LENGTH = re.compile(rb"\d{1,12}:")
+_LONGEST = 13
+_OURS = "wirelint."
+_SIDES = tuple(f"{_OURS}{name}" for name in NAMES)
+
+
+def write(source: Path, items: Iterator[Fixed], target: Path) -> None:
+    """Writes a flow file. What stands behind a flow that cannot be read was not read either, and is left out."""
+    pending = next(items, None)
+    with source.open("rb") as file, target.open("wb") as out:
+        for number, raw in enumerate(_flows(file), 1):
+            if pending is None or pending.record.place != f"flow {number}":
+                out.write(raw)
+                continue
+            out.write(_written(raw, pending.record))
+            pending = next(items, None)
+    for _ in items:  # what is wrong with the end of the file is told only when the reader gets there
+        pass
+
+
+def _flows(file: BinaryIO) -> Iterator[bytes]:
+    """The flows as they stand in the file: `<length>:<bytes><type>`, one after the other."""
+    while match := _LENGTH.match(head := _peek(file)):
+        size = match.end() + int(head[: match.end() - 1]) + 1
+        raw = file.read(size)
+        if len(raw) < size:
+            return
+        yield raw
+
+
+def _peek(file: BinaryIO) -> bytes:
+    head = file.read(_LONGEST)
+    file.seek(-len(head), io.SEEK_CUR)
+    return head
+
+
+def _written(raw: bytes, record: Record) -> bytes:
+    """The bytes of a flow; those that it had where nothing has to be changed."""
+    changed = record.forwarded is not None or record.delivered is not None
+    if not changed and not any(name.encode() in raw for name in _SIDES):
+        return raw
+    flow = next(iter(FlowReader(io.BytesIO(raw)).stream()))
+    assert isinstance(flow, http.HTTPFlow)
+    before = flow.get_state()
+    came = flow.metadata.get(f"{_OURS}received")
+    shows = came if isinstance(came, dict) else {}
+    if record.forwarded is not None or ("request" in shows and record.request_body is not None):
+        _show(flow.request, record.forwarded or Sent(record.request_headers, record.request_body))
+    if flow.response is not None and (
+        record.delivered is not None or ("response" in shows and record.response_body is not None)
+    ):
+        _show(flow.response, record.delivered or Sent(record.response_headers, record.response_body))
+    kept = {name: value for name, value in flow.metadata.items() if name not in _SIDES}
+    flow.metadata = {**kept, **{f"{_OURS}{name}": value for name, value in beside_sent(record).items()}}
+    if flow.get_state() == before:
+        return raw
+    out = io.BytesIO()
+    FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
+    return out.getvalue()
+
+
+def _show(message: http.Message, sent: Sent) -> None:
+    if sent.body is None:
+        return  # too large to be kept beside the flow; what the flow shows is all there is
+    message.headers = http.Headers(
+        (name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape"))
+        for name, value in true_headers(sent.headers, sent.body)
+    )
+    message.raw_content = sent.body

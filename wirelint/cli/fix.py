@@ -1,0 +1,251 @@
+"""`wirelint fix`: captures in, repaired captures out."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from wirelint.capture.fixing import Fixed
+from wirelint.capture.fixing import fix as repair
+from wirelint.capture.offline import Checked
+from wirelint.capture.readers import Problem, captures_below, open_source, read
+from wirelint.capture.replay import mended
+from wirelint.capture.staging import Staging, TargetError
+from wirelint.capture.writers import write
+from wirelint.cli.selection import fix_options, repairing, rule_options, tell, tell_failure
+from wirelint.repair import Permit
+from wirelint.report import FORMATS
+from wirelint.report.patch import write_patch
+from wirelint.report.repairs import RepairStatistics
+from wirelint.report.writer import Writer
+from wirelint.rule import Rule
+
+_STDIO = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A capture to repair. `place` is where it goes below the output folder, empty when the output is a file.
+
+    `counts`: whether it is told about; copies of what another file holds are repaired all the same, without a word.
+    """
+
+    source: str
+    place: str = ""
+    counts: bool = True
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option("-o", "--output", metavar="OUT", help="Where the repaired captures go; - is standard output.")
+@click.option("--diff", is_flag=True, help="Print what would be changed, as unified diffs, and write nothing.")
+@fix_options
+@rule_options
+@click.option("--statistics", is_flag=True, help="Print counts per rule instead of what remains.")
+@click.option(
+    "--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True,
+    help="How to print what remains.",
+)  # fmt: skip
+@click.option("--force", is_flag=True, help="Replace what is at OUT already.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even when something remains.")
+def fix(
+    paths: tuple[str, ...],
+    output: str | None,
+    diff: bool,
+    unsafe_fixes: bool,
+    fixable: tuple[str, ...],
+    unfixable: tuple[str, ...],
+    clean_history: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    folders: tuple[Path, ...],
+    statistics: bool,
+    output_format: str,
+    force: bool,
+    exit_zero: bool,
+) -> int:
+    """Repair captures, by the code that repairs live traffic.
+
+    A file gives a file of its kind, a folder a folder of its shape (captures only), several of them a folder with all.
+    Records of ours keep what came in, and gain `forwarded`, `delivered` and `fixes`; in flow files and HAR the repaired
+    bodies take the place of the others. Repair always begins with what came in: running it again changes nothing.
+
+    Exit status: 0 nothing of warning or worse remains, 1 findings remain, 2 something could not be read or written.
+    """
+    if diff == (output is not None):
+        wrong = "--diff writes nothing; leave out -o" if diff else "where to? -o OUT writes there, --diff only shows"
+        raise click.UsageError(wrong)
+    rules, permit = repairing(
+        select, ignore, folders,
+        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history,
+    )  # fmt: skip
+    to_stdout = output == _STDIO
+    writer = None if diff or statistics or to_stdout else FORMATS[output_format](sys.stdout)
+    run = _Run(rules, permit, RepairStatistics(permit), writer, diff)
+    try:
+        written = run.show(paths) if output is None else run.write(paths, output, force=force)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise click.ClickException(
+            f"{error.filename or output}: {error.strerror or error}; nothing was written"
+        ) from error
+    except TargetError as error:
+        raise click.ClickException(str(error)) from error
+    if writer is not None:
+        writer.close()
+    if statistics and not to_stdout:
+        run.statistics.write(sys.stdout)
+    if run.statistics.exchanges or not run.problems:
+        tell(run.statistics.summary(done=not diff))
+    if written:
+        tell(written)
+    if run.problems:
+        return 2
+    return 1 if run.statistics.left and not exit_zero else 0
+
+
+@dataclass(slots=True)
+class _Run:
+    """One call of the command."""
+
+    rules: tuple[Rule, ...]
+    permit: Permit
+    statistics: RepairStatistics
+    writer: Writer | None
+    diff: bool
+    problems: int = 0
+    _fatal: bool = False
+
+    def show(self, paths: tuple[str, ...]) -> str:
+        for job in _jobs(paths):
+            for _ in self._repaired(job, job.source) if job.counts else ():
+                pass
+        return ""
+
+    def write(self, paths: tuple[str, ...], output: str, *, force: bool) -> str:
+        """Writes everything, or nothing at all; gives the line that says what."""
+        folder = len(paths) > 1 or os.path.isdir(paths[0])
+        if output == _STDIO:
+            if folder:
+                raise click.UsageError("several captures do not fit into standard output; name a folder: -o OUT")
+            return self._write_to_stdout(paths[0])
+        target = Path(output)
+        _keep_apart(paths, target)
+        jobs = list(_jobs(paths))
+        count = 0
+        with Staging(target, folder=folder, force=force) as staging:
+            for job in jobs:
+                count += self._write(job, staging.path / job.place if folder else staging.path)
+            if not count:
+                return "nothing was written"
+            staging.commit()
+        return f"wrote {output}{_of(count, paths)}" if folder else f"wrote {output}"
+
+    def _write_to_stdout(self, path: str) -> str:
+        with tempfile.TemporaryDirectory(prefix="wirelint-fix-") as scratch:
+            made = Path(scratch, "out")
+            if self._write(_Job(path), made):
+                with made.open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+        return ""
+
+    def _write(self, job: _Job, target: Path) -> bool:
+        """Writes one capture; False when nothing of it can be read."""
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._fatal = False
+        with _on_disk(job.source, target) as source:
+            items = self._repaired(job, str(source))
+            first = next(items, None)
+            if not self._fatal:
+                try:
+                    write(source, itertools.chain(() if first is None else (first,), items), target)
+                except ValueError:  # a HAR that is cut off, which the reader tells of at its end
+                    self._fatal = True
+                    for _ in items:
+                        pass
+        if self._fatal:
+            if target.is_file():
+                target.unlink()
+            if first is not None:
+                tell(f"wirelint: {job.source}: left out of the output")
+        return not self._fatal
+
+    def _repaired(self, job: _Job, path: str) -> Iterator[Fixed]:
+        # A folder stands here only when there is nothing in it, which the reader says best.
+        records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
+        for item in repair(records, self.rules, self.permit, tell_failure):
+            if isinstance(item, Problem):
+                self.problems += job.counts
+                self._fatal = self._fatal or item.fatal
+                sys.stdout.flush()
+                if job.counts:
+                    tell(f"wirelint: {item}")
+                continue
+            if job.counts:
+                self.statistics.add(item)
+                if self.diff:
+                    write_patch(item, sys.stdout)
+                elif self.writer is not None:
+                    self.writer.add(Checked(mended(item.record), item.exchange, item.remaining))
+            yield item
+
+
+def _jobs(paths: tuple[str, ...]) -> Iterator[_Job]:
+    taken: dict[str, str] = {}
+    for path in paths:
+        name = os.path.basename(os.path.abspath(path)) if len(paths) > 1 else ""
+        if name and taken.setdefault(name, path) != path:
+            raise click.UsageError(f"{taken[name]} and {path} would both become {name}; repair them one by one")
+        if path == _STDIO or not os.path.isdir(path):
+            yield _Job(path, name)
+            continue
+        found = list(captures_below(path))
+        if not found:
+            yield _Job(path, name)
+        for file, counts in found:
+            yield _Job(file, os.path.join(name, os.path.relpath(file, path)), counts)
+
+
+def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
+    """Refuses an output that is an input, or lies inside of one."""
+    out = target.resolve()
+    for path in paths:
+        source = Path(path).resolve()
+        if path != _STDIO and (out == source or source in out.parents or out in source.parents):
+            raise click.UsageError(
+                f"{target} and {path} are in each other's way; nothing is repaired in place, name another"
+            )
+
+
+@contextlib.contextmanager
+def _on_disk(source: str, target: Path) -> Iterator[Path]:
+    """A file that can be read twice: standard input is kept beside the output meanwhile."""
+    if source != _STDIO:
+        yield Path(source)
+        return
+    spool = target.with_name(f"{target.name}.in")
+    try:
+        with spool.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield spool
+    finally:
+        spool.unlink(missing_ok=True)
+
+
+def _of(count: int, paths: tuple[str, ...]) -> str:
+    """How much of the input is in the output, and what is not."""
+    captures = f"{count} capture{'' if count == 1 else 's'}"
+    files = sum(len(names) for path in paths for _, _, names in os.walk(path))
+    files += sum(not os.path.isdir(path) for path in paths)
+    others = files - count
+    return f": {captures}" + (f"; {others} other file{'' if others == 1 else 's'} left out" if others > 0 else "")
