@@ -13,7 +13,8 @@ from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.verdict import Verdict
-from wirelint.rule import Finding, Severity
+from wirelint.capture.record import Sent
+from wirelint.rule import Finding, Repair, Severity
 
 CLEAN = verdict_of(
     Talk(calls=(Call("a"), Call("b", id="call_2aaaaaaaaaaaaaaaaaaaaaaa")), tools={"a": schema(), "b": schema()}).record(
@@ -33,11 +34,25 @@ BROKEN = Talk().record("openai.chat", True)
 BROKEN["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 REFUSED = Talk(status=429).record("openai.chat", False)
 
+MENDED = replace(
+    CLEAN,
+    record=replace(
+        CLEAN.record,
+        delivered=Sent((), b"other"),
+        fixes=(Repair("XX901", "bad", "unsafe", "response", "made good"),) * 2,
+    ),
+)
+
 COMMENTS: dict[str, tuple[Verdict, str, str]] = {
     "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
     "an error": (
         verdict_of(BROKEN, rules=("ST604",)),
         "truncated-stream · acme-1 · openai.chat · the stream ends after 'half', without finish reason or terminator",
+        ":bangbang:",
+    ),
+    "repaired": (
+        with_findings(("bad", "error"), verdict=MENDED),
+        "bad · 2 fixed · 2 calls · acme-1 · openai.chat · it is so",
         ":bangbang:",
     ),
     "the worst comes first": (
@@ -110,6 +125,32 @@ def test_a_second_verdict_replaces_the_first() -> None:
     annotate(flow, annotation(with_findings(("bad", "error"))))
     annotate(flow, annotation(CLEAN))
     assert (flow.comment, flow.marked) == ("ok · 2 calls · acme-1 · openai.chat", "")
+
+
+def test_a_repaired_exchange_has_what_came_in_beside_it() -> None:
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(MENDED), MENDED.record)
+    assert flow.metadata["wirelint.fixed"] == ["bad"]
+    came = flow.metadata["wirelint.received"]["response"]["body"]
+    assert came.encode() == CLEAN.record.response_body
+    assert json.loads(json.dumps(flow.metadata)) == flow.metadata
+    assert bool(flowfilter.match("~meta wirelint.fixed.*bad", flow))
+
+
+def test_what_stood_there_of_another_exchange_goes() -> None:
+    """A flow that is played again brings the metadata of the first time."""
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(MENDED), MENDED.record)
+    annotate(flow, annotation(CLEAN), CLEAN.record)
+    assert not {"wirelint.received", "wirelint.fixes", "wirelint.fixed"} & flow.metadata.keys()
+
+
+def test_both_sides_of_a_flow_from_a_file_stay() -> None:
+    flow = tflow.tflow(resp=True)
+    annotate(flow, annotation(MENDED), MENDED.record)
+    received = flow.metadata["wirelint.received"]
+    annotate(flow, annotation(CLEAN))
+    assert flow.metadata["wirelint.received"] == received
 
 
 def test_control_characters_of_a_model_name() -> None:

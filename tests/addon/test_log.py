@@ -8,12 +8,13 @@ import sys
 from dataclasses import replace
 
 import pytest
+from mitmproxy.log import LegacyLogEvents
 
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
 from wirelint.addon.words import one_line, shorten
-from wirelint.rule import Finding
+from wirelint.rule import Finding, Repair
 
 CLEAN = verdict_of(Talk(calls=(Call("a"),), tools={"a": schema()}).record("openai.chat", True))
 WHOLE = verdict_of(Talk().record("anthropic.messages", False))
@@ -28,12 +29,26 @@ MIXED = replace(
     ),
 )
 
+FIXES = (
+    Repair("LK101", "xml-leak", "unsafe", "response", "promoted to a call of get_weather"),
+    Repair("TC503", "finish-reason-mismatch", "safe", "response", "said tool_calls"),
+)
+MENDED = replace(MIXED, record=replace(MIXED.record, fixes=FIXES))
+
 LINES = {
     "a stream": (CLEAN, "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok [3f2a9c11]"),
     "a whole body": (WHOLE, "anthropic.messages acme-1 200, 1.84 s: ok [3f2a9c11]"),
     "findings": (
         MIXED,
         "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: 2 errors, 1 warning, 1 info [3f2a9c11]",
+    ),
+    "findings and fixes": (
+        replace(MENDED, findings=MIXED.findings[1:2]),
+        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: 1 error, 2 fixed [3f2a9c11]",
+    ),
+    "fixes alone": (
+        replace(MENDED, findings=()),
+        "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok, 2 fixed [3f2a9c11]",
     ),
     "cut off": (
         verdict_of(CUT, "upstream-died", "gone", rules=("ST604",)),
@@ -56,6 +71,15 @@ def test_the_line_of_a_finding() -> None:
     assert (
         log.finding_line(finding) == "  error xml-leak [gateway] response /choices/0/message/content, event 12: markup"
     )
+
+
+def test_the_lines_of_fixes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "wirelint")
+    log.log_exchange(replace(MENDED, findings=(), record=replace(MENDED.record, fixes=FIXES * 10)))
+    lines = [record.getMessage() for record in caplog.records]
+    assert lines[1] == "  fixed xml-leak [unsafe] promoted to a call of get_weather"
+    assert lines[2] == "  fixed finish-reason-mismatch [safe] said tool_calls"
+    assert lines[-1] == "  … 8 more fixes: wirelint show 3f2a9c11"
 
 
 def test_levels(caplog: pytest.LogCaptureFixture) -> None:
@@ -100,3 +124,24 @@ def test_an_output_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch, caplog: 
 
 def test_shorten() -> None:
     assert [shorten("abcdef", limit) for limit in (6, 5)] == ["abcdef", "abcd…"]
+
+
+SHOWN: dict[str, tuple[list[logging.Handler], int, bool]] = {
+    "by a terminal": ([logging.NullHandler(logging.INFO)], logging.INFO, True),
+    "not by a quiet one": ([logging.NullHandler(logging.ERROR)], logging.WARNING, False),
+    "a warning by a quieter one": ([logging.NullHandler(logging.WARNING)], logging.WARNING, True),
+    "by one of two": ([logging.NullHandler(logging.ERROR), logging.NullHandler()], logging.INFO, True),
+    "by the hook that is out of use": ([LegacyLogEvents(None)], logging.WARNING, False),  # type: ignore[arg-type]
+    "by nothing": ([], logging.WARNING, False),
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_lines_that_nobody_sees_are_not_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers, level, shown = SHOWN[name]
+    monkeypatch.setattr(logging.getLogger(), "handlers", handlers)
+    assert log.is_shown(level) is shown
+    made: list[str] = []
+    monkeypatch.setattr(log.logger, "log", lambda level, text, line: made.append(line))
+    log.say("a line", level)
+    assert made == (["a line"] if shown else [])

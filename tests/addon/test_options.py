@@ -12,6 +12,7 @@ from mitmproxy.test import taddons
 
 from wirelint.addon import options
 from wirelint.addon.inspector import Inspector
+from wirelint.repair import SAFETIES
 
 DEFAULTS = {option.name: option.default for option in options.OPTIONS}
 
@@ -65,7 +66,43 @@ WRONG: dict[str, dict[str, str]] = {
     "no folder": {"rules": "/no/such/folder"},
     "a file": {"captures": __file__},
     "below a file": {"captures": f"{__file__}/sub/folder"},
+    "no way to repair": {"fix": "all"},
+    "nothing for a way to repair": {"fix": ""},
+    "unknown rule to repair": {"fixable": "xml-leek"},
+    "unknown rule to leave": {"unfixable": "ID301, nosuch"},
+    "no switch for the history": {"clean_history": "maybe"},
+    "no switch for the header": {"header": "2"},
+    "no time": {"hold": "soon"},
+    "no time at all": {"hold": "0"},
+    "far too long": {"hold": "9999"},
 }
+
+PERMITS: dict[str, tuple[dict[str, str], set[str]]] = {
+    "by default": ({}, set()),
+    "off": ({"fix": "off", "fixable": "ALL"}, set()),
+    "safe": ({"fix": "safe"}, {"LK101 safe", "ID301 safe"}),
+    "unsafe": ({"fix": "UNSAFE"}, {"LK101 safe", "ID301 safe", "LK101 unsafe", "ID301 unsafe"}),
+    "some": ({"fix": "unsafe", "fixable": "xml-leak"}, {"LK101 safe", "LK101 unsafe"}),
+    "all but some": ({"fix": "safe", "unfixable": "LK"}, {"ID301 safe"}),
+    "the longer one wins": ({"fix": "safe", "fixable": "xml-leak", "unfixable": "LK"}, {"LK101 safe"}),
+    "on a tie it stays": ({"fix": "safe", "fixable": "ID,LK", "unfixable": "LK"}, {"ID301 safe"}),
+}
+
+
+@pytest.mark.parametrize("name", PERMITS)
+def test_permits(name: str) -> None:
+    given, allowed = PERMITS[name]
+    permit = read(**given).permit
+    assert bool(permit) == (given.get("fix", "off") != "off")
+    found = {f"{code} {safety}" for code in ("LK101", "ID301") for safety in SAFETIES if permit.allows(code, safety)}
+    assert found == allowed
+    assert permit.clean_history is False
+
+
+def test_what_else_repairs_need() -> None:
+    settings = read(fix="unsafe", clean_history="on", header="off", hold="2.5 s")
+    assert (settings.permit.clean_history, settings.header, settings.hold) == (True, False, 2.5)
+    assert (read().header, read().hold) == (True, 30.0)
 
 
 @pytest.mark.parametrize("name", WRONG)

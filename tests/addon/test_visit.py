@@ -9,11 +9,12 @@ import brotli
 import pytest
 
 from tests.addon.build import Clock, visit_of
-from tests.build import Talk
+from tests.build import Talk, chunk, sse
 from tests.cuts import cuts, split
 from wirelint.addon.tee import Tee
 from wirelint.addon.visit import Visit
 from wirelint.capture.record import Record
+from wirelint.engine import MOST_TEXT
 from wirelint.model import Timing
 
 RECORD = Talk(text="Ein Satz, übersät mit Häkchen: ✓✓✓.").record("openai.chat", True)
@@ -40,6 +41,7 @@ def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
         pieces = split(body, places)
         assert [tee(piece) for piece in pieces] == pieces
         assert tee(b"") == []
+        visit.catch_up()
         assert (visit.raw_body(), record_of(visit).response_body) == (body, PLAIN)
         assert visit.session is not None
         assert visit.session.terminated
@@ -62,8 +64,29 @@ def test_times_are_counted_from_the_request() -> None:
     clock.time += 0.5
     Tee(visit, never)(PLAIN)
     assert (visit.first_byte, visit.now()) == (250.0, 750.0)
+    clock.time += 1.0
+    visit.catch_up()
     assert visit.session is not None
     assert visit.session.finish("complete").chunks == ((750.0, len(PLAIN)),)
+
+
+def test_pieces_are_read_together_each_as_of_its_time() -> None:
+    clock = Clock()
+    visit = visit_of(RECORD, clock=clock)
+    visit.respond(200, ())
+    tee = Tee(visit, never)
+    assert visit.session is not None
+    for piece in (PLAIN[:700], PLAIN[700:]):
+        clock.time += 0.5
+        tee(piece)
+    assert not visit.session.streamed, "nothing is read yet"
+    tee(b":" * (1 << 15))
+    assert visit.session.terminated, "enough has come to be read"
+    tee(b"\n\n")
+    visit.catch_up()
+    exchange = visit.session.finish("complete")
+    assert exchange.chunks == ((500.0, 700), (1000.0, len(PLAIN) - 700), (1000.0, 1 << 15), (1000.0, 2))
+    assert exchange.timing.first_token == 500.0
 
 
 LETTING_GO: dict[str, tuple[str, bytes, int, bool]] = {
@@ -82,10 +105,26 @@ def test_what_is_not_read_passes_all_the_same(name: str) -> None:
     tee = Tee(visit, never)
     pieces = split(body, (10, 20))
     assert [tee(piece) for piece in pieces] == pieces
+    visit.catch_up()
     assert visit.unread
     assert len(visit.notes) == 1
     assert record_of(visit).response_body is None
     assert visit.raw_body() == (body if kept else None)
+    assert visit.session is not None
+    assert visit.session.finish("complete").end == "unread"
+
+
+def test_a_reply_that_says_too_much_is_let_go() -> None:
+    visit = visit_of(RECORD, 1 << 30)
+    visit.respond(200, (("content-type", "text/event-stream"),))
+    tee = Tee(visit, never)
+    event = sse(chunk({"content": "more and more " * 5000}), done=False).encode()
+    for _ in range(MOST_TEXT // 70_000 + 2):
+        assert tee(event) == event
+    visit.catch_up()
+    assert visit.unread
+    assert visit.notes == ["the reply is too long to be judged; it passed unread"]
+    assert (visit.raw_body(), record_of(visit).response_body) == (None, None)
     assert visit.session is not None
     assert visit.session.finish("complete").end == "unread"
 
@@ -95,7 +134,7 @@ def test_memory_is_let_go_at_the_limit() -> None:
     visit.respond(200, ())
     for _ in range(200):
         visit.take(b"x" * 1000, 1.0)
-    assert visit._raw == visit._plain == b""
+    assert visit._raw.getvalue() == visit._plain == b""
     assert visit.session is not None
     assert visit.session._fold is None
 
@@ -107,10 +146,11 @@ def test_a_bomb_is_let_pass_unread() -> None:
     visit.take(bomb, 1.0)
     assert visit.notes == ["the reply is larger than wirelint_max_body (1048576 bytes); it passed unread"]
     assert record_of(visit).response_body is None
-    assert visit._raw == visit._plain == b""
+    assert visit._raw.getvalue() == visit._plain == b""
 
 
-def test_a_failure_goes_to_whoever_asked_and_nowhere_else() -> None:
+def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirelint.addon.visit._BATCH", 1)  # read at once, in the call of the tee
     seen: list[str] = []
     visit = visit_of(RECORD)
 
@@ -128,6 +168,7 @@ def test_a_failure_goes_to_whoever_asked_and_nowhere_else() -> None:
     pieces = split(SQUEEZED, (15, 40))
     assert [tee(piece) for piece in pieces] == pieces
     assert seen == ["reading the reply: no"]
+    visit.catch_up()
     assert [fault.name for fault in visit.faults] == ["internal-error"]
     assert record_of(visit).response_body == PLAIN, "what passed is captured all the same"
 
@@ -162,4 +203,4 @@ def test_after_the_end_nothing_is_kept() -> None:
     visit.respond(200, ())
     visit.close()
     assert Tee(visit, never)(PLAIN) == PLAIN
-    assert visit._raw == b""
+    assert visit._raw.getvalue() == b""

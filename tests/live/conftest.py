@@ -1,4 +1,4 @@
-"""One upstream and one mitmdump with the addon per module of tests."""
+"""One upstream and one mitmdump with the addon per module of tests; a second mitmdump that repairs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.harness import Proxy, Upstream, running
+from tests.live.scenes import CASES, playing
+from wirelint.mock.service import Service
 
 
 @pytest.fixture(scope="module")
@@ -20,4 +22,18 @@ def upstream() -> Iterator[Upstream]:
 @pytest.fixture(scope="module")
 def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     with running(tmp_path_factory.mktemp("proxy"), upstream.url) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def vendor(upstream: Upstream) -> Upstream:
+    """The upstream with all scenes: the mock's faults by name, and those that are scripted."""
+    upstream.default = playing(Service(seed=3))
+    upstream.scripts |= {case.id: case.script for case in CASES if case.scene.replies}
+    return upstream
+
+
+@pytest.fixture(scope="module")
+def repairing(vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    with running(tmp_path_factory.mktemp("repairing"), vendor.url, "wirelint_fix=unsafe") as proxy:
         yield proxy

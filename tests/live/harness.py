@@ -147,9 +147,22 @@ def _read_request(opened: socket.socket) -> Peer | None:
     head, body = data.split(b"\r\n\r\n", 1)
     first, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    if headers.get("transfer-encoding") == "chunked":
+        while not body.endswith(b"0\r\n\r\n"):
+            body += opened.recv(65536)
+        body = _joined(body)
     while len(body) < int(headers.get("content-length", "0")):
         body += opened.recv(65536)
     return Peer(opened, first.split(" ")[1], headers, body)
+
+
+def _joined(chunked: bytes) -> bytes:
+    """The body that a chunked one carries."""
+    body = b""
+    while chunked:
+        size, _, chunked = chunked.partition(b"\r\n")
+        body, chunked = body + chunked[: int(size, 16)], chunked[int(size, 16) + 2 :]
+    return body
 
 
 def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Script:
@@ -278,14 +291,17 @@ def running(
     scripts: Iterable[Path] = (),
     shim: Path = SHIM,
 ) -> Iterator[Proxy]:
-    """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends."""
+    """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends.
+
+    Without an upstream it is a proxy that clients name as theirs.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / "probe.py"
     probe.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
     arguments = [
         *command(tool, folder, *options, scripts=[*scripts, probe], shim=shim),
         "--mode",
-        f"reverse:{upstream}",
+        f"reverse:{upstream}" if upstream else "regular",
     ]
     output = folder / "output.txt"
     with output.open("wb") as out:
@@ -359,6 +375,14 @@ class Client:
         self._send(h11.Request(method=method, target=path, headers=fields))
         if body:
             self._send(h11.Data(data=body))
+        self._send(h11.EndOfMessage())
+
+    def ask_in_chunks(self, path: str, pieces: Iterable[bytes], headers: Headers) -> None:
+        """A POST whose body has no length that is said beforehand."""
+        given = {"host": "llm.test", "content-type": "application/json", **headers, "transfer-encoding": "chunked"}
+        self._send(h11.Request(method="POST", target=path, headers=list(given.items())))
+        for piece in pieces:
+            self._send(h11.Data(data=piece))
         self._send(h11.EndOfMessage())
 
     def head(self) -> tuple[int, dict[str, str]]:

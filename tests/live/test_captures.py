@@ -22,6 +22,7 @@ from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, schema, ss
 from tests.live.harness import SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
+from wirelint.capture.record import Record
 from wirelint.rule import Finding
 
 pytestmark = pytest.mark.live
@@ -54,8 +55,19 @@ def exchanges() -> Iterator[tuple[str, dict[str, Any]]]:
     yield from specials()
 
 
-def drive(proxy: Proxy, upstream: Upstream, name: str, record: dict[str, Any], body: bytes | None = None) -> None:
-    """Sends the request of a record through the proxy; the upstream answers with the record's reply."""
+def drive(
+    proxy: Proxy,
+    upstream: Upstream,
+    name: str,
+    record: dict[str, Any],
+    body: bytes | None = None,
+    *,
+    repaired: bool = False,
+) -> None:
+    """Sends the request of a record through the proxy; the upstream answers with the record's reply.
+
+    `repaired`: what comes back may be another one.
+    """
     made = as_record(record)
     reply = body if body is not None else made.response_body or b""
     headers = {name.replace("-", "_"): value for name, value in made.response_headers}
@@ -66,7 +78,8 @@ def drive(proxy: Proxy, upstream: Upstream, name: str, record: dict[str, Any], b
     extra = {"authorization": f"Bearer {KEY}", "x-test-id": name, SCRIPT: name}
     sent = made.request_body or b""
     answer = post(proxy.port, f"/{path.split('/', 1)[1]}", sent, {**dict(made.request_headers), **extra})
-    assert answer.body == reply
+    assert answer.complete
+    assert repaired or answer.body == reply
 
 
 def cut_off(peer: Peer) -> None:
@@ -82,16 +95,17 @@ def waits(peer: Peer) -> None:
     peer.close()
 
 
-def drive_all(proxy: Proxy, upstream: Upstream) -> int:
+def drive_all(proxy: Proxy, upstream: Upstream, *, repaired: bool = False) -> int:
     examples = list(exchanges())
     for name, record in examples:
-        drive(proxy, upstream, name, record)
+        drive(proxy, upstream, name, record, repaired=repaired)
     plain = Talk(text="squeezed <b>text</b>").record("openai.chat", True)
     squeezed = gzip.compress(plain["response"]["body"].encode())
     plain["response"]["headers"]["content-encoding"] = "gzip"
-    drive(proxy, upstream, "gzip", plain, squeezed)
+    drive(proxy, upstream, "gzip", plain, squeezed, repaired=repaired)
     del plain["response"]["headers"]["content-encoding"]
-    drive(proxy, upstream, "no UTF-8", plain, CUT + b'data: {"choices": [\xff\n\ndata: [DONE]\n\n')
+    torn = CUT + b'data: {"choices": [\xff\n\ndata: [DONE]\n\n'
+    drive(proxy, upstream, "no UTF-8", plain, torn, repaired=repaired)
     plain["response"]["headers"]["content-encoding"] = "gzip"
     drive(proxy, upstream, "not gzip", plain, b"plain after all, and long enough to be cut in two pieces")
     upstream.scripts |= {"cut off": cut_off, "client leaves": waits}
@@ -128,9 +142,14 @@ def har(flows: Path, folder: Path) -> Path:
     return out
 
 
-def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_path: Path) -> None:
-    with running(tmp_path, upstream.url, "wirelint_captures=caught") as proxy:
-        count = _drive(proxy, upstream)
+@pytest.mark.parametrize("fix", ["off", "unsafe"])
+def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_path: Path, fix: str) -> None:
+    saved = tmp_path / "saved.mitm"
+    options = ("wirelint_captures=caught", f"wirelint_fix={fix}", f"save_stream_file={saved}")
+    with running(tmp_path, upstream.url, *options) as proxy:
+        # `wait_for_record` looks below `captures`.
+        (proxy.folder / "captures").symlink_to(proxy.folder / "caught")
+        count = drive_all(proxy, upstream, repaired=fix != "off")
         proxy.stop()
         folder = next((tmp_path / "caught").iterdir())
     lines = [json.loads(line) for line in (folder / "exchanges.jsonl").read_text().splitlines()]
@@ -143,6 +162,17 @@ def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_pa
     textual = [line["request"]["headers"]["x-test-id"] != "no UTF-8" for line in lines]
     exported = judged(har(folder / "flows.mitm", tmp_path))
     assert list(itertools.compress(exported, textual)) == list(itertools.compress(live, textual))
+
+    # What mitmproxy saves itself has the secrets in it.
+    harmless = [not line["request"]["headers"]["x-test-id"].startswith("secrets") for line in lines]
+    assert list(itertools.compress(judged(saved), harmless)) == list(itertools.compress(live, harmless))
+    changed = [record for record in records(folder / "exchanges.jsonl") if record.fixes]
+    assert bool(changed) == (fix != "off")
+    for path in (folder / "flows.mitm", saved):
+        both = {record.id: sides(record) for record in records(path) if record.fixes}
+        assert both.keys() == {record.id for record in changed}
+        for record in changed if path != saved else ():
+            assert both[record.id] == sides(record)
 
     written = b"".join(path.read_bytes() for path in folder.iterdir()) + proxy.log.encode()
     assert KEY.encode() not in written
@@ -162,10 +192,17 @@ def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_pa
             assert flow.response.raw_content == line["response"]["body"].encode()
 
 
-def _drive(proxy: Proxy, upstream: Upstream) -> int:
-    # `wait_for_record` looks below `captures`.
-    (proxy.folder / "captures").symlink_to(proxy.folder / "caught")
-    return drive_all(proxy, upstream)
+def records(path: Path) -> list[Record]:
+    return [item for item in read([str(path)]) if isinstance(item, Record)]
+
+
+def sides(record: Record) -> tuple[Any, ...]:
+    """The bodies of an exchange on both sides, and what was done."""
+    forwarded, delivered = record.forwarded, record.delivered
+    return (
+        *(record.request_body, forwarded and forwarded.body, record.response_body, delivered and delivered.body),
+        record.fixes,
+    )
 
 
 def read_flows(path: Path) -> Iterable[http.HTTPFlow]:

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.live
 
 _SABOTEUR = """
 from wirelint.addon import inspector, tee, verdict, visit
+from wirelint.apis import openai_chat
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
@@ -23,9 +24,9 @@ PLACES = {
     "begin": (Session, "begin"), "respond": (Session, "respond"), "feed": (Session, "feed"),
     "finish": (Session, "finish"), "check": (Engine, "check"), "ledger": (Ledger, "record"),
     "put": (Store, "put"), "redact": (Redactor, "record"), "annotate": (inspector, "annotate"),
-    "annotation": (inspector, "annotation"), "log": (inspector, "log_exchange"), "take": (visit.Visit, "take"),
+    "annotation": (inspector, "annotation"), "log": (inspector, "log_exchange"), "take": (visit.Visit, "note"),
     "decoder": (visit, "decoder"), "visit": (inspector, "Visit"), "tee": (inspector, "Tee"),
-    "ending": (inspector, "end_of"), "body": (visit.Visit, "raw_body"),
+    "ending": (inspector, "end_of"), "body": (visit.Visit, "raw_body"), "request": (openai_chat, "read_request"),
 }
 current = None
 
@@ -84,6 +85,7 @@ REQUEST = Talk().record("openai.chat", True)["request"]["body"].encode()
 
 CULPRITS = {
     "begin": "reading the request",
+    "request": "reading the request",
     "respond": "reading the head of the reply",
     "feed": "reading the reply",
     "take": "reading the reply",

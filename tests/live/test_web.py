@@ -8,11 +8,12 @@ import socket
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.build import Talk, chunk, sse
+from tests.build import Talk, User, chunk, sse
 from tests.live.harness import SCRIPT, Proxy, Upstream, post, replying, running, wait_until
 
 pytestmark = pytest.mark.live
@@ -98,3 +99,29 @@ def test_filters(browsed: tuple[Proxy, Web], expression: str, found: set[str]) -
     from tests.live.test_captures import read_flows
 
     assert {flow.request.headers["x-test-id"] for flow in read_flows(path)} == found
+
+
+RULES = Path(__file__).resolve().parents[1] / "addon" / "repairs"
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path: Path, stream: bool) -> None:
+    """As in any proxy: the request that the upstream got, the response that the client got."""
+    record = Talk(history=(User("Say «hello» to them."),), text="I say «hello».").record("openai.chat", stream)
+    kind, reply = record["response"]["headers"]["content-type"], record["response"]["body"].encode()
+    upstream.scripts["repaired"] = replying([reply[:60], reply[60:]], content_type=kind)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    options = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
+    options += ["wirelint_fix=unsafe", f"wirelint_rules={RULES}", "wirelint_select=XX901"]
+    with running(tmp_path, upstream.url, *options, tool="mitmweb") as proxy:
+        given = {SCRIPT: "repaired", "x-test-id": "repaired"}
+        answer = post(proxy.port, "/v1/chat/completions", record["request"]["body"].encode(), given)
+        captured = proxy.wait_for_record("repaired")
+        web = Web(port)
+        flow = wait_until(lambda: web.flows().get("repaired", {}), "the flow", proxy)
+        assert flow["comment"].startswith("murmur · 2 fixed")
+        assert dict(flow["response"]["headers"])["x-wirelint"] == answer.headers["x-wirelint"]
+        for side, body in (("request", captured["forwarded"]["body"]), ("response", captured["delivered"]["body"])):
+            assert web.get(f"/flows/{flow['id']}/{side}/content.data") == body.encode()
+        assert answer.body == captured["delivered"]["body"].encode() != reply

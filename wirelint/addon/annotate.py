@@ -7,6 +7,7 @@ flow could not be saved. Markers are characters that every text font has: ‼ an
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mitmproxy import http
@@ -14,6 +15,8 @@ from mitmproxy import http
 from wirelint.addon.verdict import Verdict, names_of
 from wirelint.addon.words import one_line, shorten
 from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.capture.sides import NAMES, beside_sent
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Json
 from wirelint.report.writer import flat
@@ -29,6 +32,8 @@ _PREFIX = "wirelint."
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
+    """`metadata` is what stands on every copy of the flow; both sides of a changed exchange come to it (`sides`)."""
+
     comment: str
     marker: str
     metadata: dict[str, Json]
@@ -55,19 +60,34 @@ def annotation(verdict: Verdict) -> Annotation:
         metadata["conversation"] = verdict.exchange.conversation
     if verdict.record.error is not None:
         metadata["error"] = verdict.record.error[:_MESSAGE]
+    if verdict.fixed:
+        metadata["fixed"] = list[Json](verdict.fixed)
     if verdict.notes:
         metadata["notes"] = [note[:_MESSAGE] for note in verdict.notes]
     return Annotation(
         comment=_comment(verdict),
         marker=MARKERS.get(verdict.worst, ""),
-        metadata={f"{_PREFIX}{name}": value for name, value in metadata.items()},
+        metadata=prefixed(metadata),
     )
 
 
-def annotate(flow: http.HTTPFlow, made: Annotation) -> None:
-    """Puts an annotation on a flow. A comment or a marker that somebody else had set stays."""
+def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
+    return {f"{_PREFIX}{name}": value for name, value in metadata.items()}
+
+
+def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None) -> None:
+    """Puts an annotation on a flow. A comment or a marker that somebody else had set stays.
+
+    `record` is given for an exchange that passed just now: its flow shows what was sent on, and what came in stands
+    beside it. In a flow from a file both sides stay as they are there.
+    """
     ours = f"{_PREFIX}findings" in flow.metadata
+    sides = [f"{_PREFIX}{name}" for name in NAMES] if record is None else []
+    for name in [name for name in flow.metadata if str(name).startswith(_PREFIX) and name not in sides]:
+        del flow.metadata[name]  # of an earlier run, or of the flow that this one replays
     flow.metadata.update(made.metadata)
+    if record is not None:
+        flow.metadata.update(prefixed(beside_sent(record)))
     if ours or not flow.comment:
         flow.comment = made.comment
     elif made.comment not in flow.comment:
@@ -92,6 +112,8 @@ def _comment(verdict: Verdict) -> str:
     if trouble := _trouble(verdict):
         parts.append(trouble)
     parts = parts or ["ok"]
+    if verdict.record.fixes:
+        parts.append(f"{len(verdict.record.fixes)} fixed")
     if verdict.calls:
         parts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
     parts += [part for part in (verdict.model[:60], verdict.api) if part]

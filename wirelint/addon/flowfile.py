@@ -1,9 +1,11 @@
 """A flow as bytes of mitmproxy's own format, for `flows.mitm`: what the verdict's record holds, and its annotation.
 
 The copy differs from the flow in what a capture must differ in: credentials are marks, and bodies stand without their
-content codings, because redaction works on plain text. An exchange that did not end well says so in a response header
-that only the copy has, `x-wirelint-end`: a HAR made of the file keeps it. Such a flow carries no `error` of mitmproxy's
-beside its response: on reading the file back mitmproxy would run both hooks, and write the exchange into a HAR twice.
+content codings, because redaction works on plain text. Its request and response are what came in, as everywhere in the
+captures, so that all readers judge the same bytes and pointers of findings are right; what was sent on stands beside
+them, in the metadata. An exchange that did not end well says so in a response header that only the copy has,
+`x-wirelint-end`: a HAR made of the file keeps it. Such a flow carries no `error` of mitmproxy's beside its response: on
+reading the file back mitmproxy would run both hooks, and write the exchange into a HAR twice.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from mitmproxy import connection, flow, http
 from mitmproxy.coretypes.serializable import State
 from mitmproxy.io import tnetstring
 
-from wirelint.addon.annotate import Annotation
+from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.capture.record import Headers, Record
+from wirelint.capture.sides import beside_received
 
 END_HEADER = "x-wirelint-end"
 
@@ -54,7 +57,7 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
             "error": flow.Error(record.error).get_state() if record.error is not None and not answered else None,
             "comment": made.comment,
             "marked": made.marker,
-            "metadata": made.metadata,
+            "metadata": {**made.metadata, **prefixed(beside_received(record))},
         })  # fmt: skip
         parts = _other_entries(), client, server, entries
         return b"".join((b"%d:" % sum(map(len, parts)), *parts, b"}"))

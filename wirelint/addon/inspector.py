@@ -1,10 +1,14 @@
 """The addon: mitmproxy's hooks, and nothing that could be anywhere else.
 
 Theory of operation. A request of an API that we know begins a `Visit`, kept by the id of its flow. `responseheaders` puts
-a `Tee` on the reply, whatever its type, so that nothing is held back and we read a copy. The visit ends once: in
+a `Tee` on the reply, whatever its type, so that nothing is held back and we read a copy; where repairs are asked for, a
+`Mending` takes the tee's place and changes what is sent on. The visit ends once: in
 `response`, in `error` (a client that closes at the terminator ends there), when the client's connection goes, or when the
 proxy stops; whichever comes first. Then it is judged, annotated, captured and logged, in the order in which exchanges
 end: that is the order of the captures, so the ledger of an offline run is the same. All other traffic is left alone.
+
+The verdict on an exchange is there when its `response` or `error` hook returns, unless other exchanges are under way at
+that moment. These come first: it then waits in a `Backlog`, and what shows flows is told when it has come.
 
 Everything fails open. A hook of ours that raises has done nothing; the failure is logged once per culprit and stands on
 the exchange as the finding `internal-error`.
@@ -17,33 +21,36 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Concatenate, NamedTuple, ParamSpec
-from urllib.parse import urlsplit
 
 from mitmproxy import connection, ctx, exceptions, http
 from mitmproxy.addonmanager import Loader
 
 from wirelint.addon import options
 from wirelint.addon.annotate import annotate, annotation, mark_failure
+from wirelint.addon.backlog import Backlog
+from wirelint.addon.current import CurrentLedger
 from wirelint.addon.ending import end_of
+from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
-from wirelint.addon.log import log_exchange, log_failure, logger, say
+from wirelint.addon.framing import headers_of
+from wirelint.addon.log import log_exchange, logger, say
+from wirelint.addon.mending import Mending
+from wirelint.addon.opening import duration_of, open_unread, open_visit
 from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
-from wirelint.apis import recognise
 from wirelint.capture.format import encode
-from wirelint.capture.record import Headers
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
-from wirelint.model import End, Json
+from wirelint.model import End
 
 _MOST_VISITS = 4096
 """Exchanges under way at one time; above it the oldest is let go."""
 
-# A body that shows nothing: an API claims it only where path and headers alone tell what the request is.
-_LEAST_BODY: Json = {"messages": [{"role": "user"}]}
+_READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
+"""Options of mitmproxy by which flows are read, with what stands on them, as soon as their last hook has run."""
 
 P = ParamSpec("P")
 
@@ -58,7 +65,7 @@ def _fail_open(
         try:
             hook(self, *args, **kwargs)
         except Exception as error:  # fail open
-            self._report(f"the hook {hook.__name__}", error)
+            self._failures.tell(f"the hook {hook.__name__}", error)
             flow = next((argument for argument in args if isinstance(argument, http.HTTPFlow)), None)
             if flow is not None:
                 self._stand_on(flow, f"the hook {hook.__name__}", error)
@@ -69,6 +76,17 @@ def _fail_open(
 class _Open(NamedTuple):
     visit: Visit
     flow: http.HTTPFlow
+    mending: Mending | None
+
+
+class _Ended(NamedTuple):
+    """An exchange that has ended and is not judged yet. `duration` in milliseconds."""
+
+    visit: Visit
+    flow: http.HTTPFlow
+    end: End
+    error: str | None
+    duration: float | None
 
 
 class Inspector:
@@ -82,7 +100,9 @@ class Inspector:
         self._redactor = Redactor()
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
-        self._reported: set[str] = set()
+        self._failures = Failures()
+        self._backlog = Backlog(self._catch_up, lambda: bool(self._visits), time.perf_counter)
+        self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._complaint: str | None = None
         self._running = False
 
@@ -113,8 +133,9 @@ class Inspector:
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
-        for _, flow in tuple(self._visits.values()):
-            self._sweep(flow, "client-left", "the proxy was stopped")
+        for found in tuple(self._visits.values()):
+            self._sweep(found.flow, "client-left", "the proxy was stopped")
+        self._backlog.drain()
         self._close_store()
 
     def _refuse(self, complaint: str) -> None:
@@ -127,9 +148,10 @@ class Inspector:
         raise exceptions.OptionsError(complaint)  # type: ignore[no-untyped-call]
 
     def _apply(self, settings: options.Settings) -> None:
+        self._backlog.drain()  # what has ended is judged by what was in force then
         before, self._settings = self._settings, settings
         if before is None or before.rules != settings.rules:
-            self._engine = Engine(settings.rules, self._engine.ledger, self._report_rule)
+            self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
@@ -137,7 +159,7 @@ class Inspector:
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
-                self._store = Store(settings.captures, self._redactor, report=_tell)
+                self._store = Store(settings.captures, self._redactor, report=_report)
 
     def _close_store(self) -> None:
         store, self._store = self._store, None
@@ -145,7 +167,7 @@ class Inspector:
             try:
                 store.close()
             except Exception as error:  # fail open
-                self._report("closing the captures", error)
+                self._failures.tell("closing the captures", error)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
 
@@ -155,40 +177,57 @@ class Inspector:
             return
         body = flow.request.get_content(strict=False)
         if body is None or len(body) > self._settings.max_body:
-            self._begin_unread(flow, body)
+            unread = open_unread(flow, self._settings.max_body, large=body is not None)
+            if unread is not None:
+                self._remember(flow, unread)
             return
-        visit = self._visit(flow, body)
+        visit = open_visit(flow, body, self._settings.max_body)
         try:
             visit.session = Session.begin(
                 id=flow.id,
                 method=visit.method,
                 url=visit.url,
                 headers=lower(visit.request_headers),
-                body=body,
+                body=visit.request_body or b"",
                 started=visit.started,
                 max_body=self._settings.max_body,
+                later=not self._settings.permit,
             )
+            if self._settings.permit and visit.session is not None:
+                visit.session.read_request()
         except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
-            self._fail(visit, "reading the request", error)
-        if visit.session is not None or visit.faults:
-            self._remember(flow, visit)
+            self._failures.fail(visit, "reading the request", error)
+        if visit.session is None and not visit.faults:
+            return
+        mending = None
+        if self._settings.permit and flow.live:
+            mending = Mending(flow, visit, self._settings, self._ledger, self._failures)
+            mending.request()
+        self._remember(flow, visit, mending)
 
     @_fail_open
     def responseheaders(self, flow: http.HTTPFlow) -> None:
         if flow.id not in self._visits or flow.response is None:
             return
-        visit = self._visits[flow.id].visit
+        visit, _, mending = self._visits[flow.id]
+        before = flow.response.stream
         # A reply that is here already (made by an addon, or loaded from a file) is not streamed.
-        if flow.response.raw_content is None:
-            before = flow.response.stream
-            flow.response.stream = Tee(visit, self._fail, before if callable(before) else None)
+        streamed = flow.response.raw_content is None
+        if streamed:
+            flow.response.stream = Tee(visit, self._failures.fail, before if callable(before) else None)
         try:
-            visit.respond(flow.response.status_code, _headers(flow.response))
+            visit.respond(flow.response.status_code, headers_of(flow.response))
         except Exception as error:  # fail open
-            self._fail(visit, "reading the head of the reply", error)
+            self._failures.fail(visit, "reading the head of the reply", error)
+        if streamed and mending is not None:
+            mending.begin(flow.response, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
+        if flow.id in self._visits and flow.response is not None:
+            mending = self._visits[flow.id].mending
+            if mending is not None:
+                mending.response(flow.response)
         self._end(flow)
 
     @_fail_open
@@ -198,45 +237,14 @@ class Inspector:
     @_fail_open
     def client_disconnected(self, client: connection.Client) -> None:
         """The last chance for exchanges that a crashed layer left without `response` and `error`."""
-        for visit, flow in tuple(self._visits.values()):
-            if visit.client == client.id:
-                self._sweep(flow, "client-left", "the connection ended without a word about this exchange")
+        for found in tuple(self._visits.values()):
+            if found.visit.client == client.id:
+                self._sweep(found.flow, "client-left", "the connection ended without a word about this exchange")
 
     # --- one exchange ----------------------------------------------------------------------------------------------
 
-    def _visit(self, flow: http.HTTPFlow, body: bytes | None) -> Visit:
-        assert self._settings is not None
-        return Visit(
-            id=flow.id,
-            client=flow.client_conn.id,
-            method=flow.request.method,
-            url=_url(flow.request),
-            request_headers=_headers(flow.request),
-            request_body=body or None,
-            session=None,
-            started=flow.request.timestamp_end or flow.request.timestamp_start,
-            limit=self._settings.max_body,
-            clock=time.perf_counter,
-            began=time.perf_counter(),
-            live=flow.live,
-        )
-
-    def _begin_unread(self, flow: http.HTTPFlow, body: bytes | None) -> None:
-        """A request that is too large to be read: told by its path alone, and passed on."""
-        visit = self._visit(flow, None)
-        headers = lower(visit.request_headers)
-        api = recognise(visit.method, urlsplit(visit.url).path, headers, _LEAST_BODY)
-        if api is None:
-            return
-        visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)
-        limit = (
-            f"is larger than wirelint_max_body ({visit.limit} bytes)" if body is not None else "was streamed past us"
-        )
-        visit.give_up(f"the request {limit}; the exchange passed unread")
-        self._remember(flow, visit)
-
-    def _remember(self, flow: http.HTTPFlow, visit: Visit) -> None:
-        self._visits[flow.id] = _Open(visit, flow)
+    def _remember(self, flow: http.HTTPFlow, visit: Visit, mending: Mending | None = None) -> None:
+        self._visits[flow.id] = _Open(visit, flow, mending)
         while len(self._visits) > _MOST_VISITS:
             oldest = next(iter(self._visits.values()))
             oldest.visit.give_up("too many exchanges at one time; this one was let go")
@@ -255,53 +263,98 @@ class Inspector:
         visit = found.visit
         if end is None:
             end, error = end_of(flow)
-        try:
-            self._finish(flow, visit, end, error)
-        finally:
-            visit.close()
+        self._take_the_rest(found)
+        ended = _Ended(visit, flow, end, error, visit.now() if visit.live else duration_of(flow))
+        if self._may_wait(visit):
+            self._backlog.put(ended, visit.size)
+        else:
+            self._backlog.drain()
+            self._finish(ended)
 
-    def _finish(self, flow: http.HTTPFlow, visit: Visit, end: End, error: str | None) -> None:
-        self._take_the_rest(flow, visit)
-        verdict = self._judge(flow, visit, end, error)
+    def _may_wait(self, visit: Visit) -> bool:
+        """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
+        if not visit.live or not (self._visits or self._backlog):
+            return False
+        return not any(getattr(ctx.options, name, None) for name in _READ_AT_ONCE)
+
+    def _catch_up(self, ended: _Ended) -> None:
+        try:
+            self._finish(ended)
+        except Exception as error:  # fail open
+            self._failures.tell("the end of an exchange", error)
+            self._stand_on(ended.flow, "the end of an exchange", error)
+        try:
+            view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
+            if view is not None:
+                view.update([ended.flow])
+        except Exception as error:  # fail open
+            self._failures.tell("showing the verdict", error)
+
+    def _finish(self, ended: _Ended) -> None:
+        try:
+            self._tell(ended)
+        finally:
+            ended.visit.close()
+
+    def _tell(self, ended: _Ended) -> None:
+        visit, flow, end, error, duration = ended
+        self._read(visit)
+        self._failures.dealt_with(visit.faults)
+        verdict = self._judge(visit, end, error, duration)
         verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(flow, visit, verdict))
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
-        annotate(flow, annotation(verdict))
+        annotate(flow, annotation(verdict), verdict.record if visit.live else None)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:
         """Does something with a verdict; when it fails, the verdict says so from then on."""
         try:
             act()
         except Exception as error:  # fail open
-            self._fail(visit, culprit, error)
+            self._failures.fail(visit, culprit, error)
             return verdict.with_fault(visit.faults[-1])
         return verdict
 
-    def _take_the_rest(self, flow: http.HTTPFlow, visit: Visit) -> None:
+    def _take_the_rest(self, found: _Open) -> None:
         """Body and record of the reply, where the tee did not see to both."""
+        visit, flow, mending = found
         response = flow.response
         if response is None:
             return
         try:
             if visit.status is None:
-                visit.respond(response.status_code, _headers(response))
+                visit.respond(response.status_code, headers_of(response))
             if response.raw_content is None and not visit.live:
                 visit.give_up("the reply was not recorded")
+            elif mending is not None and mending.end(response):
+                return
             elif response.raw_content is None and visit.empty and not isinstance(response.stream, Tee):
                 visit.give_up("another addon took the stream over; the reply passed unread")
             elif response.raw_content is None:
                 # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
                 response.raw_content = visit.raw_body()
             elif visit.empty:
-                visit.take(response.raw_content)
+                visit.take(visit.known_body() or response.raw_content)
         except Exception as error:  # fail open
-            self._fail(visit, "reading the reply", error)
+            self._failures.fail(visit, "reading the reply", error)
 
-    def _judge(self, flow: http.HTTPFlow, visit: Visit, end: End, error: str | None) -> Verdict:
-        duration = visit.now() if visit.live else _duration(flow)
+    def _read(self, visit: Visit) -> None:
+        """Reads what nobody needed to be read before."""
+        try:
+            if visit.session is not None:
+                visit.session.read_request()
+        except Exception as error:  # fail open
+            visit.session = None
+            self._failures.fail(visit, "reading the request", error)
+        try:
+            visit.catch_up()
+        except Exception as error:  # fail open
+            self._failures.fail(visit, "reading the reply", error)
+
+    def _judge(self, visit: Visit, end: End, error: str | None, duration: float | None) -> Verdict:
         try:
             return judge(visit, end, error, duration, self._engine, self._redactor)
         except Exception as failure:  # fail open
-            self._fail(visit, "judging the exchange", failure)
+            self._failures.fail(visit, "judging the exchange", failure)
         return without_judgement(visit, end, error, self._redactor)
 
     def _capture(self, flow: http.HTTPFlow, visit: Visit, verdict: Verdict) -> None:
@@ -315,23 +368,6 @@ class Inspector:
 
     # --- failures --------------------------------------------------------------------------------------------------
 
-    def _fail(self, visit: Visit, culprit: str, error: Exception) -> None:
-        visit.fail(culprit, error)
-        self._report(culprit, error)
-
-    def _report_rule(self, rule: str, error: Exception) -> None:
-        self._report(f"rule {rule}", error)
-
-    def _report(self, culprit: str, error: BaseException) -> None:
-        """Logs a failure, once per culprit."""
-        if culprit in self._reported:
-            return
-        self._reported.add(culprit)
-        try:
-            log_failure(culprit, error)
-        except Exception:  # fail open: nothing is left that could be told
-            return
-
     def _stand_on(self, flow: http.HTTPFlow, culprit: str, error: Exception) -> None:
         """Has a failure stand on the exchange: in its verdict while there will be one, else on the flow itself."""
         try:
@@ -340,31 +376,8 @@ class Inspector:
             else:
                 mark_failure(flow, culprit)
         except Exception as failure:  # fail open
-            self._report("marking a flow", failure)
+            self._failures.tell("marking a flow", failure)
 
 
-def _tell(message: str) -> None:
+def _report(message: str) -> None:
     say(f"wirelint: {message}")
-
-
-def _headers(message: http.Message) -> Headers:
-    return tuple(
-        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-        for name, value in message.headers.fields
-    )
-
-
-def _url(request: http.Request) -> str:
-    """The URL as the client means it, unless its host header makes nonsense of it."""
-    url = request.pretty_url
-    try:
-        urlsplit(url)
-    except ValueError:
-        return request.url
-    return url
-
-
-def _duration(flow: http.HTTPFlow) -> float | None:
-    if flow.response is None or flow.response.timestamp_end is None:
-        return None
-    return round((flow.response.timestamp_end - flow.request.timestamp_start) * 1000, 3)

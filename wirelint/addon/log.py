@@ -9,10 +9,12 @@ from __future__ import annotations
 import logging
 import sys
 
+from mitmproxy.log import LegacyLogEvents
+
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
 from wirelint.report.writer import place
-from wirelint.rule import SEVERITIES, Finding
+from wirelint.rule import SEVERITIES, Finding, Repair
 
 logger = logging.getLogger("wirelint")
 
@@ -21,18 +23,25 @@ _MESSAGE = 400
 
 
 def log_exchange(verdict: Verdict) -> None:
-    """The line of an exchange and those of its findings."""
+    """The line of an exchange, and those of its findings and fixes."""
+    if not is_shown(logging.WARNING):
+        return
     say(exchange_line(verdict))
     for finding in verdict.findings[:_SHOWN]:
         say(finding_line(finding), logging.INFO if finding.severity == "info" else logging.WARNING)
     if len(verdict.findings) > _SHOWN:
         say(f"  … {len(verdict.findings) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
+    fixes = verdict.record.fixes
+    for fix in fixes[:_SHOWN]:
+        say(fix_line(fix))
+    if len(fixes) > _SHOWN:
+        say(f"  … {len(fixes) - _SHOWN} more fixes: wirelint show {verdict.record.id[:8]}")
     for note in verdict.notes:
         say(f"  note: {note}")
 
 
 def exchange_line(verdict: Verdict) -> str:
-    """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 1 warning [3f2a9c11]`."""
+    """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`."""
     record = verdict.record
     status = "no reply" if record.status is None else str(record.status)
     facts = [f"{status} stream" if verdict.streamed else status]
@@ -54,6 +63,16 @@ def finding_line(finding: Finding) -> str:
     return f"{head}: {shorten(finding.message, _MESSAGE)}"
 
 
+def fix_line(fix: Repair) -> str:
+    """`  fixed xml-leak [unsafe] promoted to a call of get_weather`."""
+    return f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
+
+
+def log_fault(fault: Finding) -> None:
+    """A failure of our own that was dealt with where it happened, and became a finding there."""
+    say(f"wirelint: {shorten(fault.message, _MESSAGE)}; further failures of this are not logged", logging.WARNING)
+
+
 def log_failure(culprit: str, error: BaseException) -> None:
     """A failure of our own. Its traceback shows at `--set termlog_verbosity=debug`."""
     say(
@@ -64,8 +83,20 @@ def log_failure(culprit: str, error: BaseException) -> None:
     logger.debug("wirelint: %s failed", culprit, exc_info=error)
 
 
+def is_shown(level: int) -> bool:
+    """Whether a line of this level is shown anywhere: after `-q` it is not.
+
+    mitmproxy hands every line on to all of its addons as well, in a hook that is out of use: that alone takes longer than
+    to judge a short exchange.
+    """
+    handlers = logging.getLogger().handlers
+    return any(handler.level <= level and not isinstance(handler, LegacyLogEvents) for handler in handlers)
+
+
 def say(text: str, level: int = logging.INFO) -> None:
     """One line, in characters that the output can show."""
+    if not is_shown(level):
+        return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     line = one_line(text).encode(encoding, "backslashreplace").decode(encoding)
     logger.log(level, "%s", line)
@@ -77,9 +108,10 @@ def _counts(verdict: Verdict) -> str:
         count = sum(finding.severity == severity for finding in verdict.findings)
         if count:
             counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
-    if counts:
-        return ", ".join(counts)
-    return "ok" if verdict.exchange is not None and verdict.exchange.ok else "not judged"
+    counts = counts or ["ok" if verdict.exchange is not None and verdict.exchange.ok else "not judged"]
+    if verdict.record.fixes:
+        counts.append(f"{len(verdict.record.fixes)} fixed")
+    return ", ".join(counts)
 
 
 def _seconds(milliseconds: float) -> str:

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wirelint.registry import Registry, RuleError
-from wirelint.rule import Rule
+from wirelint.repair import SAFETIES, Permit
+from wirelint.rule import Rule, Safety
 
 
 class Option(NamedTuple):
@@ -36,13 +37,34 @@ CAPTURES = Option(
 )
 REDACT = Option("wirelint_redact", "on", "Take credentials out of captures, findings and logs: on or off.")
 MAX_BODY = Option("wirelint_max_body", "32m", "Bodies above this size pass unread: bytes, or a number with k, m or g.")
+FIX = Option(
+    "wirelint_fix", "off", "Repair traffic while it passes: off, safe, or unsafe for all that can be repaired."
+)
+FIXABLE = Option(
+    "wirelint_fixable", "", "Repair only what these rules find: names, codes, code prefixes or ALL, with commas.", True
+)
+UNFIXABLE = Option(
+    "wirelint_unfixable", "", "Leave what these rules find as it is: names, codes or code prefixes, with commas.", True
+)
+CLEAN_HISTORY = Option(
+    "wirelint_clean_history",
+    "off",
+    "Repair earlier turns of the assistant too, which costs the prompt cache: on or off.",
+)
+HEADER = Option("wirelint_header", "on", "Say in the header x-wirelint that a reply was repaired: on or off.")
+HOLD = Option("wirelint_hold", "30", "Seconds for which text of a stream may be held back for its repair.")
 
-OPTIONS = (SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY)
+OPTIONS = (
+    *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
+    *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, HEADER, HOLD),
+)
 
 _NAMES = tuple(option.name for option in OPTIONS)
 _SIZE = re.compile(r"(\d{1,12})\s*([kmg]?)(?:i?b)?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 _SMALLEST = 1024
+_SECONDS = re.compile(r"(\d{1,4}(?:\.\d{1,3})?) ?s?", re.IGNORECASE)
+_LONGEST = 3600.0
 _SWITCH = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
 
@@ -52,12 +74,15 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options as they are meant. `max_body` in bytes; `captures` None: nothing is written."""
+    """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written."""
 
     rules: tuple[Rule, ...]
+    permit: Permit
     captures: Path | None
     redact: bool
     max_body: int
+    header: bool
+    hold: float
 
 
 def settle(deferred: dict[str, object]) -> str | None:
@@ -91,27 +116,45 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
 def read(options: Mapping[str, str | None]) -> Settings:
     """The settings that values by option name amount to. Raises SettingError."""
     values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
+    registry = _registry(values)
     return Settings(
-        rules=_rules(values),
+        rules=registry.select(_items(values[SELECT.name]), _items(values[IGNORE.name])),
+        permit=registry.permit(
+            _safety(values[FIX.name]),
+            _items(values[FIXABLE.name]),
+            _items(values[UNFIXABLE.name]),
+            _switch(values, CLEAN_HISTORY),
+        ),
         captures=_captures(values[CAPTURES.name]),
-        redact=_switch(values[REDACT.name]),
+        redact=_switch(values, REDACT, "; write on, or off to keep credentials in captures"),
         max_body=_size(values[MAX_BODY.name]),
+        header=_switch(values, HEADER),
+        hold=_seconds(values[HOLD.name]),
     )
 
 
-def _rules(values: Mapping[str, str]) -> tuple[Rule, ...]:
+def _registry(values: Mapping[str, str]) -> Registry:
+    """The rules there are, once all selectors are known to mean some of them."""
     folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
     try:
         registry = Registry.load(folders)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
-    select, ignore = _items(values[SELECT.name]), _items(values[IGNORE.name])
-    for option, selectors in ((SELECT, select), (IGNORE, ignore)):
+    for option in (SELECT, IGNORE, FIXABLE, UNFIXABLE):
         try:
-            registry.select(selectors)
+            registry.select(_items(values[option.name]))
         except RuleError as error:
             raise SettingError(f"{option.name}={values[option.name]}: {error}") from error
-    return registry.select(select, ignore)
+    return registry
+
+
+def _safety(value: str) -> Safety | None:
+    if value.lower() in ("off", "false", "no"):
+        return None
+    for safety in SAFETIES:
+        if value.lower() == safety:
+            return safety
+    raise SettingError(f"{FIX.name}={value}: not a way to repair; write off, safe or unsafe")
 
 
 def _captures(value: str) -> Path | None:
@@ -127,12 +170,19 @@ def _captures(value: str) -> Path | None:
     return folder
 
 
-def _switch(value: str) -> bool:
+def _switch(values: Mapping[str, str], option: Option, cure: str = "; write one of them") -> bool:
+    value = values[option.name]
     if value.lower() not in _SWITCH:
-        raise SettingError(
-            f"{REDACT.name}={value}: neither on nor off; write on, or off to keep credentials in captures"
-        )
+        raise SettingError(f"{option.name}={value}: neither on nor off{cure}")
     return _SWITCH[value.lower()]
+
+
+def _seconds(value: str) -> float:
+    match = _SECONDS.fullmatch(value)
+    seconds = float(match[1]) if match is not None else 0.0
+    if not 0 < seconds <= _LONGEST:
+        raise SettingError(f"{HOLD.name}={value}: not a time up to {_LONGEST:.0f} seconds; write one such as 5 or 30")
+    return seconds
 
 
 def _size(value: str) -> int:

@@ -28,7 +28,7 @@ class Tee:
         visit = self._visit
         try:
             if data:
-                visit.take(data, visit.now())
+                visit.note(data)
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
             self._fail(visit, "reading the reply", error)
         if self._inner is not None:

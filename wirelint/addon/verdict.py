@@ -15,7 +15,7 @@ from wirelint.addon.visit import Visit
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.replay import replay
+from wirelint.capture.replay import delivered_reply, replay
 from wirelint.conversation import conversation_of
 from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Json, Timing
@@ -51,6 +51,11 @@ class Verdict:
     def streamed(self) -> bool:
         return self.exchange is not None and self.exchange.reply is not None and self.exchange.reply.streamed
 
+    @property
+    def fixed(self) -> list[str]:
+        """The names of the rules whose fixes were made, each once."""
+        return list(dict.fromkeys(fix.name for fix in self.record.fixes))
+
     def with_fault(self, fault: Finding) -> Verdict:
         return dataclasses.replace(self, findings=(*self.findings, fault))
 
@@ -76,7 +81,7 @@ def judge(
     clean = redactor.record(record)
     if exchange is not None:
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
-        exchange = _under(exchange, clean) if same else replay(clean)
+        exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
     findings = _faults(visit, redactor)
     if exchange is not None:
         exchange = dataclasses.replace(exchange, notes=tuple(visit.notes))
@@ -112,6 +117,7 @@ def _under(exchange: Exchange, clean: Record) -> Exchange:
         error=clean.error,
         timing=clean.timing,
         conversation=conversation_of(exchange.request, headers) if exchange.request is not None else None,
+        delivered=delivered_reply(clean),
     )
 
 

@@ -1,21 +1,29 @@
 """One exchange while it passes: what is known of it, and a copy of its bytes. No mitmproxy in here.
 
-A visit begins with the request, reads the reply as it arrives, and ends once. It never holds more of a body than the
+A visit begins with the request, reads the reply as it arrives, and ends once. Bytes are noted with their times and read a
+batch at a time: the same work takes a fraction of what it takes piece by piece between other things, and nobody waits
+for it whose chunk has just come. It never holds more of a body than the
 limit; above that, and where a coding cannot be undone, it lets go of what it has and the exchange counts as unread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from io import BytesIO
 
-from wirelint.capture.record import Headers, Record
+from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
-from wirelint.model import End, Timing
+from wirelint.model import End, Request, Timing
+from wirelint.repair import Repair
 from wirelint.rule import Finding
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decode, decoder
 
 _MOST_FAULTS = 8
+_MOST_FIXES = 1000
+_BATCH = 1 << 15
+"""Bytes that are read together."""
 
 
 @dataclass(slots=True, eq=False)
@@ -23,7 +31,9 @@ class Visit:
     """`clock` gives seconds that only grow, `began` is its value when the request was complete; `started` is Unix time.
 
     `session` is None when the request could not be read because of a failure of ours: then `faults` says so. `live` is
-    False for a flow that was loaded from a file.
+    False for a flow that was loaded from a file. `forwarded` is the request that was sent instead of the client's and
+    `asked` what the upstream understands by it, `delivered` the reply that the client got instead of the upstream's.
+    `reread`: reading along failed, and the bytes have to be read again.
     """
 
     id: str
@@ -43,11 +53,19 @@ class Visit:
     first_byte: float | None = None
     notes: list[str] = field(default_factory=list)
     faults: list[Finding] = field(default_factory=list)
+    forwarded: Sent | None = None
+    delivered: Sent | None = None
+    asked: Request | None = None
+    fixes: list[Repair] = field(default_factory=list)
+    reread: bool = False
+    _known: Record | None = None
     _decoder: Decoder | None = None
-    _raw: bytearray = field(default_factory=bytearray)
+    _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
-    _whole: bytes = b""
     _size: int = 0
+    _waiting: list[bytes] = field(default_factory=list)
+    _times: array[float] = field(default_factory=lambda: array("d"))
+    _behind: int = 0
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
@@ -63,9 +81,10 @@ class Visit:
 
     def respond(self, status: int, headers: Headers) -> None:
         """The head of the reply. Interim replies (1xx) never come here."""
-        self.status, self.response_headers = status, headers
+        known = self._known if self.delivered is not None else None
+        self.status, self.response_headers = status, known.response_headers if known is not None else headers
         self.first_byte = self.now() if self.live else None
-        fields = lower(headers)
+        fields = lower(self.response_headers)
         if self.readable and self.session is not None:
             self.session.respond(status, fields)
         try:
@@ -73,30 +92,90 @@ class Visit:
         except CodingError as error:
             self.give_up(f"the reply cannot be read: {error}", keep_raw=True)
 
+    def recall(self, known: Record) -> None:
+        """An exchange of a file, which was changed when it passed: what came in is judged, whatever the flow shows."""
+        self._known = known
+        self.request_headers, self.request_body = known.request_headers, known.request_body
+        self.forwarded, self.delivered, self.fixes = known.forwarded, known.delivered, list(known.fixes)
+
+    def known_body(self) -> bytes | None:
+        """The reply's body as it came in, without codings, where the flow may show another one."""
+        if self._known is None or self.delivered is None:
+            return None
+        self._decoder = None
+        return self._known.response_body
+
+    def expect_plain(self) -> str | None:
+        """The codings of the reply. Whoever asks undoes them, and hands over what they leave."""
+        coding = _coding(lower(self.response_headers).get("content-encoding")) if self._decoder is not None else None
+        self._decoder = None
+        return coding
+
     def take(self, data: bytes, at: float | None = None) -> None:
         """Bytes of the reply's body as they are on the wire, and when they came (ms after the request)."""
+        plain = self.keep(data)
+        if plain and self.session is not None:
+            self.session.feed(plain, at)
+
+    def note(self, data: bytes) -> None:
+        """Bytes of the reply's body that came just now. They are read later: `catch_up` before anything is asked."""
+        if self._store(data):
+            self._waiting.append(data)
+            self._times.append(self.clock())
+            self._behind += len(data)
+            if self._behind >= _BATCH:
+                self.catch_up()
+
+    def catch_up(self) -> None:
+        """Reads what was noted, each piece as of the time at which it came."""
+        pieces, times = self._waiting, self._times
+        self._pass_over()
+        for piece, time in zip(pieces, times, strict=True):
+            plain = self._plain_of(piece)
+            if plain and self.session is not None:
+                self.session.feed(plain, round((time - self.began) * 1000, 3))
+        self.mind_the_text()
+
+    def mind_the_text(self) -> None:
+        """Lets go of a reply that says more than is judged."""
+        if self.session is not None and self.session.unread and not self._unread:
+            self.give_up("the reply is too long to be judged; it passed unread")
+
+    def _pass_over(self) -> None:
+        self._waiting, self._times, self._behind = [], array("d"), 0
+
+    def keep(self, data: bytes) -> bytes | None:
+        """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
+        return self._plain_of(data) if self._store(data) else None
+
+    def _store(self, data: bytes) -> bool:
+        """Takes a copy of bytes that came; whether they are to be read."""
         if self._closed or not data:
-            return
+            return False
         self._size += len(data)
         if self._size > self.limit:
-            if self._raw or self._whole or not self._unread:
+            if self._raw.tell() or not self._unread:
                 self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
-            return
-        self._raw += data
-        if self._unread or self._broken or self.session is None:
-            return
-        plain = data
-        if self._decoder is not None:
-            try:
-                plain = self._decoder.feed(data)
-            except TooLargeError:
-                self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
-                return
-            except CodingError as error:
-                self.give_up(f"the reply is not what its content-encoding says: {error}", keep_raw=True)
-                return
-            self._plain += plain
-        self.session.feed(plain, at)
+            return False
+        self._raw.write(data)
+        return not (self._unread or self._broken or self.session is None)
+
+    def _plain_of(self, data: bytes) -> bytes | None:
+        """Bytes without their codings; None once it is known that they cannot be read."""
+        if self._unread:
+            return None
+        if self._decoder is None:
+            return data
+        try:
+            plain = self._decoder.feed(data)
+        except TooLargeError:
+            self.give_up(f"the reply is larger than wirelint_max_body ({self.limit} bytes); it passed unread")
+            return None
+        except CodingError as error:
+            self.give_up(f"the reply is not what its content-encoding says: {error}", keep_raw=True)
+            return None
+        self._plain += plain
+        return plain
 
     def give_up(self, note: str, *, keep_raw: bool = False) -> None:
         """What is left of the exchange passes unread. `keep_raw`: its bytes are still worth recording."""
@@ -104,9 +183,9 @@ class Visit:
         self.notes.append(note)
         self._decoder = None
         self._plain.clear()
+        self._pass_over()
         if not keep_raw:
-            self._raw.clear()
-            self._whole = b""
+            self._raw = BytesIO()
             self._size = max(self._size, self.limit + 1)
         if self.session is not None:
             self.session.abandon()
@@ -122,9 +201,26 @@ class Visit:
         if fault not in self.faults and len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
 
+    def note_fixes(self, repairs: Sequence[Repair]) -> None:
+        """What was changed; of very many changes the first ones."""
+        room = _MOST_FIXES - len(self.fixes)
+        self.fixes += repairs[:room]
+        if len(repairs) > room:
+            self.notes.append(f"{len(repairs) - room} more fixes were made than are told here")
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory it takes."""
+        return len(self.request_body or b"") + min(self._size, self.limit) + 4096
+
     @property
     def unread(self) -> bool:
         return self._unread
+
+    @property
+    def overflown(self) -> bool:
+        """Whether the body is larger than what is kept of it."""
+        return self._size > self.limit
 
     @property
     def empty(self) -> bool:
@@ -133,7 +229,7 @@ class Visit:
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
-        return self._raw_bytes() if self._size <= self.limit else None
+        return self._raw.getvalue() if self._size <= self.limit else None
 
     def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
         """The exchange as bytes, codings undone."""
@@ -151,31 +247,30 @@ class Visit:
             timing=timing,
             end=end,
             error=error,
+            forwarded=self.forwarded,
+            delivered=self.delivered,
+            fixes=tuple(self.fixes),
         )
 
     def _body(self) -> bytes | None:
         if self.status is None or self._unread:
             return None
         if self._decoder is None:
-            return self._raw_bytes()
+            return self._raw.getvalue()
         if not self._broken:
             return bytes(self._plain)
         try:  # reading stopped somewhere; the bytes did not
-            return decode(_coding(lower(self.response_headers).get("content-encoding")), self._raw_bytes(), self.limit)
+            return decode(
+                _coding(lower(self.response_headers).get("content-encoding")), self._raw.getvalue(), self.limit
+            )
         except CodingError:
             return None
-
-    def _raw_bytes(self) -> bytes:
-        """The bytes so far, once: they are asked for twice, and may be many."""
-        if self._raw:
-            self._whole += self._raw
-            self._raw.clear()
-        return self._whole
 
     def close(self) -> None:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
-        self._raw, self._plain, self._whole, self.session = bytearray(), bytearray(), b"", None
+        self._pass_over()
+        self._raw, self._plain, self.session = BytesIO(), bytearray(), None
 
 
 def _coding(value: str | None) -> str | None:

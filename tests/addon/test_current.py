@@ -1,0 +1,55 @@
+"""Whatever is asked of the ledger, what waits is taken in first."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from tests.addon.build import verdict_of
+from tests.build import Call, Talk, schema
+from wirelint.addon.current import CurrentLedger
+from wirelint.conversation import Ledger
+
+EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
+assert EXCHANGE is not None
+CONVERSATION = EXCHANGE.conversation
+
+QUESTIONS: dict[str, tuple[Any, ...]] = {
+    "issued": ("call_7", CONVERSATION),
+    "calls": (CONVERSATION,),
+    "similar": ("Call-7", CONVERSATION),
+    "alike": ("a", "{}", CONVERSATION),
+    "all_calls": (),
+    "returned": ("call_7", CONVERSATION),
+    "complaint": (EXCHANGE,),
+    "record": (EXCHANGE,),
+}
+
+
+def test_all_that_can_be_asked_is_here() -> None:
+    public = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
+    assert public == set(QUESTIONS) == {name for name in vars(CurrentLedger) if not name.startswith("_")}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_what_waits_comes_first(question: str) -> None:
+    behind, ahead = Ledger(), Ledger()
+    assert EXCHANGE is not None
+    ahead.record(EXCHANGE)
+    caught_up: list[bool] = []
+
+    def catch_up() -> None:
+        if not caught_up:
+            behind.record(EXCHANGE)
+        caught_up.append(True)
+
+    current = CurrentLedger(lambda: behind, catch_up)
+    answer, wanted = (getattr(ledger, question)(*QUESTIONS[question]) for ledger in (current, ahead))
+    assert caught_up == [True]
+    assert _plain(answer) == _plain(wanted)
+
+
+def _plain(answer: Any) -> Any:
+    return list(answer) if hasattr(answer, "__next__") else answer

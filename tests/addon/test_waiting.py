@@ -1,0 +1,167 @@
+"""A verdict waits while others are served, comes all the same and in order, and does not wait where it is needed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy import http
+from mitmproxy.addons import dumper, save, view
+from mitmproxy.flow import Flow
+from mitmproxy.test import taddons
+
+from tests.addon.build import flow_of, head_of
+from tests.build import Call, Talk, as_record, schema
+from wirelint.addon.inspector import Inspector
+
+RECORD = Talk(text="All is well.").record("openai.chat", True)
+CALLING = Talk(calls=(Call("a"),), tools={"a": schema()}).record("openai.chat", True)
+
+Scene = Callable[[Inspector], Coroutine[Any, Any, None]]
+
+
+@pytest.fixture
+def context(tmp_path: Path) -> Iterator[taddons.context]:
+    with taddons.context(save.Save(), dumper.Dumper()) as context:
+        yield context
+
+
+def play(context: taddons.context, tmp_path: Path, scene: Scene) -> list[dict[str, Any]]:
+    """Plays a scene in a loop of its own; the captures that it left."""
+
+    async def run() -> None:
+        inspector = Inspector()
+        context.master.addons.add(inspector)
+        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
+        async with asyncio.timeout(20):
+            await scene(inspector)
+        inspector.done()
+
+    asyncio.run(run())
+    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def begun(inspector: Inspector, record: dict[str, Any] = RECORD) -> http.HTTPFlow:
+    """A flow up to its last byte."""
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    inspector.responseheaders(flow)
+    stream = flow.response.stream
+    assert callable(stream)
+    body = as_record(record).response_body or b""
+    assert stream(body) == body
+    return flow
+
+
+def is_judged(flow: http.HTTPFlow) -> bool:
+    return "wirelint.end" in flow.metadata
+
+
+def test_alone_it_is_there_at_once(context: taddons.context, tmp_path: Path) -> None:
+    async def scene(inspector: Inspector) -> None:
+        for _ in range(2):
+            flow = begun(inspector)
+            inspector.response(flow)
+            assert is_judged(flow)
+
+    assert len(play(context, tmp_path, scene)) == 2
+
+
+def test_beside_others_it_waits_and_comes(context: taddons.context, tmp_path: Path) -> None:
+    order: list[str] = []
+
+    async def scene(inspector: Inspector) -> None:
+        other, *flows = (begun(inspector, record) for record in (RECORD, RECORD, CALLING, RECORD))
+        for flow in flows:
+            order.append(flow.id)
+            inspector.response(flow)
+            assert not is_judged(flow)
+            assert flow.response is not None
+            assert flow.response.raw_content, "the body is there at once"
+        while not all(map(is_judged, flows)):
+            await asyncio.sleep(0.001)
+        assert not is_judged(other)
+        order.append(other.id)
+        inspector.response(other)
+        assert is_judged(other)
+
+    assert [line["id"] for line in play(context, tmp_path, scene)] == order
+
+
+def test_what_waits_comes_before_what_ends_alone(context: taddons.context, tmp_path: Path) -> None:
+    order: list[str] = []
+
+    async def scene(inspector: Inspector) -> None:
+        flows = [begun(inspector) for _ in range(3)]
+        for flow in flows:
+            order.append(flow.id)
+            inspector.response(flow)
+        assert not any(map(is_judged, flows)), "also the last one, behind the others"
+
+    assert [line["id"] for line in play(context, tmp_path, scene)] == order
+
+
+AT_ONCE = {"save_stream_file": "flows", "dumper_filter": "~meta xml-leak"}
+
+
+@pytest.mark.parametrize("option", AT_ONCE)
+def test_it_does_not_wait_where_flows_are_read_at_once(context: taddons.context, tmp_path: Path, option: str) -> None:
+    value = AT_ONCE[option]
+
+    async def scene(inspector: Inspector) -> None:
+        context.options.update(**{option: str(tmp_path / value) if option == "save_stream_file" else value})
+        begun(inspector)
+        flow = begun(inspector)
+        inspector.response(flow)
+        assert is_judged(flow)
+        context.options.update(**{option: None})
+
+    assert len(play(context, tmp_path, scene)) == 2
+
+
+def test_whoever_shows_flows_is_told(context: taddons.context, tmp_path: Path) -> None:
+    shown: list[tuple[str, str]] = []
+
+    async def scene(inspector: Inspector) -> None:
+        flows = view.View()
+        context.master.addons.add(flows)
+        flows.sig_view_update.connect(note)
+        begun(inspector)
+        flow = begun(inspector)
+        flows.add([flow])
+        inspector.response(flow)
+        while not is_judged(flow):
+            await asyncio.sleep(0.001)
+        assert shown[-1] == (flow.id, flow.comment)
+
+    def note(flow: Flow) -> None:
+        shown.append((flow.id, flow.comment))
+
+    play(context, tmp_path, scene)
+    assert shown
+
+
+def test_a_failure_at_the_end_stands_on_the_flow(
+    context: taddons.context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raising(*_: object) -> None:
+        raise RuntimeError("no")
+
+    async def scene(inspector: Inspector) -> None:
+        begun(inspector)
+        flow = begun(inspector)
+        monkeypatch.setattr("wirelint.addon.inspector.annotate", raising)
+        inspector.response(flow)
+        while "wirelint.findings" not in flow.metadata:
+            await asyncio.sleep(0.001)
+        assert flow.metadata["wirelint.findings"] == ["internal-error"]
+        assert "the end of an exchange" in flow.comment
+        monkeypatch.undo()
+
+    play(context, tmp_path, scene)

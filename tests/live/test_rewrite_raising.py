@@ -1,0 +1,315 @@
+"""Rules whose repairs fail, in a real process: the traffic passes as it came, and the exchange says so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.build import FORMS
+from tests.live.harness import Peer, Proxy, Upstream, replying, running
+from tests.live.leaks import (
+    CALL,
+    CALLED,
+    CLEAN,
+    LEAK,
+    PROSE,
+    ask,
+    body_of,
+    kind_of,
+    pieces_of,
+    split_events,
+)
+from tests.live.scenes import Form
+from tests.live.strict import assemble
+
+pytestmark = pytest.mark.live
+
+
+_RULE = '''
+from __future__ import annotations
+from wirelint.events import Delta, Stop
+from wirelint.rule import Edit, Rule
+
+class _Faulty:
+    phase = {phase}
+
+    def __init__(self, stage, streamed):
+        self._stage = stage
+        self._third = 3 if streamed else 1
+        self._waiting = []
+        if stage == "construction":
+            raise RuntimeError("raised at construction")
+
+    @property
+    def held(self):
+        if self._stage == "held":
+            raise RuntimeError("raised in held")
+        return self._waiting[0].frame.number if self._waiting else None
+
+    def push(self, event):
+        if self._stage == "push":
+            raise RuntimeError("raised in push")
+        if self._stage == "iteration":
+            return self._yields(event)
+        if isinstance(event, Delta):
+            self._waiting.append(event)
+            if self._stage == "push with text held" and len(self._waiting) == self._third:
+                raise RuntimeError("raised in push with text held")
+            return []
+        if isinstance(event, Stop) and self._stage == "push at the end":
+            raise RuntimeError("raised in push at the end")
+        if isinstance(event, Stop) and self._stage not in ("release",):
+            return [*self._drain(), event]
+        return [event] if not self._waiting else self._keep(event)
+
+    def _keep(self, event):
+        self._waiting.append(event)
+        return []
+
+    def _yields(self, event):
+        yield event
+        raise RuntimeError("raised in iteration")
+
+    def _drain(self):
+        drained, self._waiting = self._waiting, []
+        return drained
+
+    def release(self):
+        if self._stage == "release":
+            raise RuntimeError("raised in release")
+        return self._drain()
+
+
+class Faulty{phase}(Rule):
+    """A rule whose repairs fail.
+
+    ## What it does
+    Raises.
+    ## Why is this bad?
+    It is.
+    ## Example
+    None.
+    ## False positives
+    None.
+    ## Fix safety
+    None.
+    """
+
+    code = "XX{code}"
+    name = "faulty-{name}"
+    severity = "error"
+    layer = "model"
+    fires = {{}}
+    silent = {{}}
+
+    def rewriter(self, situation):
+        stage = situation.exchange.request_headers.get("x-fault-{name}", "")
+        if stage == "rewriter":
+            raise RuntimeError("raised in rewriter")
+        return _Faulty(stage, situation.streamed) if stage and stage != "mend" else None
+
+    def mend(self, exchange, ledger, permit):
+        stage = exchange.request_headers.get("x-fault-{name}", "")
+        if stage == "mend":
+            raise RuntimeError("raised in mend")
+        if stage == "mend half done":
+            repair = self.repair("request", "safe", "changed the model", "/model")
+            yield [Edit("replace", "/model", "another")], repair
+            raise RuntimeError("raised in mend half done")
+        if stage == "mend nowhere":
+            yield [Edit("replace", "/no/such/place", 1)], self.repair("request", "safe", "changed nothing", "/no")
+'''
+
+STAGES = (
+    "rewriter", "construction", "push", "iteration", "push with text held", "push at the end", "held", "release",
+)  # fmt: skip
+MENDS = {"mend": ["internal-error"], "mend half done": ["internal-error"], "mend nowhere": []}
+"""Stages of a repair of requests, and what is told of its failure; an edit of a place that is not there is none."""
+
+
+@pytest.fixture(scope="module")
+def faulty(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    folder = tmp_path_factory.mktemp("faulty")
+    rules = folder / "own"
+    rules.mkdir()
+    for phase, code, name in ((0, 901, "early"), (5, 902, "late")):
+        made = _RULE.format(phase=phase, code=code, name=name)
+        (rules / f"xx{code}_faulty_{name}.py").write_text(made)
+    with running(folder, upstream.url, f"wirelint_rules={rules}", "wirelint_fix=unsafe") as proxy:
+        yield proxy
+
+
+STAGES_BY_FORM = [
+    # Of a whole body nobody asks since when something of it is held.
+    pytest.param(form, stage, id=f"{stage} {form[0]} {'stream' if form[1] else 'whole'}")
+    for form in FORMS
+    for stage in STAGES
+    if form[1] or stage != "held"
+]
+
+
+@pytest.mark.parametrize("when", ["early", "late"])
+@pytest.mark.parametrize(("form", "stage"), STAGES_BY_FORM)
+def test_a_rewriter_that_raises(faulty: Proxy, upstream: Upstream, form: Form, stage: str, when: str) -> None:
+    record = CLEAN[form]
+    body = body_of(record)
+    test = f"{stage} {when} {form}"
+    pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
+    upstream.scripts[test] = replying(pieces, **kind_of(record))
+    reply = ask(faulty, form[0], record, test, {f"x-fault-{when}": stage})
+    assert (reply.status, reply.complete, reply.body) == (200, True, body)
+    probe = faulty.wait_for_probe(test)
+    assert "internal-error" in probe["metadata"]["wirelint.findings"]
+    assert faulty.process.poll() is None
+
+
+@pytest.mark.parametrize(("form", "stage"), STAGES_BY_FORM)
+def test_a_rewriter_that_raises_beside_one_that_repairs(
+    faulty: Proxy, upstream: Upstream, form: Form, stage: str
+) -> None:
+    """The leak is repaired or stands in the text; nothing is lost and nothing comes twice."""
+    record = LEAK[form]
+    test = f"leak {stage} {form}"
+    pieces = split_events(body_of(record)) if form[1] else list(pieces_of(body_of(record), 60))
+    upstream.scripts[test] = replying(pieces, **kind_of(record))
+    reply = ask(faulty, form[0], record, test, {"x-fault-late": stage})
+    assert reply.complete
+    seen = assemble(*form, reply.body)
+    if seen.calls:
+        assert [(name, arguments) for _, name, arguments in seen.calls] == CALLED
+        assert seen.text.strip() == PROSE.strip()
+    else:
+        assert seen.text == PROSE + CALL
+    assert "internal-error" in faulty.wait_for_probe(test)["metadata"]["wirelint.findings"]
+
+
+@pytest.mark.parametrize("stage", MENDS)
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_a_mend_that_raises(faulty: Proxy, upstream: Upstream, form: Form, stage: str) -> None:
+    record = CLEAN[form]
+    sent: list[bytes] = []
+    test = f"{stage} {form}"
+    answer = replying([body_of(record)], **kind_of(record))
+
+    def script(peer: Peer) -> None:
+        sent.append(peer.body)
+        answer(peer)
+
+    upstream.scripts[test] = script
+    reply = ask(faulty, form[0], record, test, {"x-fault-early": stage})
+    assert (reply.complete, reply.body) == (True, body_of(record))
+    assert sent == [record["request"]["body"].encode()]
+    probe = faulty.wait_for_probe(test)
+    assert probe["metadata"]["wirelint.findings"] == MENDS[stage]
+    captured = faulty.wait_for_record(test)
+    assert ("forwarded" in captured, captured.get("fixes", [])) == (False, [])
+
+
+def test_a_culprit_is_told_of_once(faulty: Proxy) -> None:
+    """Ran after the others: many failures, one line for each place."""
+    told = [line for line in faulty.log.splitlines() if "wirelint:" in line and "failed" in line]
+    assert told
+    assert len(told) == len({re.sub(r"^\[[^]]*\]", "", line) for line in told})
+
+
+# --- what carries the repairs out fails -------------------------------------------------------------------------------
+
+_SABOTEUR = """
+import collections
+from wirelint.addon import delivery, framing, mending, outlet, visit
+from wirelint.apis import anthropic_writer, openai_writer
+from wirelint.engine import Session
+from wirelint.rewrite import chain, replies
+
+PLACES = {
+    "writer": [(module.StreamWriter, "write") for module in (openai_writer, anthropic_writer)]
+        + [(module.WholeWriter, "write") for module in (openai_writer, anthropic_writer)],
+    "reader": [(Session, "read")],
+    "frames": [(Session, "frame")],
+    "last frames": [(Session, "close_frames")],
+    "chain": [(chain.Chain, "push")],
+    "chain of": [(chain.Chain, "of")],
+    "release": [(chain.Chain, "release")],
+    "place": [(replies.Rewriting, "_place")],
+    "feed": [(replies.Rewriting, "feed")],
+    "end": [(replies.Rewriting, "end")],
+    "flush": [(replies.Rewriting, "flush")],
+    "due": [(replies.Rewriting, "due")],
+    "begin": [(replies.Rewriting, "begin")],
+    "rescue": [(delivery.Delivery, "_rescue")],
+    "settle": [(delivery.Delivery, "settle")],
+    "delivery": [(mending, "Delivery")],
+    "keep": [(visit.Visit, "keep")],
+    "rewrite": [(mending, "rewrite_reply")],
+    "mend": [(mending, "mend_request")],
+    "replace": [(mending, "replace_body")],
+    "attach": [(delivery, "attach"), (mending, "attach_whole")],
+}
+current, after, calls = "", 0, collections.Counter()
+
+def sabotage(name, owner, attribute):
+    sound = getattr(owner, attribute)
+    def faulty(*args, **kwargs):
+        if current == name:
+            calls[name] += 1
+            if calls[name] > after:
+                raise RuntimeError("sabotage of " + name)
+        return sound(*args, **kwargs)
+    static = attribute in ("of", "begin")
+    setattr(owner, attribute, staticmethod(faulty) if static else faulty)
+
+for name, places in PLACES.items():
+    for owner, attribute in places:
+        sabotage(name, owner, attribute)
+
+class Saboteur:
+    def requestheaders(self, flow):
+        global current, after
+        current = flow.request.headers.get("x-fault", "")
+        after = int(flow.request.headers.get("x-after", "0"))
+        calls.clear()
+addons = [Saboteur()]
+"""
+
+_CRASHED = "mitmproxy has crashed"
+PLACES = (
+    "writer", "reader", "frames", "last frames", "chain", "chain of", "release", "place", "feed", "end", "flush", "due",
+    "begin", "rescue", "settle", "delivery", "keep", "rewrite", "mend", "replace", "attach",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sabotaged(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    folder = tmp_path_factory.mktemp("sabotaged")
+    saboteur = folder / "saboteur.py"
+    saboteur.write_text(_SABOTEUR)
+    with running(folder, upstream.url, "wirelint_fix=unsafe", scripts=[saboteur]) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize("after", [0, 4, 9])
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]} {'stream' if form[1] else 'whole'}")
+def test_what_carries_repairs_out_raises(
+    sabotaged: Proxy, upstream: Upstream, form: Form, place: str, after: int
+) -> None:
+    """A clean reply arrives as it came; of one that leaks every word arrives, as text or as a call, and once."""
+    crashes = sabotaged.log.count(_CRASHED)
+    for what, record in {"clean": CLEAN[form], "leak": LEAK[form]}.items():
+        body = body_of(record)
+        test = f"{what} {place} {after} {form}"
+        pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
+        upstream.scripts[test] = replying(pieces, **kind_of(record))
+        reply = ask(sabotaged, form[0], record, test, {"x-fault": place, "x-after": str(after)})
+        assert (reply.status, reply.complete) == (200, True)
+        if what == "clean":
+            assert reply.body == body
+        else:
+            seen = assemble(*form, reply.body)
+            calls = [(name, arguments) for _, name, arguments in seen.calls]
+            assert (seen.text.strip(), calls) in [(PROSE.strip(), CALLED), (PROSE + CALL, [])]
+        sabotaged.wait_for_probe(test)
+    assert sabotaged.process.poll() is None
+    assert sabotaged.log.count(_CRASHED) == crashes

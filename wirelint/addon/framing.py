@@ -1,0 +1,69 @@
+"""The heads of messages that are changed: what says how long a body is and how it is coded has to stay true.
+
+Theory of operation. mitmproxy frames a streamed body by the headers that the reply has when they are sent, and corrects
+none of them. A body whose length is not known beforehand is chunked for a client of HTTP/1.1, which keeps its connection;
+an older client sees the end of the connection; HTTP/2 and 3 have frames of their own and forbid the field. A reply that the
+upstream ends with its connection is left like that, because mitmproxy could not tell whether that connection is of use
+afterwards. A whole body is left to mitmproxy, which codes it as it was and corrects its length.
+"""
+
+from __future__ import annotations
+
+from mitmproxy import http
+
+from wirelint.capture.record import Headers
+
+HEADER = "x-wirelint"
+
+_DIGESTS = ("content-digest", "repr-digest", "digest", "content-md5")
+_SIGNED = (*_DIGESTS, "signature", "x-amz-content-sha256")
+
+
+def headers_of(message: http.Message) -> Headers:
+    return tuple(
+        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+        for name, value in message.headers.fields
+    )
+
+
+def is_signed(request: http.Request) -> bool:
+    """Whether a header vouches for the body: changed, the request would be refused."""
+    return any(name in request.headers for name in _SIGNED)
+
+
+def has_known_end(response: http.Response) -> bool:
+    """Whether the end of a body can be told from a connection that broke: not where the one is the other."""
+    headers = response.headers
+    return response.http_version.startswith("HTTP/1") and (
+        "transfer-encoding" in headers or "content-length" in headers
+    )
+
+
+def is_plainly_framed(response: http.Response) -> bool:
+    """Whether the body comes without codings of its transfer, which mitmproxy does not undo."""
+    return response.headers.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
+
+
+def make_open_ended(request: http.Request, response: http.Response) -> None:
+    """Readies the head of a streamed reply for a body of any length, without content codings."""
+    headers = response.headers
+    ends_with_connection = response.http_version.startswith("HTTP/1") and not has_known_end(response)
+    _drop(response, "content-length", "content-encoding", *_DIGESTS)
+    if ends_with_connection:
+        return
+    if request.http_version == "HTTP/1.1":
+        headers["transfer-encoding"] = "chunked"
+    elif request.http_version.startswith("HTTP/1"):
+        _drop(response, "transfer-encoding")
+
+
+def replace_body(message: http.Message, body: bytes) -> None:
+    """Puts a whole body in the place of another, coded as the one before; mitmproxy drops a coding it cannot make."""
+    _drop(message, *_DIGESTS)
+    message.content = body
+
+
+def _drop(message: http.Message, *names: str) -> None:
+    for name in names:
+        if name in message.headers:
+            del message.headers[name]

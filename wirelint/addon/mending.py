@@ -1,0 +1,180 @@
+"""The repair of one exchange while it passes: which messages are repaired, and in which way.
+
+Theory of operation. A request is whole in its hook and is repaired there. A reply that is one JSON document, asked for
+without streaming, is left to mitmproxy to hold until its hook, so that its header can say what was done. Every other reply
+gets a `Delivery`. Left alone are error replies, codings that nobody knows, bodies above the limit, and replies that another
+addon rewrites while they stream.
+
+The exchange that is judged stays what came in: the client's own request and the upstream's own reply. For the repair of a
+reply the request is the one that was *forwarded*. The reply continues that one, so its ids are the upstream's own (restored
+where a client had mangled them), and new ones have to go on in their form and their count. The ids of the client's own
+request count as taken as well, since a new one comes back beside them in the next request.
+"""
+
+from __future__ import annotations
+
+from mitmproxy import http
+
+from wirelint.addon.delivery import Delivery
+from wirelint.addon.failures import Failures
+from wirelint.addon.framing import HEADER, headers_of, is_plainly_framed, is_signed, replace_body
+from wirelint.addon.options import Settings
+from wirelint.addon.outlet import attach_whole
+from wirelint.addon.tee import Stream
+from wirelint.addon.visit import Visit
+from wirelint.capture.record import Sent
+from wirelint.conversation import Ledger
+from wirelint.rewrite import Rewriting, rewrite_reply
+from wirelint.rewrite.requests import mend_request
+
+_GOOD = (200, 201, 202, 203)
+"""Statuses with a body of the reply itself: 204 and 205 have none, that of 206 is a part."""
+
+
+class Mending:
+    """One for every exchange, and only where repairs are asked for. Nothing in here raises."""
+
+    def __init__(
+        self, flow: http.HTTPFlow, visit: Visit, settings: Settings, ledger: Ledger, failures: Failures
+    ) -> None:
+        self._flow, self._visit = flow, visit
+        self._settings, self._ledger, self._failures = settings, ledger, failures
+        self._delivery: Delivery | None = None
+        self._held = False
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def request(self) -> None:
+        """Repairs the request, before it leaves."""
+        try:
+            self._mend()
+        except Exception as error:  # fail open: the request goes out as it is
+            self._failures.add(self._visit, "repairing the request", error)
+
+    def _mend(self) -> None:
+        visit, settings, request = self._visit, self._settings, self._flow.request
+        session, body = visit.session, visit.request_body
+        if session is None or session.request is None or not body:
+            return
+        mended = mend_request(session.head(), body, settings.rules, self._ledger, settings.permit)
+        visit.faults += mended.faults
+        if mended.body == body:
+            return
+        if not _is_decodable(request):
+            visit.notes.append("the request is not what its content-encoding says; it was not repaired")
+            return
+        if is_signed(request):
+            visit.notes.append("a header vouches for the body of the request; it was not repaired")
+            return
+        replace_body(request, mended.body)
+        visit.forwarded = Sent(headers_of(request), mended.body)
+        visit.asked = mended.request
+        visit.note_fixes(mended.repairs)
+
+    # --- replies ------------------------------------------------------------------------------------------------------
+
+    def begin(self, response: http.Response, before: bool | Stream) -> None:
+        """Readies the repair of a reply whose head has come. `before`: how it would be streamed without us."""
+        tee = response.stream
+        try:
+            self._begin(response, before)
+        except Exception as error:  # fail open: it passes as it comes
+            response.stream = tee
+            self._failures.add(self._visit, "preparing the repair of the reply", error)
+
+    def _begin(self, response: http.Response, before: bool | Stream) -> None:
+        visit, settings = self._visit, self._settings
+        if not self._is_repairable(response) or visit.session is None:
+            return
+        if callable(before):
+            visit.notes.append("another addon rewrites this reply while it streams; it was not repaired")
+            return
+        if not before and self._is_document(response):
+            self._held, response.stream = True, False
+            attach_whole(self._flow, self._cut)
+            return
+        rewriting = Rewriting.begin(
+            visit.session, settings.rules, self._ledger, settings.permit, settings.hold * 1000, visit.asked
+        )
+        if rewriting is not None:
+            announce = f"fix={settings.permit.most}" if settings.header else ""
+            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce)
+
+    def _is_repairable(self, response: http.Response) -> bool:
+        visit = self._visit
+        good = response.status_code in _GOOD and is_plainly_framed(response)
+        return good and visit.readable and not visit.unread
+
+    def _is_document(self, response: http.Response) -> bool:
+        """Whether a reply is a JSON document that nobody waits to see the beginning of, small enough to be held."""
+        session = self._visit.session
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json" and not kind.endswith("+json"):
+            return False
+        if session is None or session.request is None or session.request.stream:
+            return False
+        length = response.headers.get("content-length", "0")
+        return length.isascii() and length.isdigit() and int(length) <= self._visit.limit
+
+    def response(self, response: http.Response) -> None:
+        """Repairs a reply that is whole and not yet on its way."""
+        visit = self._visit
+        try:
+            if self._delivery is None and visit.empty and response.raw_content and self._is_repairable(response):
+                self._rewrite(response, response.raw_content)
+        except Exception as error:  # fail open
+            self._failures.fail(visit, "repairing the reply", error)
+
+    def _rewrite(self, response: http.Response, raw: bytes) -> None:
+        visit, settings = self._visit, self._settings
+        plain = visit.keep(raw)
+        if plain is None or visit.session is None:
+            return
+        made = rewrite_reply(
+            visit.session,
+            plain,
+            settings.rules,
+            self._ledger,
+            settings.permit,
+            longest_hold=settings.hold * 1000,
+            request=visit.asked,
+        )
+        visit.faults += made.faults
+        visit.reread = visit.reread or bool(made.faults)
+        visit.notes += made.notes
+        if made.body == plain:
+            return
+        replace_body(response, made.body)
+        visit.note_fixes(made.repairs)
+        if settings.header:
+            names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
+            response.headers.add(HEADER, f'rewrote; rules="{names}"')
+        visit.delivered = Sent(headers_of(response), made.body)
+
+    def _cut(self, raw: bytes) -> None:
+        """The upstream died: the client gets what there is of the reply, and so do we."""
+        self._held = False
+        try:
+            self._visit.take(raw, self._visit.now())
+        except Exception as error:  # fail open
+            self._failures.fail(self._visit, "reading the reply", error)
+
+    def end(self, response: http.Response) -> bool:
+        """The exchange is over: puts the body that the client got where mitmproxy has none. False: that is not known."""
+        visit = self._visit
+        if self._delivery is not None:
+            self._delivery.settle()
+            response.raw_content = visit.delivered.body if visit.delivered is not None else visit.raw_body()
+            return True
+        if self._held and response.raw_content is None:
+            visit.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")
+            return True
+        return False
+
+
+def _is_decodable(request: http.Request) -> bool:
+    try:
+        request.get_content(strict=True)
+    except ValueError:
+        return False
+    return True

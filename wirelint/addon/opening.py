@@ -1,0 +1,72 @@
+"""A flow's request as the beginning of a visit."""
+
+from __future__ import annotations
+
+import time
+from urllib.parse import urlsplit
+
+from mitmproxy import http
+
+from wirelint.addon.framing import headers_of
+from wirelint.addon.recorded import recorded
+from wirelint.addon.visit import Visit
+from wirelint.apis import recognise
+from wirelint.engine import Session, lower
+from wirelint.model import Json
+
+# A body that shows nothing: an API claims it only where path and headers alone tell what the request is.
+_LEAST_BODY: Json = {"messages": [{"role": "user"}]}
+
+
+def open_visit(flow: http.HTTPFlow, body: bytes | None, limit: int) -> Visit:
+    """The visit of a flow whose request has come. `body` is without its codings; `limit`: the largest that is read."""
+    visit = Visit(
+        id=flow.id,
+        client=flow.client_conn.id,
+        method=flow.request.method,
+        url=_url(flow.request),
+        request_headers=headers_of(flow.request),
+        request_body=body or None,
+        session=None,
+        started=flow.request.timestamp_end or flow.request.timestamp_start,
+        limit=limit,
+        clock=time.perf_counter,
+        began=time.perf_counter(),
+        live=flow.live,
+    )
+    if not flow.live and (known := recorded(flow)) is not None:
+        visit.recall(known)
+    return visit
+
+
+def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> Visit | None:
+    """The visit of a flow whose request cannot be read, told by its path alone; None for traffic that is none of ours.
+
+    `large`: it is above the limit; otherwise it was streamed.
+    """
+    visit = open_visit(flow, None, limit)
+    headers = lower(visit.request_headers)
+    api = recognise(visit.method, urlsplit(visit.url).path, headers, _LEAST_BODY)
+    if api is None:
+        return None
+    visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)
+    why = f"is larger than wirelint_max_body ({limit} bytes)" if large else "was streamed past us"
+    visit.give_up(f"the request {why}; the exchange passed unread")
+    return visit
+
+
+def duration_of(flow: http.HTTPFlow) -> float | None:
+    """Milliseconds that the exchange of a recorded flow took."""
+    if flow.response is None or flow.response.timestamp_end is None:
+        return None
+    return round((flow.response.timestamp_end - flow.request.timestamp_start) * 1000, 3)
+
+
+def _url(request: http.Request) -> str:
+    """The URL as the client means it, unless its host header makes nonsense of it."""
+    url = request.pretty_url
+    try:
+        urlsplit(url)
+    except ValueError:
+        return request.url
+    return url

@@ -1,0 +1,28 @@
+"""What a flow from a file says about itself beyond what mitmproxy shows of it: both sides, where it was changed."""
+
+from __future__ import annotations
+
+from mitmproxy import http
+
+from wirelint.addon.framing import headers_of
+from wirelint.capture.record import Record
+from wirelint.capture.sides import NAMES, restore
+
+
+def recorded(flow: http.HTTPFlow) -> Record | None:
+    """The exchange of a flow that was changed when it passed, as it came in and as it was sent on; else None."""
+    beside = {name: flow.metadata[key] for name in NAMES if (key := f"wirelint.{name}") in flow.metadata}
+    if not beside:
+        return None
+    request, response = flow.request, flow.response
+    shown = Record(
+        id=flow.id,
+        method=request.method,
+        url=request.pretty_url,
+        request_headers=headers_of(request),
+        request_body=request.get_content(strict=False) or None,
+        status=response.status_code if response is not None else None,
+        response_headers=headers_of(response) if response is not None else (),
+        response_body=response.get_content(strict=False) if response is not None else None,
+    )
+    return restore(shown, beside)
