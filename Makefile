@@ -1,10 +1,10 @@
-# demo · test · check · docs · clean. Everything runs in .venv, which is made on first use.
+# demo · test · check · docs · bench · clean. Everything runs in .venv, which is made on first use.
 # PYTHON=/path/to/python picks the interpreter; VENV=dir another place for the environment.
 
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test check docs clean install
+.PHONY: demo test check docs bench clean install
 
 demo: install
 	@$(RUN) -m wirelint demo
@@ -20,6 +20,9 @@ check: install
 
 docs: install
 	$(RUN) -m wirelint docs
+
+bench: install
+	$(RUN) -m tests.bench
 
 install: $(VENV)/installed
 

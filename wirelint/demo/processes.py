@@ -37,14 +37,15 @@ def mock_server(log: Path) -> Iterator[str]:
 
 
 @contextmanager
-def proxy(upstream: str, captures: Path, confdir: Path, log: Path) -> Iterator[str]:
-    """A real mitmdump with the addon in front of `upstream`; gives its URL."""
+def proxy(upstream: str, captures: Path, confdir: Path, log: Path, *options: str) -> Iterator[str]:
+    """A real mitmdump with the addon in front of `upstream`; gives its URL. `options` as in `wirelint_fix=unsafe`."""
     port = _free_port()
     command = [
         *(sys.executable, "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"),
         *("-s", str(shipped("addons") / "inspector.py")),
         *("--mode", f"reverse:{upstream}", "--listen-host", "127.0.0.1", "--listen-port", str(port)),
         *("--set", f"confdir={confdir}", "--set", f"wirelint_captures={captures}"),
+        *(part for option in options for part in ("--set", option)),
     ]
     with _process(command, log) as process:
         if not _wait(lambda: _accepts(port), process):

@@ -34,10 +34,15 @@ class Step:
     mangle: Callable[[str], str] | None = None
     """Makes a second turn out of the first, with the ids of its calls changed so, as a careless client would."""
     model: str = ""
+    repaired: str = ""
+    """What the client must see once the reply is repaired; empty where there is no repair, or none is shown."""
 
     @property
     def headers(self) -> Mapping[str, str]:
         return {"x-wirelint-mock": self.scenario} if self.scenario else {}
+
+
+CALLED = "a call of search_notes"
 
 
 def _step(title: str, sdk: Sdk, stream: bool, scenario: str, *finds: str, **more: Any) -> Step:
@@ -55,8 +60,8 @@ STEPS: tuple[Step, ...] = (
     _step("a healthy call", "anthropic", False, ""),
     _step("a healthy stream, thinking", "anthropic", True, "reasoning=1"),
     _step("two parallel calls, compressed", "openai", True, "calls=2;encoding=gzip"),
-    _step("a tool call leaks as text", "openai", True, "fault=xml-leak;dialect=kimi_k2", "xml-leak"),
-    _step("the same in XML", "anthropic", True, "fault=xml-leak;dialect=anthropic_xml", "xml-leak"),
+    _step("a tool call leaks as text", "openai", True, "fault=xml-leak;dialect=kimi_k2", "xml-leak", repaired=CALLED),
+    _step("the same in XML", "anthropic", True, "fault=xml-leak;dialect=anthropic_xml", "xml-leak", repaired=CALLED),
     _step("a control token leaks", "openai", False, "fault=control-token-leak", "control-token-leak"),
     _step("thinking leaks into the text", "openai", True, "fault=think-leak", "think-leak"),
     _step("a call that never was", "openai", False, "fault=fabricated-call", "fabricated-call"),
@@ -67,9 +72,18 @@ STEPS: tuple[Step, ...] = (
     _step("arguments twice", "anthropic", True, "fault=concatenated-json", "concatenated-json"),
     _step("arguments cut off", "openai", False, "fault=invalid-json-arguments", "invalid-json-arguments"),
     _step("arguments break the schema", "anthropic", False, "fault=schema-violation", "schema-violation"),
-    _step("a tool nobody declared", "openai", False, "fault=undeclared-tool", "undeclared-tool"),
+    _step(
+        "a tool nobody declared", "openai", False, "fault=undeclared-tool", "undeclared-tool", repaired="took out a call of"
+    ),
     _step("a finish reason that lies", "anthropic", False, "fault=finish-reason-mismatch", "finish-reason-mismatch"),
-    _step("two calls, one index", "openai", True, "fault=tool-index-collision", "tool-index-collision"),
-    _step("events run together", "openai", True, "fault=sse-framing", "sse-framing"),
+    _step(
+        "two calls, one index",
+        "openai",
+        True,
+        "fault=tool-index-collision",
+        "tool-index-collision",
+        repaired=f"{CALLED} and {CALLED}",
+    ),
+    _step("events run together", "openai", True, "fault=sse-framing", "sse-framing", repaired=CALLED),
     _step("the stream breaks off", "anthropic", True, "fault=truncated-stream", "truncated-stream"),
 )
