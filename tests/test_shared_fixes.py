@@ -25,6 +25,7 @@ APIS = ("openai.chat", "anthropic.messages")
 NAMES = {rule.name for rule in REGISTRY.rules}
 LATER = {
     "w-xml-leak-12": "GLM's markup is no dialect yet",
+    "w-xml-leak-13": "GLM's markup without its beginning is no dialect yet",
     "w-xml-leak-29": "harmony without its tokens is no dialect yet",
     "w-xml-leak-38": "GLM's markup is no dialect yet",
 }

@@ -130,6 +130,10 @@ class Rewriter(Protocol):
     when the reply is over in any way, when a limit is reached, and when something failed: it hands on all that is held, as
     it came, and the rewriter goes on from there. A reply that ends well has shown that by `Stop` or `Done` before;
     whatever waits for the end of a candidate is decided there.
+
+    A class may say `heeds_text = False`: text and reasoning are nothing to it while it holds nothing. It may say
+    `patient = True`: text in which nothing can begin (`rewriters.quiet`) may come to it late and in one piece, once it has
+    left already. Where a rewriter in a chain says neither, all text goes through it at once. `phase` is its place.
     """
 
     @property

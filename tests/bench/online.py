@@ -23,7 +23,8 @@ from wirelint.addon import options
 _HERE = Path(__file__).resolve().parent
 _SHIM = _HERE.parents[1] / "addons" / "inspector.py"
 _PATIENCE = 30.0
-_REST = 0.05
+_REST, _HARDLY = 0.12, 0.004
+"""At rest is what uses hardly any processor time for a while; in seconds."""
 _OPENAI = payloads.PATHS["openai.chat"]
 
 Figures = dict[str, float]
@@ -230,7 +231,7 @@ async def _at_rest(meter: Client) -> float:
     while time.monotonic() < until:
         await asyncio.sleep(_REST)
         before, used = used, (await meter.meter())["processor"]
-        if used - before < _REST / 10:
+        if used - before < _HARDLY:
             break
     return used
 

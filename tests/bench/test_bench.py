@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def run(*arguments: str) -> str:
     command = [sys.executable, "-m", "tests.bench", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=150)
+    wide = {**os.environ, "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run(command, cwd=ROOT, env=wide, capture_output=True, text=True, encoding="utf-8", timeout=150)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 

@@ -138,3 +138,14 @@ def test_few_possible_ids_do_not_collide() -> None:
     here = situation("qwen3:8b", ("call_ab1z",))
     made = [mint(here, "read") for _ in range(500)]
     assert len(set(made)) == 500
+
+
+def test_the_other_ids_of_the_reply_come_first() -> None:
+    beside = situation("house-model", passed=("functions.read:0",), taken=("call_U7ZpbozYfIAQ0tyiqZ97HB65",))
+    assert re.fullmatch(r"call_[A-Za-z0-9]{24}", mint(beside, "read"))
+
+
+def test_a_client_of_claude_gets_no_id_that_passed_elsewhere() -> None:
+    """Two conversations that begin with the same words are taken for one; its ids may be none that Claude accepts."""
+    elsewhere = situation("house-model", api=ANTHROPIC, passed=("functions.read:0",))
+    assert re.fullmatch(r"toolu_01[A-Za-z0-9]{22}", mint(elsewhere, "read"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -32,19 +32,37 @@ def _repairs(rule: Rule) -> bool:
     return type(rule).rewriter is not Rule.rewriter or type(rule).mend is not Rule.mend
 
 
+Forms = Sequence[tuple[str, Records]]
+"""The runs of one case: the API and form, and the records that pass."""
+
+
 def _runs(kind: str) -> Iterator[Any]:
     for rule in REGISTRY.rules:
         module = importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}")
         manual = {"the manual's example": rule.fires if kind == "FIRES" else rule.silent}
         for id_, case in {**manual, **getattr(module, kind)}.items():
             wrapped = case if isinstance(case, Fires | Silent) else (Fires if kind == "FIRES" else Silent)(case)
-            for label, records in expand(wrapped.case, wrapped.forms):
-                yield pytest.param(rule, records, id=f"{rule.name}-{id_}{' ' + label if label else ''}")
+            yield pytest.param(rule, tuple(expand(wrapped.case, wrapped.forms)), id=f"{rule.name}-{id_}")
 
 
 ALL_FIRES = list(_runs("FIRES"))
 FIRES = [run_ for run_ in ALL_FIRES if _repairs(run_.values[0])]
 SILENT = [run_ for run_ in _runs("SILENT") if _repairs(run_.values[0])]
+
+
+def in_every_form(test: Callable[[Rule, Records], None]) -> Callable[[Rule, Forms], None]:
+    """A test of one run made one of a case in all APIs and forms; a failure names the form."""
+
+    def run_all(rule: Rule, forms: Forms) -> None:
+        for label, records in forms:
+            try:
+                test(rule, records)
+            except BaseException as failure:
+                failure.add_note(f"in the form: {label or 'as given'}")
+                raise
+
+    run_all.__name__, run_all.__doc__ = test.__name__, test.__doc__
+    return run_all
 
 
 _DONE: dict[tuple[str, int, Permit], Result] = {}
@@ -80,7 +98,8 @@ def _again(rule: Rule, records: Records, delivered: bytes) -> Result:
     return run([*records[:-1], last], [rule.name], UNSAFE, complete=_ended(records))
 
 
-@pytest.mark.parametrize(("rule", "records"), ALL_FIRES)
+@pytest.mark.parametrize(("rule", "forms"), ALL_FIRES)
+@in_every_form
 def test_a_claimed_fix_is_made(rule: Rule, records: Records) -> None:
     done = _repair(rule, records, UNSAFE)
     claimed = _claims(done.findings)
@@ -92,7 +111,8 @@ def test_a_claimed_fix_is_made(rule: Rule, records: Records) -> None:
         assert done.delivered == _body(records)
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_nothing_comes_in_the_place_of_what_was_fixed(rule: Rule, records: Records) -> None:
     """What is left to tell of a repaired reply was there to be told before."""
     done = _repair(rule, records, UNSAFE)
@@ -100,7 +120,8 @@ def test_nothing_comes_in_the_place_of_what_was_fixed(rule: Rule, records: Recor
     assert len([finding for finding in done.left if finding.side == "response"]) <= len(before)
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_fixing_twice_changes_nothing_more(rule: Rule, records: Records) -> None:
     done = _repair(rule, records, UNSAFE)
     again = _again(rule, records, done.delivered)
@@ -108,7 +129,8 @@ def test_fixing_twice_changes_nothing_more(rule: Rule, records: Records) -> None
     assert again.delivered == done.delivered
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_a_safe_permit_makes_safe_fixes_alone(rule: Rule, records: Records) -> None:
     done = _repair(rule, records, SAFE)
     claimed = _claims(done.findings)
@@ -119,12 +141,14 @@ def test_a_safe_permit_makes_safe_fixes_alone(rule: Rule, records: Records) -> N
         assert done.delivered == _body(records)
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_no_permit_no_fix(rule: Rule, records: Records) -> None:
     assert _repair(rule, records, NO_FIXES).delivered == _body(records)
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_every_cut_gives_the_same_repair(rule: Rule, records: Records) -> None:
     done = _repair(rule, records, UNSAFE)
     size = len(_body(records))
@@ -133,7 +157,8 @@ def test_every_cut_gives_the_same_repair(rule: Rule, records: Records) -> None:
         assert (cut.delivered, cut.repairs) == (done.delivered, done.repairs)
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_records_of_repairs_can_be_shown(rule: Rule, records: Records) -> None:
     for repair in (*_repair(rule, records, UNSAFE).repairs, *_mend(rule, records, UNSAFE).repairs):
         assert (repair.code, repair.name) == (rule.code, rule.name)
@@ -142,7 +167,8 @@ def test_records_of_repairs_can_be_shown(rule: Rule, records: Records) -> None:
         assert repair.patch or not (repair.before or repair.after)
 
 
-@pytest.mark.parametrize(("rule", "records"), SILENT)
+@pytest.mark.parametrize(("rule", "forms"), SILENT)
+@in_every_form
 def test_what_is_right_is_left_alone(rule: Rule, records: Records) -> None:
     done = _repair(rule, records, UNSAFE)
     assert done.delivered == _body(records)
@@ -187,7 +213,8 @@ def _requested(rule: Rule, records: Records, body: bytes | None = None) -> list[
     return [finding for finding in rule.check_request(head, _ledger(records)) if finding.fix is not None]
 
 
-@pytest.mark.parametrize(("rule", "records"), ALL_FIRES)
+@pytest.mark.parametrize(("rule", "forms"), ALL_FIRES)
+@in_every_form
 def test_a_request_gets_the_fix_that_is_claimed(rule: Rule, records: Records) -> None:
     body = as_record(records[-1]).request_body or b""
     claimed, done = _requested(rule, records), _mend(rule, records, UNSAFE)
@@ -198,7 +225,8 @@ def test_a_request_gets_the_fix_that_is_claimed(rule: Rule, records: Records) ->
     assert (done.body == body) is not bool(claimed)
 
 
-@pytest.mark.parametrize(("rule", "records"), FIRES)
+@pytest.mark.parametrize(("rule", "forms"), FIRES)
+@in_every_form
 def test_a_request_is_fixed_once_and_as_far_as_permitted(rule: Rule, records: Records) -> None:
     body = as_record(records[-1]).request_body or b""
     done = _mend(rule, records, UNSAFE)
@@ -209,7 +237,8 @@ def test_a_request_is_fixed_once_and_as_far_as_permitted(rule: Rule, records: Re
     assert _mend(rule, records, NO_FIXES).body == body
 
 
-@pytest.mark.parametrize(("rule", "records"), SILENT)
+@pytest.mark.parametrize(("rule", "forms"), SILENT)
+@in_every_form
 def test_a_right_request_is_left_alone(rule: Rule, records: Records) -> None:
     body = as_record(records[-1]).request_body or b""
     done = _mend(rule, records, UNSAFE)

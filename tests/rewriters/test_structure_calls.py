@@ -146,7 +146,9 @@ NUMBERS = {
         Want([("a", "feed", OWL), (NEW, "Brush", CAT)], rules=["ST606"]),
     ),
     "another id and the arguments later": (
-        stream([entry(0, "a", "feed", OWL)], [entry(0, "b")], [entry(0, text=CAT[:3])], [entry(0, text=CAT[3:])]),
+        stream(
+            [entry(0, "a", "feed", OWL)], [entry(0, "b", "feed")], [entry(0, text=CAT[:3])], [entry(0, text=CAT[3:])]
+        ),
         Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
     ),
     "another id at the end and nothing after it": (

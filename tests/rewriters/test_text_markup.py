@@ -321,3 +321,13 @@ def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api:
     assert streamed.said == whole.said
     assert streamed.untouched == (not whole.choice.calls)
     assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
+
+
+def test_ten_thousand_calls_in_a_body_and_very_many_in_a_stream() -> None:
+    text = f"{HERMES} then " * 10_000
+    whole = send(Talk(tools=TOOLS), [("text", [text])], RULE, streamed=False)
+    assert (len(whole.choice.calls), whole.choice.finish_reason) == (10_000, "tool_calls")
+    assert len({call.id for call in whole.choice.calls}) == 10_000
+    pieces = [f"{HERMES} then "] * 1_000
+    streamed = send(Talk(tools=TOOLS), [("text", pieces)], RULE)
+    assert len(streamed.choice.calls) == 1_000

@@ -19,7 +19,7 @@ T = TypeVar("T")
 _MOST = 16 << 20
 _LEFT = 19
 """What the traffic has for each second of this work, in seconds."""
-_SHORTEST, _LONGEST = 0.005, 0.25
+_SHORTEST, _LONGEST = 0.005, 0.1
 """Bounds of a pause, in seconds."""
 
 

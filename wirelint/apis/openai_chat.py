@@ -83,6 +83,8 @@ class _Reader:
             if self._done and (document.get("choices") or error_of(document)):
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
                 document = {**document, "choices": None}  # clients have left
+            if self._done:
+                document = {**document, "id": self._given[0], "model": self._given[1]}
             self._document(document, place)
         if reading.done:
             self._done = True

@@ -73,7 +73,12 @@ STEPS: tuple[Step, ...] = (
     _step("arguments cut off", "openai", False, "fault=invalid-json-arguments", "invalid-json-arguments"),
     _step("arguments break the schema", "anthropic", False, "fault=schema-violation", "schema-violation"),
     _step(
-        "a tool nobody declared", "openai", False, "fault=undeclared-tool", "undeclared-tool", repaired="took out a call of"
+        "a tool nobody declared",
+        "openai",
+        False,
+        "fault=undeclared-tool",
+        "undeclared-tool",
+        repaired="took out a call of",
     ),
     _step("a finish reason that lies", "anthropic", False, "fault=finish-reason-mismatch", "finish-reason-mismatch"),
     _step(

@@ -18,10 +18,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from wirelint.dialects import anthropic, deepseek, hermes, kimi, qwen
 from wirelint.dialects.family import Family, Found, Skip
-from wirelint.dialects.openers import BLANKS, LINE_START, Opener, Run, cut_pattern, either, full_pattern, length
+from wirelint.dialects.openers import (
+    BLANKS,
+    LINE_START,
+    Opener,
+    Run,
+    alphabet,
+    cut_pattern,
+    either,
+    full_pattern,
+    length,
+)
 from wirelint.dialects.reader import Reader
 from wirelint.dialects.shadow import View, cut_escape, plain_view, tail_views, views
 from wirelint.dialects.tails import Tails
@@ -45,10 +56,7 @@ _OPENERS: tuple[Opener, ...] = tuple(dict.fromkeys(opener for family in FAMILIES
 _OPENER = re.compile(full_pattern(_OPENERS))
 _CLOSING = "|".join(tags for family in FAMILIES for tags in family.closers)
 _ANY_MARK = re.compile(rf"{_OPENER.pattern}|<\s{{0,3}}/\s{{0,3}}(?:{_CLOSING})\s{{0,3}}>")
-_CUT = re.compile(cut_pattern((*_OPENERS, _TAIL)))
 _LONGEST = max(length(opener) for opener in (*_OPENERS, _TAIL))
-_MAY_BEGIN = re.compile(r"<|(?<![\w.=/-])f|(?m:^)(?=[\s\S])")
-"""Where an opener can begin: there is none but those with a bracket, the word `functions`, the beginning of a line."""
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
 _ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
 
@@ -83,11 +91,11 @@ def held_suffix(text: str, tools: Sequence[Tool] = ()) -> int:
     A complete opener is not held: it is found by `next_opener`. With `tools`, their names at the beginning of a line are
     held too, since a header such as `NAME:0` may be all that is left before a call's arguments.
     """
-    pattern = _cut_with(tuple(sorted(tool.name for tool in tools))) if tools else _CUT
-    held = max(cut_escape(text), _held(plain_view(_end(text, _LONGEST)), _LONGEST, pattern))
+    cuts = _cut_with(tuple(sorted(tool.name for tool in tools)))
+    held = max(cut_escape(text), _held(plain_view(_end(text, _LONGEST)), _LONGEST, cuts))
     window = _end(text, _LONGEST * _LONGEST_ESCAPE)
     for view in tail_views(window) if "&" in window or "\\" in window else ():
-        if cut := _held(view, _LONGEST * _LONGEST_ESCAPE, pattern):
+        if cut := _held(view, _LONGEST * _LONGEST_ESCAPE, cuts):
             held = max(held, cut + len(window) - len(view.source))
     return held
 
@@ -97,11 +105,11 @@ def _end(text: str, size: int) -> str:
     return text[-(size + 1) :]
 
 
-def _held(view: View, size: int, pattern: re.Pattern[str]) -> int:
+def _held(view: View, size: int, cuts: _Cut) -> int:
     """How much of the end of a view's source may begin an opener; `size`: longer sources have been cut from the left."""
     start = 1 if len(view.source) > size else 0
-    for place in _MAY_BEGIN.finditer(view.shadow, max(start, len(view.shadow) - _LONGEST)):
-        if pattern.match(view.shadow, place.start()):
+    for place in cuts.places.finditer(view.shadow, max(start, len(view.shadow) - _LONGEST)):
+        if cuts.pattern.match(view.shadow, place.start()):
             return len(view.source) - view.origin(place.start())
     return 0
 
@@ -183,8 +191,22 @@ def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:
     return entry[0].start, not entry[1]
 
 
+class _Cut(NamedTuple):
+    """What tells how much of the end of a text may begin an opener: where that can be, and whether it is so."""
+
+    places: re.Pattern[str]
+    pattern: re.Pattern[str]
+
+
 @lru_cache(maxsize=64)
-def _cut_with(names: tuple[str, ...]) -> re.Pattern[str]:
-    endings = [ending for family in FAMILIES for ending in family.after_name]
+def _cut_with(names: tuple[str, ...]) -> _Cut:
+    """With the names of tools, which may stand at the beginning of a line."""
+    endings = [ending for family in FAMILIES for ending in family.after_name] if names else []
     headers: list[Opener] = [(LINE_START, BLANKS, either(*names), *ending) for ending in endings]
-    return re.compile(cut_pattern((*_OPENERS, _TAIL, *headers)))
+    openers = (*_OPENERS, _TAIL, *headers)
+    # There are openers with a bracket, the word `functions`, and those at the beginning of a line. From where one begins
+    # that is not complete, nothing stands up to the end that is in none of its kind.
+    in_tag = alphabet(opener for opener in openers if isinstance(opener[0], str))
+    in_line = alphabet(opener for opener in openers if opener[0] == LINE_START)
+    places = rf"<(?=[{in_tag}]*+\Z)|(?<![\w.=/-])f|(?m:^)(?=[\s\S])(?=[{in_line}]*+\Z)"
+    return _Cut(re.compile(places), re.compile(cut_pattern(openers)))

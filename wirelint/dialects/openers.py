@@ -9,7 +9,7 @@ Every piece is bounded in length, so an opener is too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
@@ -62,6 +62,11 @@ def length(opener: Opener) -> int:
     return sum(_piece_length(piece) for piece in opener)
 
 
+def alphabet(openers: Iterable[Opener]) -> str:
+    """All that the openers are written in, as between the brackets of a regular expression."""
+    return "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _alphabet(piece)))
+
+
 def full_pattern(openers: Iterable[Opener]) -> str:
     """A regular expression (source) that matches any of the openers."""
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
@@ -82,6 +87,20 @@ def _piece_length(piece: Piece) -> int:
             return max(length(option) for option in piece.options)
         case LineStart() | WordStart():
             return 0
+        case _:
+            assert_never(piece)
+
+
+def _alphabet(piece: Piece) -> Iterator[str]:
+    match piece:
+        case str():
+            yield from (re.escape(character) for character in piece)
+        case Run():
+            yield piece.chars.removesuffix("-") + r"\-" if piece.chars.endswith("-") else piece.chars
+        case Either():
+            yield from (chars for option in piece.options for inner in option for chars in _alphabet(inner))
+        case LineStart() | WordStart():
+            return
         case _:
             assert_never(piece)
 

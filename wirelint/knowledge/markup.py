@@ -48,6 +48,9 @@ _HEADS_WANTED = 4
 _BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>)*")
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
+MOST_MASKED = 64
+"""Leaks of one text that are masked; each of them costs a copy of the text."""
+_WORDS = re.compile(r"[^\n]")
 _QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
 
 
@@ -99,8 +102,12 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
     for choice in reply.choices:
         for part in choice.parts:
             if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text):
+                shown, left = part.text, MOST_MASKED
                 for blocks in siblings(part.text, find(part.text, request.tools)):
-                    leak = judge(request, choice, part, blocks)
+                    leak = judge(request, choice, part, blocks, shown)
+                    if leak is not None and left:
+                        masks = may_quote(shown, *leak.span)
+                        shown, left = masked(shown, *leak.span) if masks else shown, left - masks
                     if leak is not None and (leak.complete or exchange.end != "client-left"):
                         yield leak
 
@@ -143,12 +150,27 @@ def promises_call(choice: Choice) -> bool:
     return choice.finish_reason in _CALLED and not choice.calls
 
 
-def judge(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> Leak | None:
-    """What a run of sibling blocks in a part is; None when it is no leak. The part may hold the text only so far."""
+def may_quote(text: str, start: int, end: int) -> bool:
+    """Whether something in a leak could be taken for the beginning or the end of a quotation."""
+    return text.find("`", start, end) >= 0 or text.find("~~~", start, end) >= 0
+
+
+def masked(text: str, start: int, end: int) -> str:
+    """The text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after it."""
+    return text[:start] + _WORDS.sub("x", text[start:end]) + text[end:]
+
+
+def judge(
+    request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], shown: str | None = None
+) -> Leak | None:
+    """What a run of sibling blocks in a part is; None when it is no leak. The part may hold the text only so far.
+
+    `shown` is the text in which quoting is told, where the leaks before this one are `masked`.
+    """
     calls = [call for block in blocks for call in block.calls]
     offered = {tool.name for tool in request.client_tools}
     declared = any(call.name in offered for call in calls)
-    fenced = _is_quoted(part.text, blocks)
+    fenced = _is_quoted(part.text if shown is None else shown, blocks)
     if fenced and not (declared and _stands_for_call(request, choice, part, blocks)):
         return None
     certainty = _certainty(request, choice, part, blocks, declared=declared)

@@ -2,9 +2,10 @@
 
 Theory of operation. What reads the id next is the client, which sends it back, and the upstream, which may demand a form
 or was trained on one. So the form is looked for from the strictest to the vaguest: what the target demands (Mistral's
-nine characters), what the model itself writes (Kimi's counted ids), the ids that really passed in this conversation or
-stand in its history, the API's own. An id is drawn from the exchange's seed, so that the same exchange gets the same ids
-whenever and wherever it is repaired; a counted one goes on from the numbers of the history.
+nine characters), what the model itself writes (Kimi's counted ids), the other ids of the reply, the ids that really
+passed in this conversation or stand in its history, the API's own. An id is drawn from the exchange's seed, so that the
+same exchange gets the same ids whenever and wherever it is repaired; a counted one goes on from the numbers of the
+history.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def _counted_prefix(situation: Situation, history: _History) -> str | None:
 
 
 def _counted_before(situation: Situation, history: _History) -> str | None:
-    counted = _COUNTED.fullmatch(_sample(situation, history) or "")
+    told = situation.exchange.api == "anthropic.messages"  # what passed elsewhere is no word of this client's
+    counted = _COUNTED.fullmatch((history.sample if told else _sample(situation, history)) or "")
     if counted is None:
         return None
     return "functions." if counted["prefix"] else ""
@@ -103,7 +105,11 @@ def _model_id(situation: Situation, history: _History) -> str:
 
 
 def _sample(situation: Situation, history: _History) -> str | None:
-    """The last id of a known form: of those that this conversation's upstream really gave, else of the history's."""
+    """An id of a known form: of this reply, else the last that the conversation's upstream gave, else of the history."""
+    if len(situation.taken) <= _MOST_LOOKED_AT:
+        siblings = [id_ for id_ in situation.taken if id_ not in history.ids and form_of(id_) is not None]
+        if siblings:
+            return min(siblings)
     issued = situation.ledger.calls(situation.exchange.conversation)[-8:]
     passed = (call.id for call in reversed(issued) if form_of(call.id) is not None)
     return next(passed, history.sample)

@@ -67,9 +67,10 @@ class Succession:
             return "anew"
         if not self.complete:
             return "stray" if other_id else "same"
-        if follows or (name and not self.unstable):
+        if name and (follows or not self.unstable):
             return "anew"
-        return "stray" if other_id and self.unstable else "same"
+        # Without a name it is no call that anybody could run: whatever follows came under a made-up id.
+        return "stray" if other_id and (follows or self.unstable) else "same"
 
     def take(self, verdict: Verdict, id_: str | None, name: str | None) -> None:
         """Goes on after an announcement that was judged."""

@@ -1,13 +1,22 @@
-"""The rewriters of one reply, one behind the other."""
+"""The rewriters of one reply, one behind the other.
+
+Text in which nothing can begin (`rewriters.quiet`) does not go through them at once. While nothing is held, and the last
+text came out as it went in, such text passes by; the rewriters get it in one piece before the next event that they have to
+see. They decide on text the same way however it was cut, so all that comes out of that is the piece itself.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from wirelint.engine import internal
-from wirelint.events import Event
+from wirelint.events import Delta, Event, Start
 from wirelint.repair import Rewriter, Situation
+from wirelint.rewriters.quiet import in_line, is_quiet
 from wirelint.rule import Finding, Rule
+
+_MOST_LATER = 1 << 14
+"""Characters that may pass by before the rewriters get them."""
 
 
 class ChainError(Exception):
@@ -25,6 +34,17 @@ class Chain:
     def __init__(self, stages: Sequence[tuple[str, Rewriter]]) -> None:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
+        self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
+        self._patient = all(
+            getattr(rewriter, "patient", False) or not getattr(rewriter, "heeds_text", True)
+            for rewriter in self._stages
+        )
+        self._texts: set[int] = set()
+        self._calm: int | None = None
+        self._in_line = False
+        self._last: int | None = None
+        self._later: list[Delta] = []
+        self._later_size = 0
 
     @classmethod
     def of(cls, rules: Iterable[Rule], situation: Situation, faults: list[Finding]) -> Chain:
@@ -54,12 +74,56 @@ class Chain:
                 lowest = held
         return lowest
 
+    def passes(self, events: Sequence[Event]) -> bool:
+        """Whether the events of a frame may leave as they are, before the rewriters have seen them.
+
+        To be asked while no frame waits. Raises ChainError.
+        """
+        if len(events) != 1:
+            return False
+        event = events[0]
+        if type(event) is not Delta or event.block != self._calm or not is_quiet(event.text):
+            return False
+        self._later.append(event)
+        self._later_size += len(event.text)
+        if self._later_size > _MOST_LATER:
+            self._catch_up()
+        return True
+
+    def left(self, events: Sequence[Event], *, untouched: bool) -> None:
+        """Has it known how a frame left whose events were pushed; `untouched` only if nothing is held either."""
+        event = events[0] if len(events) == 1 else None
+        if not (self._patient and untouched) or type(event) is not Delta or event.block not in self._texts:
+            self._calm = None
+            return
+        self._in_line = in_line(event.text, self._in_line and self._last == event.block)
+        self._last = event.block
+        self._calm = event.block if self._in_line else None
+
     def push(self, events: Sequence[Event]) -> Sequence[Event]:
         """What comes out for events that come in. Raises ChainError."""
+        if self._later:
+            self._catch_up()
+        for event in events:
+            if type(event) is Start and event.kind in ("text", "reasoning", "refusal"):
+                self._texts.add(event.block)
         return self._run(events, 0)
+
+    def _catch_up(self) -> None:
+        """Hands the text that has passed by to the rewriters."""
+        later, self._later, self._later_size = self._later, [], 0
+        last = later[-1]
+        piece = last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
+        out = self._run([piece], 0)
+        if len(out) != 1 or out[0] is not piece or self.held is not None:
+            self._calm = None
+            raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
 
     def release(self) -> list[Event]:
         """All that is held back, as far as the rewriters can still give it. Raises ChainError for the first that cannot."""
+        if self._later:
+            self._catch_up()
+        self._calm = None
         out: list[Event] = []
         failed: ChainError | None = None
         for place, stage in enumerate(self._stages):
@@ -73,14 +137,21 @@ class Chain:
         return out
 
     def _run(self, events: Sequence[Event], place: int) -> Sequence[Event]:
+        first = events[0] if len(events) == 1 else None
+        only_text = type(first) is Delta and first.block in self._texts
         for number in range(place, len(self._stages)):
-            push = self._stages[number].push
+            stage = self._stages[number]
+            if only_text and not self._heed[number] and stage.held is None:
+                continue
+            push = stage.push
             out: list[Event] = []
             try:
                 for event in events:
                     out += push(event)
             except Exception as error:
                 raise ChainError(self._names[number], error) from error
+            if only_text and (len(out) != 1 or out[0] is not first):
+                only_text = False
             events = out
             if not events:
                 break

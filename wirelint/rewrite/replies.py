@@ -74,7 +74,7 @@ class Rewriting:
         self._queue: deque[_Waiting] = deque()
         self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
         self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
-        self._raw = self._idle = False
+        self._raw = self._idle = self._as_it_came = False
         self._holding: float | None = None
         self._longest_hold = longest_hold
 
@@ -126,8 +126,12 @@ class Rewriting:
                 if self._session.unread:
                     return self._give_up("the reply is too large to be repaired", out)
                 for frame in frames:
-                    self._take(frame, self._session.read(frame))
-                self._drain(out)
+                    events = self._session.read(frame)
+                    if not self._passes_by(frame, events, out):
+                        self._take(frame, events)
+                        self._drain(out)
+                        if self._chain:
+                            self._chain.left(events, untouched=self._as_it_came and not self._queue)
                 if self._idle:
                     out += self._all_raw()
             if self._holding is not None or self._kept:
@@ -190,6 +194,9 @@ class Rewriting:
             return out
         self._situation.frame_events = events
         try:
+            if chain.passes(events):
+                self._kept.clear()
+                return [frame.raw]
             made = chain.push(events)
         except ChainError as failure:
             self._queue.append(_Waiting(frame, events))
@@ -198,14 +205,29 @@ class Rewriting:
         if made is not None and same(events, made):
             assert self._writer is not None
             written = self._writer.write(frame, events, made)
+            chain.left(events, untouched=written is frame.raw)
             self.changed = self.changed or written is not frame.raw
             self._kept.clear()
             return [written] if written else []
+        chain.left(events, untouched=False)
         if made is not None:
             self._queue.append(_Waiting(frame, events, list(made)))
         out = []
         self._drain(out)
         return out
+
+    def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
+        """Whether a frame could leave at once, since nothing waits and nothing can begin in it."""
+        if self._queue or self._skip or not self._chain:
+            return False
+        try:
+            if not self._chain.passes(events):
+                return False
+        except ChainError as failure:
+            self._drop_chain(failure)
+        del self._kept[: len(frame.raw)]
+        out.append(frame.raw)
+        return True
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._chain is None:
@@ -250,6 +272,7 @@ class Rewriting:
         made = [(waiting, self._write(waiting)) for waiting in ready]
         for waiting, data in made:
             raw = waiting.frame.raw
+            self._as_it_came = data is raw and not waiting.sent
             if waiting.sent:  # its beginning has left already, and nothing can be said in its place
                 data = raw[waiting.sent :]
             elif data is not raw and data != raw:

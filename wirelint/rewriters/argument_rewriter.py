@@ -36,6 +36,7 @@ class ArgumentRewriter(ABC):
     """What the three repairs share. A subclass says what to watch for and what to make of a call."""
 
     phase: ClassVar[int] = 4
+    heeds_text: ClassVar[bool] = False
     ends_whole: ClassVar[bool] = True
     """Whether a call is judged only when it is known that it was not cut."""
 

@@ -27,6 +27,7 @@ class NewIds:
     """
 
     phase: ClassVar[int] = 3
+    heeds_text: ClassVar[bool] = False
 
     def __init__(self, situation: Situation, choose: Choose) -> None:
         self._situation = situation

@@ -14,6 +14,7 @@ class Chained:
     def __init__(self, phase: float, *rewriters: Rewriter) -> None:
         self.phase = phase
         self._rewriters = rewriters
+        self.patient = all(getattr(one, "patient", False) or not getattr(one, "heeds_text", True) for one in rewriters)
 
     @property
     def held(self) -> int | None:

@@ -45,6 +45,7 @@ class FinishReasons:
     """Asks a rule about every finish reason, with what the candidate holds, and puts the right one in its place."""
 
     phase: ClassVar[int] = 5
+    patient: ClassVar[bool] = True
     held: int | None = None
 
     def __init__(self, right: Callable[[Stop, Held], str | None]) -> None:

@@ -27,6 +27,7 @@ class Framing:
     """Repairs the offences of `fixable` kinds. `told` hears of the first one of each kind."""
 
     phase: ClassVar[int] = 0
+    patient: ClassVar[bool] = True
 
     def __init__(self, situation: Situation, fixable: Collection[FaultKind], told: Callable[[Offence], None]) -> None:
         self._situation = situation

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from wirelint.dialects import Block, NativeCall, find, held_suffix, marks, next_opener
 from wirelint.events import Start
-from wirelint.knowledge.markup import Said, judge, siblings
+from wirelint.knowledge.markup import MOST_MASKED, Said, judge, masked, may_quote, siblings
 from wirelint.knowledge.quoting import is_quoted
 from wirelint.model import Choice, Part, Reasoning, Refusal, Text, ToolCall
 from wirelint.repair import MOST_HELD
@@ -81,6 +81,7 @@ class MarkupJudge:
         self._last: Promotion | None = None
         self._scanned = self._last_size = self._parsed = self._parsed_size = 0
         self._fenced_from = -1
+        self._maskable = MOST_MASKED
         self._heads = (*_LINE_HEADS, *(tool.name for tool in self._request.tools))
         self._answers = strand.start.kind != "reasoning"
 
@@ -91,8 +92,7 @@ class MarkupJudge:
             return
         if self._answers and not text.isspace():
             self._promoter.spoken.add(strand.choice)
-            self._heads = (*_LINE_HEADS, *(tool.name for tool in self._request.tools))
-        self._answers = False
+            self._answers = False
         self._late.append(text)
         if len(self._late) >= _LOOSE:
             self._whole.append("".join(self._late))
@@ -353,6 +353,9 @@ class MarkupJudge:
         if isinstance(part, Reasoning) and choice in promoter.spoken:
             parts = (*parts, Text("…", ""))
         leak = judge(self._request, Choice(choice, parts, None, ""), part, placed)
+        if leak is not None and self._maskable and may_quote(so_far, base + start, base + end):
+            self._maskable -= 1
+            self._whole = [masked(so_far, base + start, base + end)]
         if leak is None or not (leak.promotable or self._may_be_duplicate(leak.declared, run, structured)):
             return end
         event = strand.frame_at(base + start) if promoter.situation.streamed else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
 from wirelint.knowledge.excerpts import excerpt, printable
@@ -71,6 +72,8 @@ def may_repeat(frame: Frame | None, text: str) -> bool:
 
 class Names:
     """Renames calls and takes calls out, as a rule judges."""
+
+    patient: ClassVar[bool] = True
 
     def __init__(self, situation: Situation, judge: Judge, knows: Callable[[str], bool], phase: int = 2) -> None:
         """`knows`: whether a name needs no judgement, at once."""

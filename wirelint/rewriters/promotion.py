@@ -60,6 +60,7 @@ class Promoter(TextRewriter):
         """Candidates that have begun to answer in text."""
         self._structured: dict[int, _Structured] = {}
         self._looked_ahead = False
+        self._pending_size = 0
 
     def judge(self, strand: Strand) -> MarkupJudge | None:
         if strand.start.kind not in ("text", "reasoning", "refusal") or strand.start.form == "opaque":
@@ -96,10 +97,10 @@ class Promoter(TextRewriter):
 
     def promote(self, promotion: Promotion) -> bool:
         """Takes a run over; not when there is too much of them already."""
-        waiting = self.pending.setdefault(promotion.strand.choice, [])
-        if sum(len(one.text) for one in waiting[-1:]) + len(promotion.text) > _MOST_PENDING:
+        self._pending_size += len(promotion.text)
+        if self.situation.streamed and self._pending_size > _MOST_PENDING:
             return False
-        waiting.append(promotion)
+        self.pending.setdefault(promotion.strand.choice, []).append(promotion)
         return True
 
     # --- the end of a candidate ---------------------------------------------------------------------------------------

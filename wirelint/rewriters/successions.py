@@ -24,6 +24,7 @@ class _Follower:
     """Judges every announcement of a call, and asks a subclass what becomes of it."""
 
     phase: ClassVar[int] = 1
+    heeds_text: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self._calls: dict[int, Succession] = {}
@@ -130,6 +131,7 @@ class ReplyIds:
     """Gives every event of a stream the id of the first. `told` gets the first other one and the first."""
 
     phase: ClassVar[int] = 1
+    patient: ClassVar[bool] = True
     held: int | None = None
 
     def __init__(self, situation: Situation, told: Callable[[Head, str], None]) -> None:

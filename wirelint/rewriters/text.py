@@ -28,6 +28,7 @@ class TextRewriter:
     """The common part; a repair says what judges which block, and what it puts before the end of a candidate."""
 
     phase: ClassVar[float] = 3
+    patient: ClassVar[bool] = True
 
     def __init__(self, situation: Situation, repair: MakeRepair) -> None:
         self.situation = situation
