@@ -16,7 +16,7 @@ from wirelint.knowledge.argument_faults import Flaw, Glued, glued
 from wirelint.knowledge.argument_watchers import KindWatcher, SyntaxWatcher, Watcher
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.json_continuation import continuation, write
-from wirelint.knowledge.schemas import Validator, accepts, validator
+from wirelint.knowledge.schemas import Validator, accepts
 from wirelint.model import Arguments, Json, Tool, ToolCall
 
 _BLANK = " \t\r\n"
@@ -209,11 +209,8 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
 
 def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
     """Arguments without their flaw; None when what they say would be a guess, does not fit, or cannot follow a stream."""
-    value: Json = found.repaired
-    if value is not None and tool is not None and accepts(tool, value) is False:
-        schema = validator(tool)  # types may be wrong as well
-        value = schema.coerced(value) if schema is not None else None
-    if value is None:
+    value = found.repaired
+    if value is None or (tool is not None and accepts(tool, value) is False):
         return None
     text = _from(call.arguments.text, value, SyntaxWatcher())
     if text is None:
