@@ -118,6 +118,41 @@ class _FailsAt(_Hold):
         return super().release()
 
 
+class _Late(_Hold):
+    """Says that it may get text late, and fails at it, with the text in its hands."""
+
+    patient = True
+
+    def push(self, event: Event) -> Iterable[Event]:
+        if isinstance(event, Delta) and "leaves" in event.text:
+            self._kept.append(event)
+            raise ValueError("as the test wants it")
+        return [event]
+
+
+class _TakesOut(_Idle):
+    """Takes the first text out, and gives it back only when it is told to release."""
+
+    patient = True
+    phase = 2
+
+    def __init__(self, situation: Situation) -> None:
+        super().__init__(situation)
+        self._taken: list[Event] = []
+        self._first = True
+
+    def push(self, event: Event) -> Iterable[Event]:
+        if isinstance(event, Delta) and self._first:
+            self._first = False
+            self._taken = [event]
+            return []
+        return [event]
+
+    def release(self) -> Iterable[Event]:
+        taken, self._taken = self._taken, []
+        return taken
+
+
 def _body(record: Mapping[str, Any]) -> bytes:
     return str(record["response"]["body"]).encode()
 
@@ -188,6 +223,24 @@ def test_a_rewriter_that_fails_costs_nobody_a_byte(record: Mapping[str, Any], nt
         assert result.faults[0].layer == "wirelint"
     if nth == 0:
         assert result.faults
+
+
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
+@pytest.mark.parametrize("cut", [1, 0], ids=["an event a piece", "in one piece"])
+def test_text_that_had_left_does_not_leave_again_when_it_is_failed_at(api: str, cut: int) -> None:
+    record = TALKS["text"].record(api, True)
+    body = _body(record)
+    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    edges = [sum(map(len, events[:number])) for number in range(1, len(events))] if cut else []
+    result = run(record, [_Made(_Late)], cuts=edges)
+    assert result.faults
+    assert result.delivered == body
+    # What another one had taken out before comes back, once.
+    both = run(record, [_Made(_TakesOut), _Made(_Late)], cuts=edges)
+    assert both.faults
+    assert both.after.reply is not None
+    said, meant = both.after.reply.choices[0].text, TALKS["text"].text
+    assert sorted(said) == sorted(meant)
 
 
 @pytest.mark.parametrize("record", RUNS)

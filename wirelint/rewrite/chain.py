@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wirelint.engine import internal
-from wirelint.events import Delta, Event, Start
+from wirelint.events import Delta, Event, Frame, Start
 from wirelint.repair import Rewriter, Situation
-from wirelint.rewriters.quiet import in_line, is_quiet
+from wirelint.rewriters.quiet import in_line, is_patient, is_quiet
 from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
@@ -20,12 +20,18 @@ _MOST_LATER = 1 << 14
 
 
 class ChainError(Exception):
-    """A rewriter raised. `rule` is the name of its rule."""
+    """A rewriter raised. `rule` is the name of its rule.
+
+    `sent` is the frame of text that had left when the rewriters got it: what is released of it must not leave again.
+    `rescued` are the events that others had released before.
+    """
 
     def __init__(self, rule: str, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {error}")
         self.rule = rule
         self.error = error
+        self.sent: Frame | None = None
+        self.rescued: list[Event] = []
 
 
 class Chain:
@@ -35,10 +41,7 @@ class Chain:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
-        self._patient = all(
-            getattr(rewriter, "patient", False) or not getattr(rewriter, "heeds_text", True)
-            for rewriter in self._stages
-        )
+        self._patient = all(map(is_patient, self._stages))
         self._texts: set[int] = set()
         self._calm: int | None = None
         self._in_line = False
@@ -114,10 +117,13 @@ class Chain:
         later, self._later, self._later_size = self._later, [], 0
         last = later[-1]
         piece = last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
-        out = self._run([piece], 0)
-        if len(out) != 1 or out[0] is not piece or self.held is not None:
-            self._calm = None
-            raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
+        try:
+            out = self._run([piece], 0)
+            if len(out) != 1 or out[0] is not piece or self.held is not None:
+                raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
+        except ChainError as failure:
+            failure.sent = piece.frame
+            raise
 
     def release(self) -> list[Event]:
         """All that is held back, as far as the rewriters can still give it. Raises ChainError for the first that cannot."""
@@ -132,7 +138,7 @@ class Chain:
             except Exception as error:  # fail open: what the others hold must come out all the same
                 failed = failed or (error if isinstance(error, ChainError) else ChainError(self._names[place], error))
         if failed is not None:
-            failed.args = (out,)
+            failed.rescued = out
             raise failed
         return out
 

@@ -68,10 +68,12 @@ class Rewriting:
         if request is not None:
             head = dataclasses.replace(head, request=request)
         self._situation = Situation(head, ledger, permit, streamed=False)
-        self._situation.taken.update((*_ids(session.request), *_ids(request)))
+        asked = [one for one in (session.request, request) if one is not None]
+        self._situation.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
         self._chain: Chain | None = None
         self._writer: ReplyWriter | None = None
         self._queue: deque[_Waiting] = deque()
+        self._late: list[Event] = []
         self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
         self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
         self._raw = self._idle = self._as_it_came = False
@@ -225,6 +227,7 @@ class Rewriting:
                 return False
         except ChainError as failure:
             self._drop_chain(failure)
+            self._write_late(out)
         del self._kept[: len(frame.raw)]
         out.append(frame.raw)
         return True
@@ -269,6 +272,8 @@ class Rewriting:
 
     def _write_all(self, ready: Sequence[_Waiting], out: list[bytes]) -> None:
         """Writes the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
+        if self._late:
+            self._write_late(out)
         made = [(waiting, self._write(waiting)) for waiting in ready]
         for waiting, data in made:
             raw = waiting.frame.raw
@@ -350,16 +355,26 @@ class Rewriting:
         """Goes on without rewriters: what waits leaves as it came, what the others held of frames gone by leaves too."""
         self._tell(f"the repair of {failure.rule}", failure.error)
         chain, self._chain = self._chain, Chain(())
-        rescued: list[Event] = []
+        rescued = failure.rescued
         if chain is not None:
             try:
-                rescued = chain.release()
+                rescued += chain.release()
             except ChainError as again:
-                rescued = list(again.args[0]) if again.args and isinstance(again.args[0], list) else []
-        first = self._queue[0].frame.number if self._queue else 1 << 62
-        late = [event for event in rescued if event.frame is not None and event.frame.number < first]
-        for place, waiting in enumerate(self._queue):
-            waiting.out = [*(late if place == 0 else ()), *waiting.events]
+                rescued += again.rescued
+        gone = [event for event in rescued if event.frame is not None and event.frame is not failure.sent]
+        if self._queue:
+            first = self._queue[0].frame.number
+            gone = [event for event in gone if event.frame is not None and event.frame.number < first]
+        self._late += gone
+        for waiting in self._queue:
+            waiting.out = list(waiting.events)
+
+    def _write_late(self, out: list[bytes]) -> None:
+        """What the rewriters had taken out of frames that are gone, when they were dropped."""
+        late, self._late = self._late, []
+        if late and self._writer is not None and (made := self._writer.close(late)):
+            self.changed = True
+            out.append(made)
 
     def _fail(self, error: Exception) -> list[bytes]:
         self._tell("repairing the reply", error)
@@ -381,10 +396,3 @@ class Rewriting:
     def _note(self, note: str) -> None:
         if note not in self.notes and len(self.notes) < 8:
             self.notes.append(note)
-
-
-def _ids(request: Request | None) -> Iterable[str]:
-    for message in request.messages if request is not None else ():
-        for call in message.calls:
-            if call.id:
-                yield call.id

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from wirelint.events import Event
 from wirelint.repair import Rewriter
+from wirelint.rewriters.quiet import is_patient
 
 
 class Chained:
@@ -14,7 +15,7 @@ class Chained:
     def __init__(self, phase: float, *rewriters: Rewriter) -> None:
         self.phase = phase
         self._rewriters = rewriters
-        self.patient = all(getattr(one, "patient", False) or not getattr(one, "heeds_text", True) for one in rewriters)
+        self.patient = all(map(is_patient, rewriters))
 
     @property
     def held(self) -> int | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 
+from wirelint.repair import Rewriter
+
 _LOUD = re.compile(
     # brackets of tags and tokens, and what stands for them in a detokeniser's spelling or in an escape
     "[<>\\[\\]&\\\\|｜‖▁◁▷\u200b\u2060\ufeff"
@@ -29,3 +31,8 @@ def in_line(text: str, before: bool) -> bool:
     """Whether a line has begun with more than white space, after `text`; `before` says whether one had."""
     line = text.rpartition("\n")[2]
     return bool(line.strip()) or (before and line is text)
+
+
+def is_patient(rewriter: Rewriter) -> bool:
+    """Whether a rewriter may get quiet text late: it says so, or text is nothing to it at all."""
+    return getattr(rewriter, "patient", False) or not getattr(rewriter, "heeds_text", True)
