@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import Api, ReplyReader, recognise, recognise_reply
+from wirelint.apis.likeness import Likeness
 from wirelint.conversation import Ledger, conversation_of
-from wirelint.events import Event, Fold, Frame
+from wirelint.events import Delta, Event, Fold, Frame
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
@@ -23,9 +24,9 @@ from wirelint.wire import Sniffer
 _MOST_CHUNKS = 1 << 16
 """Chunks of a reply that are told apart; what comes after them counts as part of the last one."""
 
-MOST_TEXT = 4 << 20
-"""Characters of a streamed reply that are judged: ten times what the longest replies say. More of them pass unread, so that
-nobody waits for seconds while they are judged, and memory has a bound that is not that of the bytes."""
+MOST_TEXT = 3 << 19
+"""Characters of a streamed reply that are judged: three times what the longest replies say. More of them pass unread, so
+that nobody waits for seconds while they are judged, and memory has a bound that is not that of the bytes."""
 
 INTERNAL = "IN000"
 INTERNAL_NAME = "internal-error"
@@ -52,11 +53,14 @@ class Session:
         self._id, self._method, self._url, self._headers = id, method, url, headers
         self._started = started
         self._max_body = max_body
+        self._head: Exchange | None = None
         self._status: int | None = None
         self._reply_headers: Mapping[str, str] = {}
         self._framer: Sniffer | None = None
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
+        self._like: Likeness | None = None
+        self._before: Delta | None = None
         self._size = 0
         self._unread = self._closed = False
         self._now: float | None = None
@@ -104,11 +108,13 @@ class Session:
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
-        self._status, self._reply_headers = status, headers
+        self._status, self._reply_headers, self._head = status, headers, None
         self._framer = Sniffer(headers)
 
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
+        if self._like is not None and self._feed_alike(self._like, data, at):
+            return
         for frame in self.frame(data, at):
             self.read(frame)
 
@@ -117,20 +123,32 @@ class Session:
 
         `feed` is this and `read`; a rewriter, who wants the events, calls the two of them.
         """
-        if not data or self._framer is None:
+        if not data or self._framer is None or not self._arrive(data, at):
             return []
+        return self._framer.feed(data)
+
+    def _arrive(self, data: bytes, at: float | None) -> bool:
+        """Takes down that bytes have come; whether they are to be read."""
         if at is not None:
             at = round(at, 3)
             self._first_byte = at if self._first_byte is None else self._first_byte
             self._note_chunk(at, len(data))
             self._now = at
         self._size += len(data)
-        if self._unread:
-            return []
-        if self._max_body is not None and self._size > self._max_body:
+        if not self._unread and self._max_body is not None and self._size > self._max_body:
             self.abandon()
-            return []
-        return self._framer.feed(data)
+        return not self._unread
+
+    def _feed_alike(self, like: Likeness, data: bytes, at: float | None) -> bool:
+        """Takes in an event that is like the ones before; False when these bytes are anything else."""
+        text = like.text(data)
+        number = self._framer.skip() if text and self._framer is not None else None
+        if not text or number is None or self._fold is None:
+            return False
+        if self._arrive(data, at):
+            self._fold.extend(like.block, text, number)
+            self._mind_the_text(self._fold)
+        return True
 
     def read(self, frame: Frame) -> list[Event]:
         """The events of a frame, which are then part of the reply."""
@@ -140,14 +158,39 @@ class Session:
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        events = reader.read(frame)
+        events = self._read_alike(self._like, frame) if self._like is not None else None
+        if events is None:
+            events = reader.read(frame)
+            self._compare(frame, events)
         for event in events:
             fold.push(event)
         if self._first_token is None and self._now is not None and fold.first_token:
             self._first_token = self._now
+        self._mind_the_text(fold)
+        return events
+
+    def _mind_the_text(self, fold: Fold) -> None:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
-        return events
+
+    @property
+    def like(self) -> Likeness | None:
+        """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
+        return self._like
+
+    def _read_alike(self, like: Likeness, frame: Frame) -> list[Event] | None:
+        text = like.text(frame.raw)
+        return [Delta(like.block, text, frame, like.item)] if text else None
+
+    def _compare(self, frame: Frame, events: list[Event]) -> None:
+        """Finds what an event has in common with the one before it; any other event may change what the next ones say."""
+        event = events[0] if len(events) == 1 else None
+        if type(event) is not Delta or event.frame is not frame:
+            self._before = self._like = None
+            return
+        if self._before is not None:
+            self._like = Likeness.of(self._before, event) or self._like
+        self._before = event
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
@@ -175,7 +218,7 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self._unread = True
-        self._reader = self._fold = None
+        self._reader = self._fold = self._like = self._before = None
         if self._framer is not None:
             self._framer = Sniffer(self._reply_headers)
 
@@ -219,20 +262,30 @@ class Session:
 
     def head(self) -> Exchange:
         """The exchange before its reply: the request, and the head of the reply when that has come."""
+        if self._head is None:
+            self._head = self._make_head()
+        return self._head
+
+    def _make_head(self) -> Exchange:
+        request = self.request
         return Exchange(
             id=self._id,
             api=self.api.NAME,
             method=self._method,
             url=self._url,
             request_headers=self._headers,
-            request=self.request,
+            request=request,
             status=self._status,
             response_headers=self._reply_headers,
             reply=None,
             end="unknown",
             timing=Timing(self._started),
-            conversation=conversation_of(self.request, self._headers) if self.request is not None else None,
+            conversation=conversation_of(request, self._headers) if request is not None else None,
         )
+
+    def reply(self) -> Reply | None:
+        """The reply as far as it has been read; None when it has not, or will not be."""
+        return self._fold.reply() if self._fold is not None else None
 
     def _finish_reply(self) -> Reply | None:
         if self._framer is None or self._unread:

@@ -220,6 +220,11 @@ class Fold:
             case Close() | Other():
                 pass
 
+    def extend(self, block: int, text: str, number: int) -> None:
+        """Pushes a `Delta` of the frame with this number."""
+        self._events = number + 1
+        self._extend(self._blocks[block], text, number)
+
     def reply(self) -> Reply:
         """The reply as far as it has come."""
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))

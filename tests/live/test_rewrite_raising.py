@@ -218,7 +218,7 @@ def test_a_culprit_is_told_of_once(faulty: Proxy) -> None:
 
 _SABOTEUR = """
 import collections
-from wirelint.addon import delivery, framing, mending, outlet, visit
+from wirelint.addon import collecting, delivery, framing, mending, outlet, visit
 from wirelint.apis import anthropic_writer, openai_writer
 from wirelint.engine import Session
 from wirelint.rewrite import chain, replies
@@ -245,7 +245,7 @@ PLACES = {
     "rewrite": [(mending, "rewrite_reply")],
     "mend": [(mending, "mend_request")],
     "replace": [(mending, "replace_body")],
-    "attach": [(delivery, "attach"), (mending, "attach_whole")],
+    "attach": [(delivery, "attach"), (collecting, "attach_whole")],
 }
 current, after, calls = "", 0, collections.Counter()
 

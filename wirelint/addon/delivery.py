@@ -171,12 +171,14 @@ class Delivery:
             return
         self._settled = True
         if rewriting is not None:
+            rewriting.catch_up()
             visit.faults += rewriting.faults
             visit.reread = visit.reread or bool(rewriting.faults)
             if not visit.unread:
                 visit.notes += rewriting.notes
             if rewriting.changed:
                 visit.note_fixes(rewriting.repairs)
+        self._rewriting = None  # a flow that is kept keeps what streams it
         came = visit.raw_body()
         if self._other is not None:
             body = came[: self._same] + bytes(self._other) if came is not None else None

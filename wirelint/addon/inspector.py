@@ -17,6 +17,7 @@ the exchange as the finding `internal-error`.
 from __future__ import annotations
 
 import functools
+import gc
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from mitmproxy.addonmanager import Loader
 from wirelint.addon import options
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
+from wirelint.addon.collecting import collect, may_be_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.ending import end_of
 from wirelint.addon.failures import Failures
@@ -130,6 +132,10 @@ class Inspector:
 
     def running(self) -> None:
         self._running = True
+        # What is loaded stays; to go through it, the collector would stop the traffic for a tenth of a second at a time.
+        if not gc.get_freeze_count():
+            gc.collect()
+            gc.freeze()
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
@@ -213,6 +219,8 @@ class Inspector:
         before = flow.response.stream
         # A reply that is here already (made by an addon, or loaded from a file) is not streamed.
         streamed = flow.response.raw_content is None
+        if streamed and mending is None and not before and self._is_collected(flow, flow.response, visit):
+            streamed = False
         if streamed:
             flow.response.stream = Tee(visit, self._failures.fail, before if callable(before) else None)
         try:
@@ -221,6 +229,14 @@ class Inspector:
             self._failures.fail(visit, "reading the head of the reply", error)
         if streamed and mending is not None:
             mending.begin(flow.response, before)
+
+    def _is_collected(self, flow: http.HTTPFlow, response: http.Response, visit: Visit) -> bool:
+        """Whether a reply is left to mitmproxy until it is whole."""
+        try:
+            return may_be_collected(response) and collect(flow, visit, self._failures)
+        except Exception as error:  # fail open: it is streamed
+            self._failures.add(visit, "reaching the client", error)
+            return False
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
@@ -327,13 +343,13 @@ class Inspector:
                 visit.give_up("the reply was not recorded")
             elif mending is not None and mending.end(response):
                 return
-            elif response.raw_content is None and visit.empty and not isinstance(response.stream, Tee):
+            elif response.raw_content is None and visit.empty and not (visit.collected or type(response.stream) is Tee):
                 visit.give_up("another addon took the stream over; the reply passed unread")
             elif response.raw_content is None:
                 # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
                 response.raw_content = visit.raw_body()
             elif visit.empty:
-                visit.take(visit.known_body() or response.raw_content)
+                visit.take(visit.known_body() or response.raw_content, visit.now() if visit.collected else None)
         except Exception as error:  # fail open
             self._failures.fail(visit, "reading the reply", error)
 

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from mitmproxy import http
 
+from wirelint.addon.collecting import collect, is_json, is_within
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
 from wirelint.addon.framing import HEADER, headers_of, is_plainly_framed, is_signed, replace_body
 from wirelint.addon.options import Settings
-from wirelint.addon.outlet import attach_whole
 from wirelint.addon.tee import Stream
 from wirelint.addon.visit import Visit
 from wirelint.capture.record import Sent
@@ -91,7 +91,7 @@ class Mending:
             return
         if not before and self._is_document(response):
             self._held, response.stream = True, False
-            attach_whole(self._flow, self._cut)
+            collect(self._flow, visit, self._failures)
             return
         rewriting = Rewriting.begin(
             visit.session, settings.rules, self._ledger, settings.permit, settings.hold * 1000, visit.asked
@@ -108,13 +108,9 @@ class Mending:
     def _is_document(self, response: http.Response) -> bool:
         """Whether a reply is a JSON document that nobody waits to see the beginning of, small enough to be held."""
         session = self._visit.session
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != "application/json" and not kind.endswith("+json"):
+        if not is_json(response) or session is None or session.request is None or session.request.stream:
             return False
-        if session is None or session.request is None or session.request.stream:
-            return False
-        length = response.headers.get("content-length", "0")
-        return length.isascii() and length.isdigit() and int(length) <= self._visit.limit
+        return "content-length" not in response.headers or is_within(response, self._visit.limit)
 
     def response(self, response: http.Response) -> None:
         """Repairs a reply that is whole and not yet on its way."""
@@ -151,20 +147,15 @@ class Mending:
             response.headers.add(HEADER, f'rewrote; rules="{names}"')
         visit.delivered = Sent(headers_of(response), made.body)
 
-    def _cut(self, raw: bytes) -> None:
-        """The upstream died: the client gets what there is of the reply, and so do we."""
-        self._held = False
-        try:
-            self._visit.take(raw, self._visit.now())
-        except Exception as error:  # fail open
-            self._failures.fail(self._visit, "reading the reply", error)
-
     def end(self, response: http.Response) -> bool:
         """The exchange is over: puts the body that the client got where mitmproxy has none. False: that is not known."""
         visit = self._visit
         if self._delivery is not None:
             self._delivery.settle()
             response.raw_content = visit.delivered.body if visit.delivered is not None else visit.raw_body()
+            return True
+        if self._held and response.raw_content is None and visit.collected:
+            response.raw_content = visit.raw_body()
             return True
         if self._held and response.raw_content is None:
             visit.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")

@@ -19,7 +19,12 @@ from typing import Protocol
 from mitmproxy import ctx, http
 from mitmproxy.proxy import commands, events, layer
 from mitmproxy.proxy.layers.http import HttpLayer, HttpStream, SendHttp
-from mitmproxy.proxy.layers.http._events import ResponseData, ResponseHeaders, ResponseProtocolError
+from mitmproxy.proxy.layers.http._events import (
+    RequestProtocolError,
+    ResponseData,
+    ResponseHeaders,
+    ResponseProtocolError,
+)
 
 Handler = Callable[[events.Event], layer.CommandGenerator[None]]
 
@@ -47,7 +52,7 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
 
 
 def attach_whole(flow: http.HTTPFlow, came: Callable[[bytes], None]) -> bool:
-    """The same for a reply that mitmproxy collects. `came` is told of what there is when the upstream dies."""
+    """The same for a reply that mitmproxy collects. `came` is told of what there is when either side leaves early."""
     stream = _stream_of(flow)
     if stream is None:
         return False
@@ -118,6 +123,8 @@ def _collecting(stream: HttpStream, came: Callable[[bytes], None]) -> Handler:
             came(body)
             yield SendHttp(ResponseHeaders(stream.stream_id, response, end_stream=False), stream.context.client)
             yield from _send(stream, [body] if body else [])
+        elif isinstance(event, RequestProtocolError) and _is_collecting(stream):
+            came(bytes(stream.response_body_buf))
         yield from before(event)
 
     return handle

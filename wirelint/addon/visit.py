@@ -33,7 +33,8 @@ class Visit:
     `session` is None when the request could not be read because of a failure of ours: then `faults` says so. `live` is
     False for a flow that was loaded from a file. `forwarded` is the request that was sent instead of the client's and
     `asked` what the upstream understands by it, `delivered` the reply that the client got instead of the upstream's.
-    `reread`: reading along failed, and the bytes have to be read again.
+    `reread`: reading along failed, and the bytes have to be read again. `collected`: the reply came on the wire, and is
+    handed over as a whole.
     """
 
     id: str
@@ -58,6 +59,7 @@ class Visit:
     asked: Request | None = None
     fixes: list[Repair] = field(default_factory=list)
     reread: bool = False
+    collected: bool = False
     _known: Record | None = None
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)

@@ -9,6 +9,9 @@ What goes wrong stays here. When a write fails (the disk is full, the folder is 
 the exchange is cut off again, the failure is reported once, and the same exchange is tried again after a pause that
 doubles. Meanwhile exchanges wait in a queue which holds a limited number of bytes; those that find it full are dropped
 and counted.
+
+The thread takes its time. What it does is done under the same lock of the interpreter as the traffic, and begun at once it
+would stand in the way of whoever asks next. So it lets entries gather for a moment, and rests between them.
 """
 
 from __future__ import annotations
@@ -32,6 +35,12 @@ File = Literal["exchanges.jsonl", "flows.mitm"]
 
 _MIB = 1 << 20
 _DEFAULT_SIZE = 4096
+_GATHER = 0.05
+"""Seconds for which entries gather before the first of them is written."""
+_RESTS = 3
+"""How many times as long as it works the writer rests between two entries, while the queue is short."""
+_SHORT = 4
+"""A queue is short below this part of what it may hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +125,8 @@ class Store:
                 self._queued += size
                 self._leader = self._leader or file
                 self._start()
-                self._condition.notify()
+                if len(self._queue) == 1:
+                    self._condition.notify()
         if full:
             self._tell("queue", f"captures cannot be written as fast as traffic comes; dropping some ({self.folder})")
         return not full
@@ -160,6 +170,7 @@ class Store:
 
     def _run(self) -> None:
         while (entry := self._next()) is not None:
+            began = time.thread_time()
             data = self._make(entry)
             if data is not None:
                 self._write_until_done(entry, data)
@@ -167,12 +178,19 @@ class Store:
                 if self._queue and self._queue[0] is entry:
                     self._queue.popleft()
                     self._queued -= entry.size
+                self._rest(_RESTS * (time.thread_time() - began))
 
     def _next(self) -> _Entry | None:
         """The oldest entry, which stays in the queue while it is worked on: it still takes its memory."""
         with self._condition:
-            self._condition.wait_for(lambda: self._queue or self._closing)
+            if not self._queue:
+                self._condition.wait_for(lambda: self._queue or self._closing)
+                self._rest(_GATHER)
             return self._queue[0] if self._queue else None
+
+    def _rest(self, seconds: float) -> None:
+        if self._queue and self._queued < self._max_queue / _SHORT:
+            self._condition.wait_for(lambda: self._closing, seconds)
 
     def _make(self, entry: _Entry) -> bytes | None:
         try:

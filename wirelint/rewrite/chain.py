@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Start
 from wirelint.repair import Rewriter, Situation
-from wirelint.rewriters.quiet import in_line, is_patient, is_quiet
+from wirelint.rewriters.quiet import in_line, is_patient, quiet
 from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
@@ -37,12 +37,13 @@ class ChainError(Exception):
 class Chain:
     """What one rewriter hands on is pushed into the next, in the order of their phases, then of their rules' codes."""
 
-    def __init__(self, stages: Sequence[tuple[str, Rewriter]]) -> None:
+    def __init__(self, stages: Sequence[tuple[str, Rewriter]], tools: Iterable[str] = ()) -> None:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
         self._patient = all(map(is_patient, self._stages))
         self._texts: set[int] = set()
+        self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
         self._in_line = False
         self._last: int | None = None
@@ -62,7 +63,9 @@ class Chain:
             if rewriter is not None:
                 made.append((getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter))
         made.sort(key=lambda stage: stage[:2])
-        return cls([(name, rewriter) for _, _, name, rewriter in made])
+        request = situation.exchange.request
+        tools = [tool.name for tool in request.tools] if request is not None else ()
+        return cls([(name, rewriter) for _, _, name, rewriter in made], tools)
 
     def __bool__(self) -> bool:
         return bool(self._stages)
@@ -85,13 +88,24 @@ class Chain:
         if len(events) != 1:
             return False
         event = events[0]
-        if type(event) is not Delta or event.block != self._calm or not is_quiet(event.text):
+        if type(event) is not Delta or not self.lets_pass(event.block, event.text):
             return False
+        self.take_later(event)
+        return True
+
+    def lets_pass(self, block: int, text: str) -> bool:
+        """Whether text may leave before the rewriters have seen it. Then it must be handed to `take_later`."""
+        if block != self._calm or not text or not self._is_quiet(text, self._in_line):
+            return False
+        self._in_line = in_line(text, self._in_line)
+        return True
+
+    def take_later(self, event: Delta) -> None:
+        """Has the rewriters get text later, which was let pass: one piece or several joined. Raises ChainError."""
         self._later.append(event)
         self._later_size += len(event.text)
         if self._later_size > _MOST_LATER:
             self._catch_up()
-        return True
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
         """Has it known how a frame left whose events were pushed; `untouched` only if nothing is held either."""
@@ -100,8 +114,7 @@ class Chain:
             self._calm = None
             return
         self._in_line = in_line(event.text, self._in_line and self._last == event.block)
-        self._last = event.block
-        self._calm = event.block if self._in_line else None
+        self._calm = self._last = event.block
 
     def push(self, events: Sequence[Event]) -> Sequence[Event]:
         """What comes out for events that come in. Raises ChainError."""

@@ -8,6 +8,8 @@ now. So nothing is reordered, and what no repair touches leaves byte for byte as
 Bytes that have come and are not yet handed out are kept beside all this. When a rewriter fails, what waits leaves as it
 came and the reply goes on without rewriters; when reading or writing fails, or a limit is reached, the rest passes raw.
 Whatever happens, each byte leaves once: as it came, or in the form of its repair.
+
+What needs no look leaves before it is read (`unread`); that is done before anything else is.
 """
 
 from __future__ import annotations
@@ -15,8 +17,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
 from wirelint.apis import ReplyWriter
 from wirelint.apis.writing import same
@@ -24,8 +25,10 @@ from wirelint.conversation import Ledger
 from wirelint.engine import Session, internal
 from wirelint.events import Event, Frame
 from wirelint.model import Request
-from wirelint.repair import Permit, Repair, Situation
+from wirelint.repair import Permit, Situation
 from wirelint.rewrite.chain import Chain, ChainError
+from wirelint.rewrite.unread import Unread, is_clean
+from wirelint.rewrite.waiting import Waiting, place
 from wirelint.rule import Finding, Rule
 
 LONGEST_HOLD = 30_000.0
@@ -35,20 +38,11 @@ _LONGEST_EVENT = 1 << 20
 """Bytes of one event that are waited for."""
 
 
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A frame that is not handed out yet. `out` is what has come out of the chain for it; `sent` bytes of it are gone."""
-
-    frame: Frame
-    events: Sequence[Event]
-    out: list[Event] = field(default_factory=list)
-    sent: int = 0
-
-
 class Rewriting:
     """The repair of one reply. Use it in the place of `session.feed`; nothing here raises.
 
-    `changed` says whether anything was handed out that differs from what came.
+    `changed` says whether anything was handed out that differs from what came, `notes` what a person should know about
+    repairs that were not made.
     """
 
     def __init__(
@@ -69,13 +63,15 @@ class Rewriting:
             head = dataclasses.replace(head, request=request)
         self._situation = Situation(head, ledger, permit, streamed=False)
         asked = [one for one in (session.request, request) if one is not None]
+        self.notes, self.repairs = self._situation.notes, self._situation.repairs
         self._situation.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
         self._chain: Chain | None = None
         self._writer: ReplyWriter | None = None
-        self._queue: deque[_Waiting] = deque()
+        self._queue: deque[Waiting] = deque()
         self._late: list[Event] = []
         self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
         self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
+        self._unread = Unread(session)
         self._raw = self._idle = self._as_it_came = False
         self._holding: float | None = None
         self._longest_hold = longest_hold
@@ -100,15 +96,6 @@ class Rewriting:
             return None
         return cls(session, rules, ledger, permit, longest_hold, request)
 
-    @property
-    def notes(self) -> list[str]:
-        """What a person should know about repairs that were not made."""
-        return self._situation.notes
-
-    @property
-    def repairs(self) -> Sequence[Repair]:
-        return self._situation.repairs
-
     # --- bytes --------------------------------------------------------------------------------------------------------
 
     def feed(self, data: bytes, at: float | None = None) -> list[bytes]:
@@ -117,10 +104,15 @@ class Rewriting:
             return []
         if self._raw:
             return self._pass_raw(data, at)
-        idle = not self._kept
-        self._kept += data
+        if not self._kept and not self._late and self._chain and self._unread.takes(data, at, self._chain):
+            if self._unread.full:
+                self.catch_up()
+            return [data]
         out: list[bytes] = []
         try:
+            idle = not self._kept
+            self._kept += data
+            self._catch_up()
             frames = self._session.frame(data, at)
             if idle and len(frames) == 1 and frames[0].raw is data:  # an event a chunk, as most servers send them
                 out = self._take_alone(frames[0])
@@ -148,6 +140,7 @@ class Rewriting:
             return []
         out: list[bytes] = []
         try:
+            self._catch_up()
             self._hand_out(out)
             return out
         except Exception as error:  # fail open
@@ -175,9 +168,14 @@ class Rewriting:
             return []
         out: list[bytes] = []
         try:
-            for frame in self._session.close_frames():
-                self._take(frame, self._session.read(frame))
-            self._release(out, self._session.close_events())
+            self._catch_up()
+            read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
+            last = self._session.close_events()
+            if not (self._session.streamed or self._queue) and is_clean(self._session, self._situation, self._rules):
+                return self._all_raw()
+            for frame, events in read:
+                self._take(frame, events)
+            self._release(out, last)
             self._raw = True
             return out
         except Exception as error:  # fail open
@@ -201,7 +199,7 @@ class Rewriting:
                 return [frame.raw]
             made = chain.push(events)
         except ChainError as failure:
-            self._queue.append(_Waiting(frame, events))
+            self._queue.append(Waiting(frame, events))
             self._drop_chain(failure)
             made = None
         if made is not None and same(events, made):
@@ -213,10 +211,26 @@ class Rewriting:
             return [written] if written else []
         chain.left(events, untouched=False)
         if made is not None:
-            self._queue.append(_Waiting(frame, events, list(made)))
+            self._queue.append(Waiting(frame, events, list(made)))
         out = []
         self._drain(out)
         return out
+
+    def catch_up(self) -> None:
+        """Reads what has left already. To be asked for before the session is asked what it has read."""
+        try:
+            self._catch_up()
+        except Exception as error:  # fail open: all that is concerned has left
+            self._tell("reading the reply", error)
+            self._raw = True
+
+    def _catch_up(self) -> None:
+        text = self._unread.read() if self._unread else None
+        try:
+            if text is not None and self._chain:
+                self._chain.take_later(text)
+        except ChainError as failure:
+            self._drop_chain(failure)
 
     def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
         """Whether a frame could leave at once, since nothing waits and nothing can begin in it."""
@@ -238,7 +252,7 @@ class Rewriting:
             self._chain = Chain.of(self._rules, self._situation, self.faults)
             self._writer = self._session.api.reply_writer(streamed=self._session.streamed)
             self._idle = not self._chain
-        waiting = _Waiting(frame, events, sent=self._skip)
+        waiting = Waiting(frame, events, sent=self._skip)
         self._skip = 0
         self._queue.append(waiting)
         if not self._chain:
@@ -246,21 +260,9 @@ class Rewriting:
             return
         self._situation.frame_events = events
         try:
-            self._place(self._chain.push(events))
+            place(self._chain.push(events), self._queue)
         except ChainError as failure:
             self._drop_chain(failure)
-
-    def _place(self, events: Iterable[Event]) -> None:
-        """Puts events down beside the frames that they belong to; those of frames that are gone beside the last one."""
-        last = self._queue[-1]
-        for event in events:
-            number = event.frame.number if event.frame is not None else last.frame.number
-            # What was read with the last frame stays there: an offence may point at a frame before it.
-            if number == last.frame.number or any(event is one for one in last.events):
-                last.out.append(event)
-                continue
-            home = next((waiting for waiting in self._queue if waiting.frame.number == number), last)
-            home.out.append(event)
 
     def _drain(self, out: list[bytes]) -> None:
         """Writes the frames that nothing is held of."""
@@ -270,7 +272,7 @@ class Rewriting:
         ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
         self._write_all(tuple(ready), out)
 
-    def _write_all(self, ready: Sequence[_Waiting], out: list[bytes]) -> None:
+    def _write_all(self, ready: Sequence[Waiting], out: list[bytes]) -> None:
         """Writes the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
@@ -287,7 +289,7 @@ class Rewriting:
             if data:
                 out.append(data)
 
-    def _write(self, waiting: _Waiting) -> bytes:
+    def _write(self, waiting: Waiting) -> bytes:
         assert self._writer is not None
         return self._writer.write(waiting.frame, waiting.events, waiting.out)
 
@@ -302,7 +304,7 @@ class Rewriting:
         first = self._queue[0].frame.number if self._queue else None
         waiting = [event for event in events if first is not None and event.frame and event.frame.number >= first]
         if waiting:
-            self._place(waiting)
+            place(waiting, self._queue)
         self._write_all(tuple(self._queue), out)
         self._holding = None
         # What was held of frames that are gone, then what closes the stream.

@@ -64,6 +64,10 @@ class Sniffer:
         verdict = looks_like_events(bytes(self._head))
         return [] if verdict is None else self._decide(verdict)
 
+    def skip(self) -> int | None:
+        """The number of an event that is whole and is read elsewhere; None where it has to be fed."""
+        return self._framer.skip() if isinstance(self._framer, EventStream) else None
+
     def close(self) -> list[Frame]:
         frames = [] if self._framer is not None else self._decide(self._declared)
         assert self._framer is not None

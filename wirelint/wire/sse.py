@@ -73,6 +73,13 @@ class EventStream:
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
+    def skip(self) -> int | None:
+        """Counts an event whose bytes are read elsewhere; its number. None while a part of one waits: it cannot be told."""
+        if self._buffer:
+            return None
+        self._number += 1
+        return self._number - 1
+
     def _run_on(self, raw: bytes) -> Frame:
         frame = self._frame(raw)
         lost: tuple[FaultKind, str] = ("missing-blank-line", _shorten(frame.data or ""))

@@ -1,0 +1,133 @@
+"""What events of a stream have in common, and which events it tells the text of."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.build import chunk, sse
+from wirelint.apis.likeness import Likeness
+from wirelint.engine import Session
+from wirelint.events import Delta, Frame
+
+EVENT = b'data: {"id":"a","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
+
+
+def _delta(text: str, raw: bytes, block: int = 0) -> Delta:
+    return Delta(block, text, Frame(3, raw, None, raw[6:-2].decode()))
+
+
+def _like(first: str, second: str, form: bytes = EVENT) -> Likeness | None:
+    before, event = (_delta(text, form % text.encode()) for text in (first, second))
+    return Likeness.of(before, event)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        pytest.param(EVENT % b" harbour", " harbour", id="another text"),
+        pytest.param(EVENT % "Fähre 渡し船".encode(), "Fähre 渡し船", id="beyond ASCII"),
+        pytest.param(EVENT % b"", None, id="no text"),
+        pytest.param(EVENT % b'x"}}],"usage":{"a":"', None, id="more than a text"),
+        pytest.param(EVENT % b'a\\n\\"\\u00e9\\"', 'a\n"é"', id="escapes"),
+        pytest.param(EVENT % b"a\\", None, id="half an escape"),
+        pytest.param(EVENT % b"\\ud83d", None, id="half a pair"),
+        pytest.param(EVENT % b"a\nb", None, id="a line end"),
+        pytest.param(EVENT % b"a\tb", None, id="a control character"),
+        pytest.param(EVENT % b"\xc3", None, id="half a character"),
+        pytest.param(EVENT % b"x" + EVENT % b"y", None, id="two events"),
+        pytest.param(EVENT[:-1] % b"x", None, id="no blank line"),
+        pytest.param(EVENT.replace(b'"index":0', b'"index":1') % b"x", None, id="another choice"),
+        pytest.param(b"data: [DONE]\n\n", None, id="the end"),
+        pytest.param(b"", None, id="nothing"),
+    ],
+)
+def test_the_text_of_what_is_alike(raw: bytes, text: str | None) -> None:
+    like = _like("The", " ferry")
+    assert like is not None
+    assert like.text(raw) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "event"),
+    [
+        pytest.param(_delta("a", EVENT % b"a"), _delta("a", EVENT % b"a"), id="the same text"),
+        pytest.param(_delta("a", EVENT % b"a"), _delta("b", EVENT % b"b", 1), id="of another block"),
+        pytest.param(_delta("a", EVENT % b"a"), Delta(0, "b", None), id="without a frame"),
+        pytest.param(_delta("a", EVENT % b"a"), _delta("b", EVENT.replace(b'"a"', b'"b"') % b"b"), id="another id too"),
+        pytest.param(_delta("a", EVENT % b"\\u0061"), _delta("b", EVENT % b"b"), id="once spelt otherwise"),
+        pytest.param(_delta("a", EVENT % b"\\u0061"), _delta("c", EVENT % b"\\u0063"), id="spelt otherwise, id as text"),
+        pytest.param(_delta('"', EVENT % b'\\"'), _delta("b", EVENT % b"b"), id="a quotation mark"),
+        pytest.param(_delta("a", EVENT.replace(b"\n", b"\r") % b"a"), _delta("b", EVENT.replace(b"\n", b"\r") % b"b"),
+                     id="ended by CR"),
+    ],
+)  # fmt: skip
+def test_events_that_have_nothing_in_common(before: Delta, event: Delta) -> None:
+    assert Likeness.of(before, event) is None
+
+
+def test_the_string_that_changes_is_the_one_that_is_found() -> None:
+    """The same text stands in another field of the first event."""
+    form = b'data: {"id":"tide","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
+    like = _like("tide", "moon", form)
+    assert like is not None
+    assert like.text(form % b"sun") == "sun"
+
+
+WORDS = [
+    "The",
+    " ferry",
+    " leaves",
+    ' at "nine"',
+    "\n",
+    " sharp",
+    "…",
+    " daily",
+    "",
+    " and",
+    " returns",
+    " late",
+    "\u2028",
+    ".",
+]
+_PLAIN = [chunk({"content": word}) for word in WORDS]
+FORMS = {
+    "alike": _PLAIN,
+    "two choices": [
+        {**chunk({"content": word}), "choices": [{"index": number % 2, "delta": {"content": word}}]}
+        for number, word in enumerate(word for word in WORDS for _ in range(4))
+    ],
+    "ids change": [{**event, "id": f"c{number}"} for number, event in enumerate(_PLAIN)],
+    "usage between": [
+        {**event, "usage": {"total_tokens": number}} if number % 5 == 4 else event
+        for number, event in enumerate(_PLAIN)
+    ],
+    "on after the end": [*_PLAIN[:4], chunk({}, "stop"), *_PLAIN],
+}
+
+
+@pytest.mark.parametrize("cut", ["by event", "whole", "by byte"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_session_reads_the_same_with_it_and_without(form: str, cut: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = sse(*FORMS[form]).encode()
+    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    again = events[1:4]  # after `[DONE]`
+    pieces = {
+        "by event": [*events, *again],
+        "whole": [b"".join((*events, *again))],
+        "by byte": [bytes([byte]) for event in (*events, *again) for byte in event],
+    }
+    quick = _read(pieces[cut])
+    monkeypatch.setattr(Likeness, "of", classmethod(lambda cls, before, event: None))
+    assert quick == _read(pieces[cut])
+
+
+def _read(pieces: list[bytes]) -> str:
+    body = b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "When?"}]}'
+    url = "https://llm.example/v1/chat/completions"
+    session = Session.begin(id="x", method="POST", url=url, headers={}, body=body)
+    assert session is not None
+    session.respond(200, {"content-type": "text/event-stream"})
+    for number, piece in enumerate(pieces):
+        session.feed(piece, float(number))
+    exchange = session.finish()
+    return repr((exchange.reply, exchange.chunks, exchange.timing))

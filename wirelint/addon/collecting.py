@@ -1,0 +1,47 @@
+"""Replies that mitmproxy collects, as it does by default, instead of streaming them past us.
+
+A JSON document is of no use to anybody before its end. Where it is short and its length is told, nothing is gained by
+passing it on in several pieces, and to stream it costs the proxy more than to collect it. Should it break off all the same,
+what has come of it is passed on and read like that of a reply that streams.
+"""
+
+from __future__ import annotations
+
+from mitmproxy import ctx, http
+
+from wirelint.addon.failures import Failures
+from wirelint.addon.outlet import attach_whole
+from wirelint.addon.visit import Visit
+
+_SHORT = 1 << 18
+"""Bytes of a document that is collected though nobody has to see all of it."""
+
+
+def is_json(response: http.Response) -> bool:
+    kind: str = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/json" or kind.endswith("+json")
+
+
+def is_within(response: http.Response, limit: int) -> bool:
+    """Whether a reply says how long it is, and that is no more than `limit` bytes."""
+    length = response.headers.get("content-length", "")
+    return length.isascii() and length.isdigit() and int(length) <= limit
+
+
+def may_be_collected(response: http.Response) -> bool:
+    """Whether a reply arrives as quickly in one piece."""
+    streamed = getattr(ctx.options, "stream_large_bodies", None)  # it may be shorter than ours
+    return is_json(response) and is_within(response, _SHORT) and not streamed
+
+
+def collect(flow: http.HTTPFlow, visit: Visit, failures: Failures) -> bool:
+    """Sees to what mitmproxy loses of a reply that breaks off while it is collected. False: that cannot be done."""
+
+    def cut(raw: bytes) -> None:
+        try:
+            visit.take(raw, visit.now())
+        except Exception as error:  # fail open
+            failures.fail(visit, "reading the reply", error)
+
+    visit.collected = attach_whole(flow, cut)
+    return visit.collected

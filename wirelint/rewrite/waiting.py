@@ -1,0 +1,31 @@
+"""The frames of a reply that are not handed out yet, in wire order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from wirelint.events import Event, Frame
+
+
+@dataclass(slots=True, eq=False)
+class Waiting:
+    """A frame that is not handed out yet. `out` is what has come out of the chain for it; `sent` bytes of it are gone."""
+
+    frame: Frame
+    events: Sequence[Event]
+    out: list[Event] = field(default_factory=list)
+    sent: int = 0
+
+
+def place(events: Iterable[Event], queue: Sequence[Waiting]) -> None:
+    """Puts events down beside the frames that they belong to; those of frames that are gone beside the last one."""
+    last = queue[-1]
+    for event in events:
+        number = event.frame.number if event.frame is not None else last.frame.number
+        # What was read with the last frame stays there: an offence may point at a frame before it.
+        if number == last.frame.number or any(event is one for one in last.events):
+            last.out.append(event)
+            continue
+        home = next((waiting for waiting in queue if waiting.frame.number == number), last)
+        home.out.append(event)
