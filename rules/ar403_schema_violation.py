@@ -35,8 +35,8 @@ class SchemaViolation(Rule):
     `invalid-json-arguments`.
 
     ## Fix safety
-    Unsafe: types are coerced (`"20"` to 20, `"null"` to null), only where that alone makes the arguments valid. Nothing is
-    added, taken out or chosen.
+    Unsafe: types are coerced (`"20"` to 20, `"null"` to null), and arguments are taken out of a parameter that the schema
+    lacks (`{"arguments": {…}}`), only where that alone makes them valid. Nothing else is added, taken out or chosen.
 
     ## References
     - JSON Schema, Validation vocabulary

@@ -5,16 +5,21 @@ from typing import ClassVar
 
 from wirelint.conversation import Ledger
 from wirelint.events import Start
+from wirelint.knowledge import runaways
+from wirelint.knowledge.argument_faults import REDACTED, came_whole
+from wirelint.knowledge.argument_markup import may_be_polluted, polluted
 from wirelint.knowledge.argument_strings import strings
-from wirelint.knowledge.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native, residue
+from wirelint.knowledge.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
 from wirelint.knowledge.framing import Framer, remedy
 from wirelint.knowledge.markup import Said
+from wirelint.knowledge.runaways import Runaway
 from wirelint.knowledge.toolnames import match
 from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.repair import SAFETIES
 from wirelint.rewriters.chained import Chained
 from wirelint.rewriters.names import Names, Rename
 from wirelint.rewriters.tokens import Stripper
+from wirelint.rewriters.unmark import Unmark, unmarked
 from wirelint.rule import Confidence, Finding, Fix, Layer, Rewriter, Rule, Situation, excerpt
 
 _SHOWN = 4
@@ -26,7 +31,8 @@ class ControlTokenLeak(Rule):
     ## What it does
     Looks for the tokens that chat templates put around turns (`<|im_end|>`, `<|eot_id|>`, `<end_of_turn>`, harmony's
     channels and many more, in any spelling of their bars) in the text, the reasoning, the refusal, and in the names and
-    arguments of tool calls; also for the role's name that is left where such tokens were taken out.
+    arguments of tool calls; also for the role's name that is left where such tokens were taken out, and for an answer that
+    goes on as the user after them (`\\n\\nHuman: …`).
 
     ## Why is this bad?
     The server runs with the wrong stop tokens or template. Readers see the tokens, clients send them back in the history
@@ -39,12 +45,13 @@ class ControlTokenLeak(Rule):
     Silent when the token is quoted or spoken of, stands in the request too (a document about templates), when the user
     asks about tokens, and inside of native tool calls, which `xml-leak` reports. Tokens that people write as well (`<s>`,
     `[INST]`, `</s>`) count only at the edges of a text and in unmistakable rows. In arguments only what hangs on their end
-    counts: a call that writes a template writes tokens.
+    counts: a call that writes a template writes tokens. Tags of native calls count in a key that is declared without them,
+    and at the end of a value that does not open them, unless the request holds them too.
 
     ## Fix safety
-    Safe: tokens at the edges of a text are taken off, and a tool's name is cut to the declared one. Where a text runs on
-    past its end, cutting what follows is unsafe. In a stream the beginning has gone out before the rest is known, so there
-    only tokens that nothing else can be are taken off it.
+    Safe: tokens at the edges of a text are taken off, and a tool's name is cut to the declared one. Unsafe: tags go from
+    the keys and values of arguments, and where a text runs on past its end, what follows is cut. In a stream the beginning
+    has gone out before the rest is known, so there only tokens that nothing else can be are taken off it.
 
     ## References
     - the tokenizer configurations and chat templates that vendors publish with their models
@@ -87,6 +94,7 @@ class ControlTokenLeak(Rule):
                 match part:
                     case ToolCall():
                         yield from self._name(exchange, request, part)
+                        yield from self._markup(exchange, request, choice, part)
                         yield from self._arguments(exchange, request, part)
                     case Text() | Reasoning() | Refusal():
                         yield from self._said(exchange, request, choice, part)
@@ -97,10 +105,13 @@ class ControlTokenLeak(Rule):
         if request is None or not (safe or unsafe):
             return names
         texts = Stripper(situation, request, self.repair, safe=safe, unsafe=unsafe)
-        return Chained(texts.phase, texts, names) if names is not None else texts
+        parts = [texts, *([names] if names is not None else ()), *([Unmark(self, situation)] if unsafe else ())]
+        return Chained(texts.phase, *parts) if len(parts) > 1 else texts
 
     def _said(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
-        if isinstance(part, Text) and (word := residue(part.text, exchange.model)):
+        framer = Framer(exchange, request)
+        word = framer.residue(part.text) if isinstance(part, Text) else 0
+        if isinstance(part, Text) and word:
             yield self.finding(
                 "response",
                 f"the text begins with what is left of a turn's header: {excerpt(part.text[: word + 20])!r}",
@@ -110,11 +121,22 @@ class ControlTokenLeak(Rule):
                 fix=Fix("safe", f"strip {part.text[:word].strip()!r} at the beginning"),
                 confidence="medium",
             )
-        framer = Framer(exchange, request)
-        framing = framer.framing(part.text)
+        if isinstance(part, Text) and (next_speaker := runaways.find(part.text)) and framer.labels:
+            yield self._runaway(part, next_speaker)
+        framing = framer.framing("\n" * word + part.text[word:])
         for one in framer.split(framing) if framing is not None else ():
             if one is not None:
                 yield self._framed(exchange, choice, part, one)
+
+    def _runaway(self, part: Text, found: Runaway) -> Finding:
+        return self.finding(
+            "response",
+            f"the text goes on as the user, the tokens between the turns are lost: {excerpt(part.text[found.start :])!r}",
+            part.pointer,
+            event=part.event_at(found.start),
+            span=(found.start, found.start + len(found.label)),
+            confidence="medium",
+        )
 
     def _framed(self, exchange: Exchange, choice: Choice, part: Said, framing: Framing) -> Finding:
         first = framing.overrun or framing.tokens[0]
@@ -162,6 +184,22 @@ class ControlTokenLeak(Rule):
             return Rename(declared, made)
 
         return Names(situation, judge, lambda name: in_name(name) is None, phase=3)
+
+    def _markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
+        if call.form == "custom" or not may_be_polluted(call.arguments.text):
+            return
+        tool = request.tool(call.name)
+        found = polluted(call.arguments.mapping, tool, request)
+        if found is None or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
+            return
+        change = unmarked(call, found, tool)
+        yield self.finding(
+            "response",
+            f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
+            call.pointer,
+            event=call.event,
+            fix=Fix(change.safety, change.order) if change is not None else None,
+        )
 
     def _arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_hold_token(call.arguments.text):

@@ -104,8 +104,7 @@ class ThinkLeak(Rule):
             return None
 
         def applies(found: Thinking, has_reasoning: bool) -> bool:
-            channel = found.native or has_reasoning or _may_think(exchange, request)
-            return channel and not _is_asked(request, found)
+            return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_asked(request, found)
 
         return Mover(situation, request, self.repair, applies, live=not asks_about_thinking_tags(request))
 
@@ -127,7 +126,7 @@ class ThinkLeak(Rule):
 
     def _text(self, exchange: Exchange, request: Request, choice: Choice, part: Text) -> Iterator[Finding]:
         found = find(part.text, _tool_blocks(part.text, request))
-        if found is None or not (found.native or _has_channel(exchange, request, choice)) or _is_asked(request, found):
+        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_asked(request, found):
             return
         yield self.finding(
             "response",

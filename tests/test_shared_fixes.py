@@ -23,13 +23,6 @@ pytestmark = pytest.mark.skipif(not (SHARED / "cases").is_dir(), reason="no ../s
 
 APIS = ("openai.chat", "anthropic.messages")
 NAMES = {rule.name for rule in REGISTRY.rules}
-LATER = {
-    "w-xml-leak-12": "GLM's markup is no dialect yet",
-    "w-xml-leak-13": "GLM's markup without its beginning is no dialect yet",
-    "w-xml-leak-29": "harmony without its tokens is no dialect yet",
-    "w-xml-leak-38": "GLM's markup is no dialect yet",
-}
-
 RIGHTLY = {"real-3ab520630ea519f6": "a blank stands before its first event, which strict clients lose for it"}
 """Recordings that are changed though no label calls them an anomaly."""
 
@@ -45,8 +38,7 @@ def _wanted() -> list[Any]:
             if case["api"] not in APIS or expect.get("where") != "response" or case["kind"] not in NAMES:
                 continue
             if expect.get("fix") and "framing" not in expect["fix"]:
-                marks = [pytest.mark.xfail(reason=LATER[case["id"]], strict=True)] if case["id"] in LATER else []
-                found.append(pytest.param(case["id"], expect["fix"], id=case["id"], marks=marks))
+                found.append(pytest.param(case["id"], expect["fix"], id=case["id"]))
     return found
 
 

@@ -118,6 +118,7 @@ REPAIRS: list[tuple[str, str, Json, int]] = [
     ("loose-escape", r'{"a": "\d\n"}', {"a": "\\d\n"}, 0),
     ("surrogate-pair", r"{'a': '\ud83d\ude00'}", {"a": "😀"}, 0),
     ("one-bracket-missing", '{"a": {"b": 1}', {"a": {"b": 1}}, 1),
+    ("bracket-missing-before-array-end", '[{"a": {"b": 1}]', [{"a": {"b": 1}}], 1),
     ("nan", '{"a": NaN}', {"a": None}, 0),
 ]
 UNREADABLE = [

@@ -23,6 +23,13 @@ FRAMED = {
     "reserved": ("<SPECIAL_12>Two.", ["<SPECIAL_12>"], (12, 16), None),
     "minimax": ("]~b]ai\nTwo.[e~[", ["]~b]", "[e~["], (6, 11), None),
     "gemma's one-sided bars": ("Two.<turn|>", ["<turn|>"], (0, 4), None),
+    "a tag of kimi, cut": ("Two.<|close|>response", ["<|close|>"], (0, 4), None),
+    "a tag of kimi, fused": ("Two.<|close|>toolsmessage<|sep|>", ["<|close|>", "<|sep|>"], (0, 4), None),
+    "a recipient": ("<|start|>assistant to=user<|message|>Two.", ["<|start|>", "<|message|>"], (37, 41), None),
+    "a list of sources": ("Two<co: 0,1> or</co: 0:[1,2]>.", ["<co: 0,1>", "</co: 0:[1,2]>"], (0, 30), None),
+    "a mask": ("<mask:3>Two.", ["<mask:3>"], (8, 12), None),
+    "square bars": ("[|assistant|]Two.[|endofturn|]", ["[|assistant|]", "[|endofturn|]"], (13, 17), None),
+    "another user": ("Two.<｜hy_User｜>So?", ["<|hy_User|>"], (0, 18), "<|hy_User|>"),
     "markup of other notations": ('<｜DSML｜invoke name="x">', ["<|DSML|"], (7, 23), None),
 }  # fmt: skip
 
@@ -78,6 +85,12 @@ def test_in_name(name: str, place: int | None) -> None:
         ("model\nTwo.", "gemma-3-27b-it", 6),
         ("model\nTwo.", "acme-1", 0),
         ("assistant\nmanager\n", "acme-1", 0),
+        ("ASSISTANT: Two.", "acme-1", 11),
+        ("Assistant: Two.", "acme-1", 0),
+        ("to=user<|message|>Two.", "muse-spark-1", 18),
+        ("to=self<|message|>Two.", "muse-spark-1", 0),
+        ("/nothink<|assistant|>Two.", "glm-4.6", 8),
+        ("/nothink turns it off", "glm-4.6", 0),
         ("Assistant final report", "acme-1", 0),
     ],
 )

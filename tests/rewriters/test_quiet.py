@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.build import APIS, Call, Talk, schema
 from tests.rewriters.drive import run
 from wirelint.rewrite.chain import Chain
-from wirelint.rewriters.quiet import in_line, is_quiet
+from wirelint.rewriters.quiet import in_line, quiet
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 WORDS = (
@@ -43,8 +43,10 @@ WORDS = (
         "…",
         "語",
     ),
+    *("\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return"),
     *("Here is my response:", " thought", "/think", "DSML", " 3 ", ", ", ". "),
 )
+IS_QUIET = quiet(frozenset(TOOLS))
 TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=14)
 
 
@@ -58,14 +60,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("impatient")
 @given(texts=TEXTS)
 def test_nobody_minds_it(texts: list[str], api: str) -> None:
-    quiet = [text for text in texts if text and is_quiet(text) and text.isprintable()]
-    talk = Talk(text="It says" + "".join(quiet), tools=TOOLS, step=1)
+    said, inside = ["It says"], True
+    for text in texts:
+        if text and IS_QUIET(text, inside) and text.replace("\n", "").isprintable():
+            said.append(text)
+            inside = in_line(text, inside)
+    talk = Talk(text="".join(said), tools=TOOLS, step=1)
     record = talk.record(api, True)
     body = record["response"]["body"].encode()
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
     edges = [sum(map(len, events[:number])) for number in range(1, len(events))]
     # The deltas of the record are cut otherwise: what counts is that none of them waits for the next.
-    loud = [n for n in range(1, len(talk.text)) if not is_quiet(talk.text[n])]
+    loud = [n for n in range(1, len(talk.text)) if not IS_QUIET(talk.text[n], inside=False)]
     result = run(record, cuts=edges)
     assert result.delivered == body
     if not loud:

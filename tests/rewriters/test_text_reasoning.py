@@ -75,6 +75,62 @@ CASES = {
     "words": same("analysis of the data\nthought it over, a nice day"),
     "one bracket": same("<"),
     "safe only": same("<think>Hm.</think>Hello!", most="safe"),
+    "the opener twice": Case("<think>\n<think>\nThey greet.</think>Hello!", "Hello!", "They greet."),
+    "the closer twice": Case("<think>They greet.</think></think>\nHello!", "Hello!", "They greet."),
+    "escaped brackets": Case("&lt;think&gt;They greet.&lt;/think&gt;Hello!", "Hello!", "They greet."),
+    "full-width bars": Case("<｜inner_prefix｜>Hm.<｜inner_suffix｜>Hello!", "Hello!", "Hm."),
+    "a tag around the answer": Case(
+        "<think>Hm.</think>\n<answer>\nHello <b>you</b>!\n</answer>", "Hello <b>you</b>!", "Hm."
+    ),
+    "a tag around the answer, cut": Case("<think>Hm.</think>\n<response>\nHello!</resp", "Hello!</resp", "Hm."),
+    "a tag around the answer, asked for": Case(
+        "<think>Hm.</think>\n<answer>Hello!</answer>",
+        "<answer>Hello!</answer>",
+        "Hm.",
+        talk=Talk((User("Put it into <answer>."),)),
+    ),
+    "an answer about answers": same("<answer>Hello!</answer>"),
+    "an empty thought and an answer": Case("<think>\n\n</think>\n\n<answer>Hello!</answer>", "Hello!"),
+    "a channel with blanks": Case(
+        "<|channel|> analysis<|message|> They greet.<|end|> <|start|> assistant<|channel|> final<|message|> Hello!",
+        "Hello!",
+        "They greet.",
+        ("think-leak", "control-token-leak"),
+    ),
+    "a recipient": Case(
+        "<|start|>assistant to=self<|message|>They greet.<|eom|><|start|>assistant to=user<|message|>Hello!<|eot|>",
+        "Hello!",
+        "They greet.",
+        ("think-leak", "control-token-leak"),
+    ),
+    "kimi's tokens": Case(
+        "<|open|>think<|sep|>They greet.<|close|>think<|sep|><|open|>response<|sep|>Hello!<|close|>response<|sep|>",
+        "Hello!",
+        "They greet.",
+        ("think-leak", "control-token-leak"),
+    ),
+    "cohere's tokens": Case(
+        "<|START_THINKING|>They greet.<|END_THINKING|><|START_RESPONSE|>Hello!<|END_RESPONSE|>",
+        "Hello!",
+        "They greet.",
+        ("think-leak", "control-token-leak"),
+    ),
+    "open web ui": Case(
+        '<details type="reasoning" done="true" duration="2">\n<summary>Thought for 2 seconds</summary>\n> Hm.\n</details>\nHello!',
+        "Hello!",
+        "<summary>Thought for 2 seconds</summary>\n> Hm.\n",
+    ),
+    "a call in a channel": same('<|channel|>analysis to=functions.other <|constrain|>json<|message|>{"a": 1}<|call|>'),
+    "any word after the channel's name": Case(
+        "analysisGreetings ask for greetings.assistantfinalHello!",
+        "Hello!",
+        "Greetings ask for greetings.",
+        talk=Talk(model="gpt-oss-120b"),
+    ),
+    "a variable's name": same("analysisResults holds the final values.", talk=Talk(model="gpt-oss-120b")),
+    "a tag with attributes": same(
+        '<plan><reasoning kind="a">Hm.</reasoning>\n\nGo on.</plan>', talk=Talk(model="qwen3-32b")
+    ),
     # --- tokens ---
     "an end": Case("Hello!<|im_end|>", "Hello!", rules=TOKENS, most="safe"),
     "ends in a row": Case("Hello!<|im_end|>\n<|im_end|>\n", "Hello!", rules=TOKENS),

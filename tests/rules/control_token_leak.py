@@ -56,8 +56,8 @@ FIRES = {
     "nothing but tokens": Fires(Talk(ASK, "<|im_end|>"), fix="none"),
     "in the reasoning": Fires(Talk(ASK, "In Bergen.", reasoning="Look it up.<|im_end|>"), says="reasoning"),
     "after a leaked call": Fires(Talk(ASK, f"{KIMI}\nfound it<|im_end|>", tools=TOOLS), says="<|im_end|>"),
-    "markup of a dialect not read": Fires(
-        Talk(ASK, '[TOOL_CALLS]find_ship[ARGS]{"name": "Aurora"}', tools=TOOLS), fix="none"
+    "the beginning of a call that never comes": Fires(
+        Talk(ASK, "[TOOL_CALLS] find the ship, then answer.", tools=TOOLS), fix="none"
     ),
     "in a name": named("find_ship<|channel|>commentary", fix="safe"),
     "tag in a name": named("find_ship</arg_value>", fix="safe"),
@@ -65,11 +65,65 @@ FIRES = {
     "hangs on an argument": Fires(
         Talk(ASK, calls=(Call("find_ship", {"name": "Aurora<|im_end|>"}),), tools=TOOLS), says="the value of name"
     ),
+    "a tag in a key": Fires(
+        Talk(ASK, calls=(Call("find_ship", {"name</arg_key>": "Aurora"}),), tools=TOOLS), says="the key", fix="unsafe"
+    ),
+    "a tag around a key": Fires(
+        Talk(ASK, calls=(Call("find_ship", {"<parameter=name>": "Aurora"}),), tools=TOOLS), says="the key", fix="none"
+    ),
+    "tags hang on an argument": Fires(
+        Talk(ASK, calls=(Call("find_ship", {"name": "Aurora</parameter>\n</function>"}),), tools=TOOLS),
+        says="the value of name", fix="unsafe",
+    ),
+    "one tag hangs on an argument, escaped": Fires(
+        Talk(ASK, calls=(Call("find_ship", '{"name": "Aurora\\u003c/arg_value\\u003e"}'),), tools=TOOLS),
+        says="the value of name", fix="unsafe", forms=OPENAI,
+    ),
+    "tags hang on a text that is stored": Fires(
+        Talk(ASK, calls=(Call("log", {"path": "a.md", "content": "Moored.</parameter></invoke>"}),),
+             tools={"log": schema(path="string", content="string")}),
+        says="the value of content", fix="unsafe",
+    ),
+    "a tag on a line of its own": Fires(
+        Talk(ASK, calls=(Call("find_ship", {"name": "Aurora\n</parameter>"}),), tools=TOOLS), fix="none"
+    ),
+    "tags in two of three": Fires(
+        Talk(ASK, calls=(Call("sail", {"from": "Bodø</arg_value>", "knots": 7, "to": "Bergen</arg_value>"}),),
+             tools={"sail": schema(**{"from": "string", "knots": "integer", "to": "string"})}),
+        says="the value of from and the value of to", fix="unsafe",
+    ),
     "after the arguments": Fires(
         Talk(ASK, calls=(Call("find_ship", '{"name": "Aurora"}<|im_end|>'),), tools=TOOLS), says="arguments", forms=OPENAI
     ),
     "what is left of a header": Fires(Talk(ASK, "assistant\n\nThe Aurora lies in Bergen."), fix="safe"),
     "what is left of a channel": Fires(Talk(ASK, "assistantfinalThe Aurora lies in Bergen."), fix="safe"),
+    "what is left of a recipient": Fires(Talk(ASK, "to=user<|message|>The Aurora lies in Bergen."), fix="safe"),
+    "the label of a speaker": Fires(Talk(ASK, "ASSISTANT: The Aurora lies in Bergen."), fix="safe"),
+    "a switch of the prompt": Fires(Talk(ASK, "/nothink<|assistant|>\nThe Aurora lies in Bergen."), count=2, fix="safe"),
+    "an answer of kimi, cut": Fires(Talk(ASK, "In Bergen.<|close|>response"), says="at the edge", fix="safe"),
+    "an answer of kimi": Fires(Talk(ASK, "<|open|>response<|sep|>In Bergen.<|close|>response<|sep|>"), fix="safe"),
+    "tools of kimi": Fires(Talk(ASK, 'Hm.<|open|>tools<|sep|>In Bergen'), fix="none"),
+    "exaone end": end("[|endofturn|]"),
+    "hunyuan end": end("<｜hy_end▁of▁sentence｜>"),
+    "step end": end("<|EOT|>"),
+    "inkling end": end("<|end_message|>"),
+    "solar end": end("<|flush|>"),
+    "muse end": end("<|eom|>"),
+    "a raw byte": end("<0x0A>"),
+    "starcoder": Fires(Talk(ASK, "<fim_middle>In Bergen."), fix="safe"),
+    "an image of minimax": Fires(Talk(ASK, "]<]start of image[>[In Bergen."), fix="safe"),
+    "sources of cohere": Fires(Talk(ASK, "In <co: 0,1>Bergen</co: 0:[1,2]>."), fix="none"),
+    "goes on as the human": Fires(
+        Talk(ASK, "In Bergen.\n\nHuman: And where is that?\n\nAssistant: In Norway."), says="as the user", fix="none"
+    ),
+    "a speaker's label at the end": Fires(Talk(ASK, "In Bergen.\n\nHuman:"), says="as the user", fix="none"),
+    "the human asks on": Fires(Talk(ASK, "In Bergen.\n\nHuman: Is that far from Oslo?"), says="as the user", fix="none"),
+    "goes on as the user, the tokens lost": Fires(
+        Talk(ASK, "In Bergen.\nuser\nAnd where is that town?\nassistant\nIn Norway."), says="as the user", fix="none"
+    ),
+    "vicuna's labels": Fires(
+        Talk(ASK, "In Bergen.\n\nUSER: And where is that?\nASSISTANT: In Norway."), says="as the user", fix="none"
+    ),
     "every candidate": Fires(
         exchange(
             "/v1/chat/completions",
@@ -114,9 +168,51 @@ SILENT = {
     ),
     "an argument searches for it": Talk(ASK, calls=(Call("find_ship", {"name": "<|im_end|>"}),), tools=TOOLS),
     "an argument ends in HTML": Talk(ASK, calls=(Call("find_ship", {"name": "<s>old</s>"}),), tools=TOOLS),
+    "an argument is markup": Talk(
+        ASK, calls=(Call("find_ship", {"name": "<parameter=name>Aurora</parameter>"}),), tools=TOOLS
+    ),
+    "a fragment of a document is edited": Talk(
+        ASK, calls=(Call("edit", {"path": "build.xml", "old_string": "  depends\n</parameter>"}),),
+        tools={"edit": schema(path="string", old_string="string")},
+    ),
+    "tags that the request holds": Talk(
+        (User("Which ship stands before </parameter> there?"),),
+        calls=(Call("find_ship", {"name": "Aurora</parameter>"}),), tools=TOOLS,
+    ),
+    "tags of HTML": Talk(ASK, calls=(Call("find_ship", {"name": "<b>Aurora</b></p></div>"}),), tools=TOOLS),
+    "nothing but a tag": Talk(ASK, calls=(Call("find_ship", {"name": "</parameter>"}),), tools=TOOLS),
+    "a key that is declared so": Talk(
+        ASK, calls=(Call("odd", {"a</arg>": "x"}),), tools={"odd": schema(**{"a</arg>": "string"})}
+    ),
+    "comparisons": Talk(ASK, calls=(Call("find_ship", {"name": "length <5 or x</y> >3"}),), tools=TOOLS),
     "a name with dots and colons": Talk(ASK, calls=(Call("functions.find_ship:0", {"name": "A"}),), tools=TOOLS),
     "a word list": Talk(ASK, "assistant\nmanager\nclerk"),
     "assistant in a sentence": Talk(ASK, "assistant final checks are done."),
+    "a play": Talk((User("Write a scene on a ship."),), "Fog.\n\nHuman: Where are we?\n\nAssistant: In Bergen."),
+    "an interview": Talk(ASK, "Robot: Hello.\n\nHuman: Where are we?\n\nRobot: In Bergen."),
+    "a play that begins with a label": Talk((User("A dialogue in a shop, please."),), "ASSISTANT: Welcome!\nGUEST: Hi."),
+    "two headings": Talk(ASK, "Two kinds of helmsmen.\n\nHuman: slow and careful\n\nAssistant: fast and blind"),
+    "a question of a paragraph": Talk(ASK, "Human: all too human. Is the Aurora in Bergen?"),
+    "roles in a list": Talk(ASK, "These may sail:\n\nadmin\nuser\nguest"),
+    "roles after a sentence": Talk(ASK, "There are three roles.\nuser\nadmin\nguest"),
+    "labels that are quoted": Talk(ASK, "It looks so.\n\n```\n\n\nHuman: Where?\n\nAssistant: Here.\n```"),
+    "labels of the request": Talk(
+        (User("Human: where?\nAssistant: here.\nGo on."),), "As before.\n\nHuman: And the Aurora?\n\nAssistant: In Bergen."
+    ),
+    "a switch in a path": Talk(ASK, "See /opt/nothink/readme or run with /nothink."),
+    "a switch explained": Talk(ASK, "/nothink turns it off; /think turns it on again."),
+    "a byte in prose": Talk(ASK, "The byte <0x0A> ends a line, <0x0D> returns."),
+    "arrays of F#": Talk(ASK, "let xs = [|1; 2|] in [|for x in xs -> x|]"),
+    "a placeholder between bars": Talk(ASK, "Write [|name|] there."),
+    "an eot in an explanation": Talk(ASK, "GPT-2 was trained with the `<|endoftext|>` marker; the <|endoftext|> token splits documents."),
+    "the code of a tokenizer": Talk(
+        ASK, "```python\nspecials = ['<|im_start|>', '<|im_end|>', '[INST]', '</s>']\n```\nThat is all of it."
+    ),
+    "an indented template": Talk(ASK, "So:\n\n    <|user|>\n    {q}<|end|>\n    <|assistant|>\n\nand no more."),
+    "masks": Talk(ASK, "BERT fills [MASK] between [CLS] and [SEP]."),
+    "in another language": Talk(ASK, "Das Token <|im_end|> beendet einen Zug; `[/INST]` auch."),
+    "HTML of strikes and lists": Talk(ASK, "<ul><li><s>Oslo</s></li><li>Bergen</li></ul>"),
+    "to whom": Talk(ASK, "to=user is a field of the log, <message> another."),
     "only in the history": Talk((*ASK, Assistant("Hi<|im_end|>"), User("What was that?")), "A mistake of the server."),
     "http error": Silent(Talk(ASK, "x<|im_end|>", status=502), OPENAI),
 }  # fmt: skip

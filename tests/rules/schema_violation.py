@@ -54,6 +54,16 @@ FIRES = {
     "the word null": Fires(one({"type": ["integer", "null"]}, "null"), says="integer or null", fix="unsafe"),
     "the word null, in anyOf": Fires(one({"anyOf": [{"type": "number"}, {"type": "null"}]}, "null"), fix="unsafe"),
     "an object as text": Fires(book({"name": "Elsa", "options": '{"deck":2}'}), says="options", fix="unsafe"),
+    "all of it in a wrapper": Fires(book({"arguments": {"name": "Elsa", "seats": 4}}), fix="unsafe"),
+    "a wrapper as text": Fires(book({"input": '{"name": "Elsa"}'}), fix="unsafe"),
+    "a whole call in the place of its arguments": Fires(
+        book({"name": "book", "parameters": {"title": "Elsa"}}, schema(title="string")), fix="unsafe"
+    ),
+    "a wrapper around values of wrong types": Fires(book({"args": {"name": "Elsa", "seats": "4"}}), fix="unsafe"),
+    "a wrapper around what does not fit": Fires(book({"arguments": {"name": "Elsa", "deck": 4}}), fix="none"),
+    "another call in the place of its arguments": Fires(
+        book({"name": "cancel", "arguments": {"title": "Elsa"}}, schema(title="string")), fix="none"
+    ),
     "an array as text": Fires(book({"name": "Elsa", "crew": '[{"name":"Ida"}]'}), fix="unsafe"),
     "a number for a text": Fires(book({"name": 17}), says="name: 17 is not string", fix="unsafe"),
     "several types at once": Fires(book({"name": "Elsa", "seats": "4", "sail": "false"}), fix="unsafe"),
@@ -138,6 +148,8 @@ FIRES = {
 
 SILENT = {
     "fits": book({"name": "Elsa", "seats": 4, "size": "small", "sail": True, "rate": 2, "note": None}),
+    "a declared wrapper": book({"arguments": {"name": "Elsa"}}, schema(arguments="object")),
+    "a declared input": book({"input": "Elsa", "name": "x"}, schema(input="string", name="string")),
     "whole number as a float": book({"name": "Elsa", "seats": 4.0}),
     "no additionalProperties said": one({"type": "string"}, "y"),
     "extra parameter, not forbidden": book({"name": "Elsa", "more": 1}, schema(name="string")),

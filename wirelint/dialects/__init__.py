@@ -2,101 +2,198 @@
 
 Models call tools in notations of their own; a server that fails to parse one passes it on as text. Each family of
 notations is one module of this package: what its markup begins with, and how to read it from there. To add a family,
-write such a module and name it in `FAMILIES`.
+write such a module with a `FAMILY` in it.
 
-Theory of operation. A text is read in a few *views* (`shadow`), the plain one and those that undo an escaping. In each,
-one regular expression made of all families' openers finds the places where markup may begin; there the families are
-asked in the order of the table, and the bytes that follow decide whose it is, since many share an opener. What a family
-claims becomes a `Block`, and the search goes on after it, so a marker inside an argument is never seen as markup. Reading
-is linear in the text (`reader`).
+Theory of operation. A text is read in a few *views* (`shadow`), the plain one and those that undo an escaping. In
+each, the openers of all families (`beginnings`) tell where markup may begin; there the families are asked in the
+order of their ranks, and the bytes that follow decide whose it is, since many share an opener. What a family claims
+becomes a `Block`, and the search goes on after it, so a marker inside an argument is never seen as markup. Reading is
+linear in the text (`reader`).
+
+A text that is still coming is read with the same code (`look`), up to the first place that may read differently later.
 
 Quoting is not judged here: a block in a code fence is found too, and `knowledge.quoting` tells where the fences are.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from wirelint.dialects import anthropic, deepseek, hermes, kimi, qwen
+from wirelint.dialects.beginnings import Beginnings
 from wirelint.dialects.family import Family, Found, Skip
-from wirelint.dialects.openers import (
-    BLANKS,
-    LINE_START,
-    Opener,
-    Run,
-    alphabet,
-    cut_pattern,
-    either,
-    full_pattern,
-    length,
-)
+from wirelint.dialects.openers import BLANKS, LINE_START, NAME, Opener, Run, length, plain_pattern
 from wirelint.dialects.reader import Reader
-from wirelint.dialects.shadow import View, cut_escape, plain_view, tail_views, views
+from wirelint.dialects.shadow import ZERO_WIDTH, View, cut_escape, plain_view, tail_views, views
 from wirelint.dialects.tails import Tails
 from wirelint.dialects.values import Block, NativeCall, Tier
 from wirelint.model import Tool
 
-__all__ = ["FAMILIES", "Block", "NativeCall", "Tier", "find", "held_suffix", "marks", "may_hold_markup", "next_opener"]
+__all__ = [
+    "BEGINNINGS",
+    "FAMILIES",
+    "SPEAKERS",
+    "Block",
+    "Look",
+    "NativeCall",
+    "Tier",
+    "find",
+    "has_opener",
+    "held_suffix",
+    "look",
+    "may_hold_markup",
+    "next_opener",
+]
 
-FAMILIES: tuple[Family, ...] = (
-    deepseek.FAMILY,
-    kimi.FAMILY,
-    qwen.FAMILY,
-    hermes.FAMILY,
-    anthropic.FAMILY,
-)
+
+def _families() -> Iterator[Family]:
+    for module in pkgutil.iter_modules(__path__):
+        family = getattr(importlib.import_module(f"{__name__}.{module.name}"), "FAMILY", None)
+        if isinstance(family, Family):
+            yield family
+
+
+FAMILIES: tuple[Family, ...] = tuple(sorted(_families(), key=lambda family: (family.rank, family.name)))
 """In the order in which they are asked about an opener that several share."""
+
+SPEAKERS = {dialect: speakers for family in FAMILIES for dialect, speakers in family.speakers.items()}
+"""Per dialect, the model families whose own notation it is."""
 
 _TAIL: Opener = ("<", Run(r"\s", 0, 3), "/", Run(r"\s", 0, 3), Run(r"\w:", 1, 40), Run(r"\s", 0, 3), ">")
 _TAILS = Tails(FAMILIES)
-_OPENERS: tuple[Opener, ...] = tuple(dict.fromkeys(opener for family in FAMILIES for opener in family.openers))
-_OPENER = re.compile(full_pattern(_OPENERS))
+_HEADERS = [(LINE_START, BLANKS, NAME, *ending) for family in FAMILIES for ending in family.after_name]
+BEGINNINGS = Beginnings((opener for family in FAMILIES for opener in family.openers), more=(_TAIL, *_HEADERS))
+"""Where markup of any family may begin."""
+_ASKED = [(family, re.compile(plain_pattern(family.openers))) for family in FAMILIES]
 _CLOSING = "|".join(tags for family in FAMILIES for tags in family.closers)
-_ANY_MARK = re.compile(rf"{_OPENER.pattern}|<\s{{0,3}}/\s{{0,3}}(?:{_CLOSING})\s{{0,3}}>")
-_LONGEST = max(length(opener) for opener in (*_OPENERS, _TAIL))
+_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{_CLOSING})\s{{0,3}}>")
+_LONGEST = max(length(opener) for opener in (*BEGINNINGS.openers, _TAIL))
 _LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
 _ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
+# What may make an escaped frame of what follows an opener; where a text ends in it, the decoded reading is still to come.
+_ESCAPES_AFTER = re.compile(
+    r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
+    r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
+)
 
 
-def find(text: str, tools: Sequence[Tool] = ()) -> tuple[Block, ...]:
-    """All markup in a text, in order and without overlaps.
+class Look(NamedTuple):
+    """What can be read of a text that is not over.
+
+    `blocks` are those that no further text changes, in order. `open` is the first place from where on things may read
+    differently later, None when there is none; `begun` is the block that stands there so far, if any. `hopeful`: a call of
+    a declared tool may come of it.
+    """
+
+    blocks: tuple[Block, ...]
+    open: int | None = None
+    begun: Block | None = None
+    hopeful: bool = False
+
+
+def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, ...]:
+    """All markup in a text, in order and without overlaps; from `start` on, when what stands before has been read.
 
     `tools` are the declared tools: they decide names, types and the doubtful cases. Calls of tools that are not among
     them are returned too.
     """
     found: list[Block] = []
-    if not may_hold_markup(text):
-        return ()
     for view in views(text):
-        blocks = [_block(view, one) for one in _find_in(Reader(view, tools))]
+        blocks = [_block(view, one) for one in _find_in(Reader(view, tools), start)]
         if view.decoded:
             blocks = [block for block in blocks if _was_escaped(text, block)]
         found = _merge(found, blocks)
     return tuple(found)
 
 
-def may_hold_markup(text: str) -> bool:
-    """Whether `find` can find anything at all. Cheap, and False for almost all text that is clean."""
-    if "<" not in text and "functions" not in text and "&" not in text and "\\" not in text:
-        return any(opener in text for opener in ("antml:", "mm:", "function=")) and _ANY_MARK.search(text) is not None
-    return any(_ANY_MARK.search(view.shadow) for view in views(text))
+def look(text: str, tools: Sequence[Tool] = (), start: int = 0) -> Look:
+    """What can be read of a text that is not over, from `start` on: `find` of any longer text finds the same blocks."""
+    result = Look(())
+    for view in views(text, over=False):
+        seen = _look_in(view, tools, start)
+        if view.decoded:
+            blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
+            escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
+            seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
+        result = _nearer(result, seen)
+    return result
 
 
-def held_suffix(text: str, tools: Sequence[Tool] = ()) -> int:
+def _nearer(one: Look, other: Look) -> Look:
+    """Two readings as one, up to the first open place of both."""
+    first = min((look for look in (one, other) if look.open is not None), key=lambda look: look.open or 0, default=one)
+    blocks = _merge(list(one.blocks), list(other.blocks))
+    if first.open is not None:
+        blocks = [block for block in blocks if block.start < first.open]
+        if blocks and blocks[-1].end > first.open:
+            return Look(tuple(blocks))
+    return first._replace(blocks=tuple(blocks))
+
+
+def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
+    reader = Reader(view, tools, over=False)
+    groups = BEGINNINGS.within(view.shadow, reader.tools)
+    blocks: list[Block] = []
+    position = 0
+    while mark := BEGINNINGS.next(groups, reader, position):
+        if view.origin(mark.start()) < start:
+            position = mark.start() + 1
+            continue
+        reader.open = reader.strangers = False
+        reading = _ask(reader, mark.start())
+        if reading is None and not view.decoded:
+            reader.match(_ESCAPES_AFTER, mark.end())
+        if reader.open:
+            begun = _block(view, reading) if isinstance(reading, Found) else None
+            place = begun.start if begun is not None else view.origin(mark.start())
+            return Look(tuple(blocks), place, begun, hopeful=not reader.strangers)
+        position = _after(reader, mark.start(), reading)
+        if isinstance(reading, Found):
+            blocks.append(_block(view, reading))
+    return Look(tuple(blocks))
+
+
+def _after(reader: Reader, position: int, reading: Found | Skip | None) -> int:
+    """Where to look on, after what a family said of an opener."""
+    if reading is None:
+        return position + 1
+    reader.floor = reading.end
+    return reading.end
+
+
+def _may_begin(text: str, names: Collection[str]) -> bool:
+    """Whether there can be an opener or a closer in any view of a text: a cheap look, False for most text that is clean."""
+    if any(mark in text for mark in "<&\\"):
+        return True
+    return bool(BEGINNINGS.within(text.lstrip(ZERO_WIDTH), names))
+
+
+def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
+    """Whether `find` can find anything at all."""
+    if not _may_begin(text, {tool.name for tool in tools}):
+        return False
+    return any(True for view in views(text) for _ in _marks_in(Reader(view, tools)))
+
+
+def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> int:
     """The length of the longest suffix that may still become an opener, once more text has come.
+
+    `cut`: the text is the end of a longer one, of which its first character shows what stood before.
 
     A complete opener is not held: it is found by `next_opener`. With `tools`, their names at the beginning of a line are
     held too, since a header such as `NAME:0` may be all that is left before a call's arguments.
     """
-    cuts = _cut_with(tuple(sorted(tool.name for tool in tools)))
-    held = max(cut_escape(text), _held(plain_view(_end(text, _LONGEST)), _LONGEST, cuts))
-    window = _end(text, _LONGEST * _LONGEST_ESCAPE)
+    names = {tool.name for tool in tools}
+    size = min(_LONGEST, len(text) - cut)
+    held = max(cut_escape(text), _held(plain_view(_end(text, size)), size, names))
+    size = min(_LONGEST * _LONGEST_ESCAPE, len(text) - cut)
+    window = _end(text, size)
     for view in tail_views(window) if "&" in window or "\\" in window else ():
-        if cut := _held(view, _LONGEST * _LONGEST_ESCAPE, cuts):
-            held = max(held, cut + len(window) - len(view.source))
+        if inside := _held(view, size, names):
+            held = max(held, inside + len(window) - len(view.source))
     return held
 
 
@@ -105,55 +202,59 @@ def _end(text: str, size: int) -> str:
     return text[-(size + 1) :]
 
 
-def _held(view: View, size: int, cuts: _Cut) -> int:
+def _held(view: View, size: int, names: Collection[str]) -> int:
     """How much of the end of a view's source may begin an opener; `size`: longer sources have been cut from the left."""
     start = 1 if len(view.source) > size else 0
-    for place in cuts.places.finditer(view.shadow, max(start, len(view.shadow) - _LONGEST)):
-        if cuts.pattern.match(view.shadow, place.start()):
-            return len(view.source) - view.origin(place.start())
-    return 0
+    place = BEGINNINGS.cut(view.shadow, max(start, len(view.shadow) - _LONGEST), names)
+    return len(view.source) - view.origin(place) if place is not None else 0
 
 
-def next_opener(text: str, start: int = 0) -> int | None:
+def has_opener(text: str, tools: Sequence[Tool] = (), start: int = 0) -> bool:
+    """Whether a complete opener stands in a text, at or after `start`."""
+    if not _may_begin(text, {tool.name for tool in tools}):
+        return False
+    return any(view.origin(place) >= start for view in views(text) for place in _openers_in(Reader(view, tools)))
+
+
+def next_opener(text: str, start: int = 0, tools: Sequence[Tool] = ()) -> int | None:
     """The offset of the first complete opener or closer at or after `start`, whether or not markup follows."""
-    places = [_first_mark(view, start) for view in views(text)]
-    return min((place for place in places if place is not None), default=None)
+    places = (view.origin(place) for view in views(text) for place in _marks_in(Reader(view, tools)))
+    return min((place for place in places if place >= start), default=None)
 
 
-def marks(text: str) -> Iterator[tuple[int, int]]:
-    """The places of all complete openers and closers, in order in each reading of the text: (start, end)."""
-    for view in views(text):
-        for mark in _ANY_MARK.finditer(view.shadow):
-            yield view.origin(mark.start()), view.origin(mark.end())
+def _marks_in(reader: Reader) -> Iterator[int]:
+    """The places of complete openers, then of closers."""
+    yield from _openers_in(reader)
+    for mark in _CLOSER.finditer(reader.shadow):
+        yield mark.start()
 
 
-def _first_mark(view: View, start: int) -> int | None:
-    for mark in _ANY_MARK.finditer(view.shadow):
-        if view.origin(mark.start()) >= start:
-            return view.origin(mark.start())
-    return None
+def _openers_in(reader: Reader) -> Iterator[int]:
+    groups, position = BEGINNINGS.within(reader.shadow, reader.tools), 0
+    while mark := BEGINNINGS.next(groups, reader, position):
+        yield mark.start()
+        position = mark.start() + 1
 
 
-def _find_in(reader: Reader) -> Iterator[Found]:
+def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
     position = 0
-    while mark := _OPENER.search(reader.shadow, position):
-        reader.work += mark.end() - position
+    groups = BEGINNINGS.within(reader.shadow, reader.tools)
+    while mark := BEGINNINGS.next(groups, reader, position):
+        if start and reader.view.origin(mark.start()) < start:
+            position = mark.start() + 1
+            continue
         reading = _ask(reader, mark.start())
-        match reading:
-            case Found():
-                yield reading
-                reader.floor = position = reading.end
-            case Skip():
-                reader.floor = position = reading.end
-            case None:
-                position = mark.start() + 1
-    reader.work += reader.size - position
+        position = _after(reader, mark.start(), reading)
+        if isinstance(reading, Found):
+            yield reading
     if tail := _TAILS.find(reader):
         yield tail
 
 
 def _ask(reader: Reader, position: int) -> Found | Skip | None:
-    for family in FAMILIES:
+    for family, openers in _ASKED:
+        if openers is not None and reader.match(openers, position) is None:
+            continue
         reading = family.read(reader, position)
         if reading is not None:
             return reading
@@ -189,24 +290,3 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
 
 def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:
     return entry[0].start, not entry[1]
-
-
-class _Cut(NamedTuple):
-    """What tells how much of the end of a text may begin an opener: where that can be, and whether it is so."""
-
-    places: re.Pattern[str]
-    pattern: re.Pattern[str]
-
-
-@lru_cache(maxsize=64)
-def _cut_with(names: tuple[str, ...]) -> _Cut:
-    """With the names of tools, which may stand at the beginning of a line."""
-    endings = [ending for family in FAMILIES for ending in family.after_name] if names else []
-    headers: list[Opener] = [(LINE_START, BLANKS, either(*names), *ending) for ending in endings]
-    openers = (*_OPENERS, _TAIL, *headers)
-    # There are openers with a bracket, the word `functions`, and those at the beginning of a line. From where one begins
-    # that is not complete, nothing stands up to the end that is in none of its kind.
-    in_tag = alphabet(opener for opener in openers if isinstance(opener[0], str))
-    in_line = alphabet(opener for opener in openers if opener[0] == LINE_START)
-    places = rf"<(?=[{in_tag}]*+\Z)|(?<![\w.=/-])f|(?m:^)(?=[\s\S])(?=[{in_line}]*+\Z)"
-    return _Cut(re.compile(places), re.compile(cut_pattern(openers)))

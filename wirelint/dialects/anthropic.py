@@ -35,6 +35,8 @@ def _read(reader: Reader, position: int) -> Reading:
 
 FAMILY = Family(
     "anthropic",
+    rank=3,
+    speakers={"anthropic_xml": frozenset({"claude"}), "anthropic_antml": frozenset({"claude"})},
     openers=invoke.CALL_OPENERS + invoke.WRAPPER_OPENERS,
     read=_read,
     closers={

@@ -36,9 +36,11 @@ def unwrap(arguments: dict[str, Json], properties: Mapping[str, Json]) -> dict[s
     if len(arguments) != 1 or not properties:
         return arguments
     (key, value), *_ = arguments.items()
-    if key not in ("arguments", "input") or key in properties or not isinstance(value, dict):
+    if key not in ("arguments", "input") or key in properties:
         return arguments
-    return value if value.keys() <= properties.keys() else arguments
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        value = _json_or_text(value)
+    return value if isinstance(value, dict) and value.keys() <= properties.keys() else arguments
 
 
 def coerce(text: str, declared: Json, root: Json = None) -> Json:

@@ -30,7 +30,7 @@ _FENCED, _PLAIN = "deepseek_v3", "deepseek_v3_1"
 _GAP = Run(r"\s", 0, 1)
 _BARS = Run("|", 1, 2)
 _U = either("_", " ", "\\_")
-_TOKEN_OPENER: Opener = (
+TOKEN_OPENER: Opener = (
     "<", _GAP, _BARS, _GAP, "tool", _U,
     either(
         ("calls", maybe(_U, either("begin", "end"))),
@@ -40,16 +40,18 @@ _TOKEN_OPENER: Opener = (
     _GAP, _BARS, _GAP, ">",
 )  # fmt: skip
 
-_TOKEN = re.compile(full_pattern((_TOKEN_OPENER,)))
-_BODY_OPENER = re.compile(r"<\s?\|{1,2}\s?tool(?:_| |\\_)(?P<sep>sep|(?:call(?:_| |\\_))?arg)")
+TOKEN = re.compile(full_pattern((TOKEN_OPENER,)))
+# What the header after a begin token leads to tells whose it is: Kimi's goes on to the arguments.
+_LEADS_TO = re.compile(
+    rf"(?:{TOKEN.pattern}\s{{0,4}}){{1,3}}[^<]{{0,160}}<\s?\|{{1,2}}\s?tool(?:_| |\\_)(?P<sep>sep|(?:call(?:_| |\\_))?arg)"
+)
 # Step 3 puts its own tags between the same tokens.
-_STEP_AFTER = re.compile(rf"(?:{_TOKEN.pattern}\s{{0,4}}(?:function)?\s{{0,4}}){{1,4}}<steptml:")
-_STEP_BEFORE = re.compile(rf"</steptml:[a-z]{{1,16}}>\s{{0,4}}(?:{_TOKEN.pattern}\s{{0,4}}){{0,3}}\Z")
-_NAME = re.compile(r"[^\S\n]*(?P<name>[\w.:/-]{1,128})\s*(?=\Z|`{3}|\{|<|\n)")
+_STEP_AFTER = re.compile(rf"(?:{TOKEN.pattern}\s{{0,4}}(?:function\s{{0,4}})?){{1,4}}<\s{{0,3}}(?:steptml:|invoke\s)")
+_HEADER = re.compile(r"[^<{`\n]{0,160}")
+_NAME = re.compile(r"[^\S\n]*(?P<name>[\w.:/-]{1,128})(?P<space>\s*)")
+_TICKS = re.compile(r"`{3}")
 _FENCE = re.compile(r"`{3,}[a-zA-Z]{0,8}[^\S\n]*\n?")
 _FENCE_END = re.compile(r"\s*`{3,}")
-_HEADER_LIMIT = 160
-_HEADER_STOP = re.compile(r"[<{`\n]")
 _TYPES = frozenset({"function", "custom", "tool"})
 
 
@@ -61,22 +63,20 @@ class _Section:
     calls: list[NativeCall] = field(default_factory=list)
     fenced: bool | None = None
     malformed: bool = False
-    opened: bool = False
 
 
 def _read(reader: Reader, position: int) -> Reading:
-    token = _TOKEN.match(reader.shadow, position)
+    token = reader.match(TOKEN, position)
     if token is None or not _is_ours(reader, token):
         return None
     section = _Section(token.start())
-    section.malformed = _kind(token) != "calls_begin"
+    section.malformed = kind(token) != "calls_begin"
     at = token.start()
-    while here := _TOKEN.match(reader.shadow, at):
+    while here := reader.match(TOKEN, at):
         section.malformed |= not _canonical(reader, here)
         section.end = here.end()
-        match _kind(here):
+        match kind(here):
             case "calls_begin" | "calls":
-                section.opened = True
                 _read_call(reader, here.end(), section, begun=False)
             case "call_begin":
                 _read_call(reader, here.end(), section, begun=True)
@@ -94,20 +94,22 @@ def _read(reader: Reader, position: int) -> Reading:
 
 def _is_ours(reader: Reader, token: Match) -> bool:
     """Kimi K2 (`<|tool_call_begin|>`) and Step 3 (with underscores) have tokens that only the bytes around tell apart."""
-    if _STEP_AFTER.match(reader.shadow, token.start()):
+    if reader.match(_STEP_AFTER, token.start()):
         return False
-    if _STEP_BEFORE.search(reader.shadow[max(reader.floor, token.start() - _HEADER_LIMIT) : token.start()]):
-        return False
-    written = reader.value(token.start(), token.end())
-    if _kind(token) not in ("call_begin", "call_end"):
+    if kind(token) not in ("call_begin", "call_end"):
         return True
-    body = reader.next(_BODY_OPENER, token.end())
-    if body is not None and _kind(token) == "call_begin" and body.start() - token.end() <= _HEADER_LIMIT:
-        return body["sep"] == "sep"
+    if kind(token) == "call_begin":
+        before = reader.open
+        if leads := reader.match(_LEADS_TO, token.start()):
+            return bool(leads["sep"] == "sep")
+        if reader.open and not before:  # not to be told yet: nobody else should make a name of its beginning
+            return True
+    written = reader.value(token.start(), token.end())
     return not written.isascii() or "tool_" not in written
 
 
-def _kind(token: Match) -> str:
+def kind(token: Match) -> str:
+    """`calls_begin`, `calls`, `call_begin`, `sep`, `call_end` or `calls_end`."""
     words = re.findall(r"[a-z]+", token[0])
     return "_".join(words[1:])
 
@@ -120,43 +122,60 @@ def _canonical(reader: Reader, token: Match) -> bool:
 def _read_call(reader: Reader, start: int, section: _Section, *, begun: bool) -> None:
     """`TYPE<sep>NAME` and a fence, or `NAME<sep>` and JSON."""
     at = reader.space(start)
-    limit = min(at + _HEADER_LIMIT, reader.size)
-    stop = _HEADER_STOP.search(reader.shadow, at, limit)
-    edge = stop.start() if stop is not None else limit
-    first = reader.view.text[at:edge].strip()
-    separator = _TOKEN.match(reader.shadow, reader.space(edge))
-    if separator is None or _kind(separator) != "sep":
-        if first and begun and edge < reader.size and reader.shadow[edge] in "{`":
-            section.malformed = True
-            _read_body(reader, edge, first, section)
-        elif first and begun:
-            section.calls.append(reader.call(first, None, complete=False))
-            section.end = edge
+    header = reader.match(_HEADER, at)
+    edge = header.end() if header is not None else at
+    first = header[0].strip() if header is not None else ""
+    separator = reader.match(TOKEN, reader.space(edge))
+    if separator is None or kind(separator) != "sep":
+        _read_unseparated(reader, edge, first if begun else "", section)
         return
     section.malformed |= not begun or not _canonical(reader, separator)
     section.end = separator.end()
-    name = _NAME.match(reader.shadow, separator.end())
-    if first in _TYPES and name is not None:
+    if first not in _TYPES:
+        _read_body(reader, separator.end(), first, section)
+        return
+    name = reader.match(_NAME, separator.end())
+    if reader.open:  # the name is still to come, or may go on
+        return
+    if name is not None and ("\n" in name["space"] or _ends_name(reader, name.end())):
         section.fenced = True if section.fenced is None else section.fenced
         _read_body(reader, name.end(), name["name"], section)
-    else:
+    elif reader.char(reader.space(separator.end())) == "{":
         _read_body(reader, separator.end(), first, section)
+    else:
+        section.malformed = True
+
+
+def _ends_name(reader: Reader, at: int) -> bool:
+    return reader.char(at) in ("", "{", "<") or reader.match(_TICKS, at) is not None
+
+
+def _read_unseparated(reader: Reader, edge: int, name: str, section: _Section) -> None:
+    """A name that the body follows at once, or nothing."""
+    if not name or " " in name or reader.open:  # what is there of a name may be its beginning, or a type
+        return
+    if reader.char(edge) in ("{", "`"):
+        section.malformed = True
+        _read_body(reader, edge, name, section)
+    else:
+        section.calls.append(reader.call(name, None, complete=False))
+        section.end = edge
 
 
 def _read_body(reader: Reader, start: int, name: str, section: _Section) -> None:
     at = reader.space(start)
-    fence = _FENCE.match(reader.shadow, at)
+    fence = reader.match(_FENCE, at)
     if fence is not None:
         section.fenced = True if section.fenced is None else section.fenced
         at = reader.space(fence.end())
     elif section.fenced is None:
         section.fenced = False
     arguments, complete, section.end = _read_object(reader, at, section)
-    if fence is not None and (fence_end := _FENCE_END.match(reader.shadow, section.end)):
+    if fence is not None and (fence_end := reader.match(_FENCE_END, section.end)):
         section.end = fence_end.end()
     section.calls.append(reader.call(name, arguments, complete=complete))
-    closer = _TOKEN.match(reader.shadow, reader.space(section.end))
-    if closer is not None and _kind(closer) == "call_end":
+    closer = reader.match(TOKEN, reader.space(section.end))
+    if closer is not None and kind(closer) == "call_end":
         section.malformed |= not _canonical(reader, closer)
         section.end = closer.end()
     else:
@@ -165,7 +184,7 @@ def _read_body(reader: Reader, start: int, name: str, section: _Section) -> None
 
 def _read_object(reader: Reader, at: int, section: _Section) -> tuple[Json, bool, int]:
     """The arguments, whether they are complete, and where they end."""
-    decoded = reader.json(at) if at < reader.size and reader.shadow[at] in '{["' else None
+    decoded = reader.json(at) if reader.char(at) in ("{", "[", '"') else None
     if decoded is not None and not decoded.failed:
         section.malformed |= not decoded.healthy
         if not isinstance(decoded.value, str):
@@ -176,7 +195,7 @@ def _read_object(reader: Reader, at: int, section: _Section) -> tuple[Json, bool
         except ValueError:
             return None, False, decoded.end
     section.malformed = True
-    stop = reader.next(_TOKEN, at)
+    stop = reader.next(TOKEN, at)
     if stop is not None and stop.start() == at:
         return {}, True, at
     end = stop.start() if stop is not None else reader.size
@@ -186,4 +205,10 @@ def _read_object(reader: Reader, at: int, section: _Section) -> tuple[Json, bool
     return repaired.value, True, repaired.end if stop is None else end
 
 
-FAMILY = Family("deepseek", openers=(_TOKEN_OPENER,), read=_read)
+FAMILY = Family(
+    "deepseek",
+    rank=1,
+    openers=(TOKEN_OPENER,),
+    read=_read,
+    speakers={_FENCED: frozenset({"deepseek"}), _PLAIN: frozenset({"deepseek"})},
+)

@@ -34,8 +34,13 @@ Reading: TypeAlias = Found | Skip | None
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """`openers`: all that a block of the family may begin with, on shadow text. `read` is asked at each of them.
+    """A module of this package that has a `FAMILY` is a family.
 
+    `openers`: all that a block of the family may begin with, on shadow text; `read` is asked at each of them.
+
+    `rank`: families of a lower rank are asked first about an opener that several share: 1 where its own bytes decide, 2 the
+    usual, 3 what takes the rest, 4 the weak shapes.
+    `speakers`: per dialect of the family, the model families (`knowledge.families`) whose own notation it is.
     `closers`: a regular expression per closing tag, with the dialect that it tells of when it stands alone at the end
     of a text, its opener lost (None: it is shared and tells nothing). `lone`: those that tell enough without company.
     `after_name`: what may follow the name of a declared tool at the beginning of a line, when that name is the first that
@@ -45,6 +50,8 @@ class Family:
     name: str
     openers: tuple[Opener, ...]
     read: Callable[[Reader, int], Reading]
+    rank: int = 2
+    speakers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     closers: Mapping[str, str | None] = field(default_factory=dict)
     lone: frozenset[str] = frozenset()
     after_name: tuple[Opener, ...] = ()

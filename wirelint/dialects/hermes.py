@@ -1,16 +1,16 @@
 """A JSON object in a `<tool_call>` tag, the most copied of all notations.
 
 Lineage: Hermes 2 Pro (NousResearch, 2024) → Qwen2.5, QwQ and Qwen3 → Granite 4, EXAONE 4, SmolLM3, Ling 2, ERNIE 4.5 and
-many more with the same bytes.
+many more with the same bytes; LongCat with a tag of its own, `<longcat_tool_call>`.
 
     <tool_call>
     {"name": "lookup", "arguments": {"city": "Graz"}}
     </tool_call>
 
-Types come from the JSON. Some models repeat the opener, put several objects or a fence inside, use other keys, write a
-Python dict, encode `arguments` twice, or choose another tag (`<function_call>`; the weaker `<tool>`, `<tools>`,
-`<json>` … only count with a declared tool). When the opener is lost, an object in canonical key order directly before
-`</tool_call>` is a call.
+Types come from the JSON. Some models repeat the opener (or close with it), put several objects or a fence inside, use
+other keys, write a Python dict, encode `arguments` twice, or choose another tag (`<function_call>`; the weaker `<tool>`,
+`<tools>`, `<json>` … only count with a declared tool and a closer). ERNIE's line ends may come as `<0x0A>`. When the opener
+is lost, an object in canonical key order directly before `</tool_call>` is a call.
 """
 
 from __future__ import annotations
@@ -18,197 +18,123 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirelint.dialects import coercion, jsontext
 from wirelint.dialects.family import Family, Found, Reading, Skip
-from wirelint.dialects.openers import BLANKS, LINE_START, SPACES, Opener, Run, either
-from wirelint.dialects.reader import Match, Reader, is_name
-from wirelint.dialects.values import NativeCall
-from wirelint.model import Json
+from wirelint.dialects.jsoncalls import JsonCalls, calls_of, close, read_calls
+from wirelint.dialects.openers import BLANKS, LINE_START, SPACES, Opener, Run, either, maybe
+from wirelint.dialects.reader import Match, Reader
+from wirelint.dialects.values import Tier
 
-_DIALECT = "hermes_json"
+_DIALECT, _LONGCAT, _ERNIE = "hermes_json", "longcat", "ernie45"
 _GAP = Run(r"\s", 0, 3)
+_WEAK = ("tools?", "tool[-_]?use", "tool-?call", "functions?", "call", "response", "json", "JSON", "xml")
 _OPENER = re.compile(
-    r"<\s{0,3}(?P<tag>tool_call|function_call|tools?|response|json|JSON|xml)\s{0,3}>|<\|(?P<barred>tool_call)\|>"
+    rf"<\s{{0,3}}(?P<tag>tool_call|function_calls?|longcat_tool_call|(?P<weak>{'|'.join(_WEAK)}))\s{{0,3}}>"
+    r"|<\|(?P<barred>tool_call)\|>|(?P<request>\[TOOL_REQUEST\])"
 )
-_WEAK = frozenset({"tool", "tools", "response", "json", "JSON", "xml"})
-_CLOSERS = {
-    tag: re.compile(rf"<\s{{0,3}}/\s{{0,3}}{tag}\s{{0,3}}>") for tag in ("tool_call", "function_call", *sorted(_WEAK))
-}
-_BARRED_CLOSER = re.compile(r"<\|?/(?:\|)?tool_call(?:\|)?>|</tool_call>")
+_CLOSER = re.compile(
+    r"<\s{0,3}[/\\]\s{0,3}(?:longcat_)?(?:tool|function)_?calls?\s{0,3}>"
+    r"|<\|?/\|?tool_call\|?>"
+)
+_WEAK_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:tool_call|{'|'.join(_WEAK)})\s{{0,3}}>|\[END_TOOL_REQUEST\]")
+_OTHERS = ("function_call", "function_calls")
+_NEWLINE_TOKEN = re.compile(r"(?:\s*<0x0A>)+\s*")
 _FENCE = re.compile(r"`{3,}[a-zA-Z]{0,8}\s*")
-_FENCE_END = re.compile(r"\s*`{3,}")
-_SURPLUS = re.compile(r"[\s}\],]*")
-_CUT_CLOSER = re.compile(r"<\s{0,3}/\s{0,3}[a-zA-Z_]{0,16}\Z")
-_WRITTEN_NAME = re.compile(r"""["'](?:name|tool_name)["']\s{0,4}:\s{0,4}["']([\w.:/-]{1,128})["']""")
-
-_ELLIPSIS = re.compile(r"[{\[:,]\s{0,4}(?:\.\.\.|…)")  # `{...}`: a description of a call
-
-_NAME_KEYS = ("name", "tool_name", "tool", "function", "recipient_name", "action")
-_ARGUMENT_KEYS = ("arguments", "parameters", "args", "input", "params", "function_args", "tool_input")
+_CALL_KEYS = re.compile(  # of an object, or of the first in an array
+    r"""(?:\[\s{0,16})?\{\s{0,16}["'](?:(?:tool_)?name|tool|function|action|id|type|arguments|parameters|args|input)["']"""
+)
+_CUT_CLOSER = re.compile(r"(?:<\s{0,3}/\s{0,3}[a-zA-Z_]{0,24}|<\|?/?[a-z_|]{0,12}|<0x?0?A?|<)\Z")
 
 
 @dataclass(slots=True)
 class _Tag:
-    """What has been read of one tag."""
+    """What has been read of one tag, beside its calls."""
 
     opener: Match
     end: int
-    calls: list[NativeCall]
     malformed: bool = False
     closed: bool = False
+    ernie: bool = False
 
     @property
-    def name(self) -> str:
-        return self.opener["tag"] or self.opener["barred"]
+    def weak(self) -> bool:
+        return bool(self.opener["weak"] or self.opener["request"])
 
     @property
-    def closer(self) -> re.Pattern[str]:
-        return _BARRED_CLOSER if self.opener["barred"] else _CLOSERS[self.name]
+    def dialect(self) -> str:
+        if self.opener["tag"] == "longcat_tool_call":
+            return _LONGCAT
+        return _ERNIE if self.ernie and not self.weak else _DIALECT
 
 
 def _read(reader: Reader, position: int) -> Reading:
-    opener = _OPENER.match(reader.shadow, position)
+    opener = reader.match(_OPENER, position)
     if opener is None:
         return _read_orphan(reader, position)
-    tag = _Tag(opener, opener.end(), [], malformed=opener["tag"] != "tool_call")
+    tag = _Tag(opener, opener.end(), malformed=opener["tag"] not in ("tool_call", "longcat_tool_call"))
     at = _skip_framing(reader, tag)
-    first = reader.shadow[at : at + 1]
-    if first != "{" and not (first == "[" and opener["tag"] == "tool_call" and reader.next(tag.closer, at)):
+    if tag.weak and reader.match(_CALL_KEYS, at) is None:
         return None
-    if not _read_values(reader, at, tag):
+    found = read_calls(reader, at, _WEAK_CLOSER if tag.weak else _CLOSER, (_OPENER,))
+    if found is None:
         return None
+    tag.malformed |= found.array or found.values > 1 or not found.canonical
+    tag.end = found.end
     _close(reader, tag)
-    if not _counts(reader, tag):
+    if not _counts(reader, tag, found):
         return None
-    if reader.stand_ins(tag.calls):
+    if reader.stand_ins(found.calls):
         return Skip(tag.end)
-    return Found(_DIALECT, position, tag.end, tuple(tag.calls), "generic", tag.malformed)
+    tier: Tier = "sentinel" if tag.dialect == _LONGCAT else "generic"
+    return Found(tag.dialect, position, tag.end, tuple(found.calls), tier, tag.malformed)
 
 
 def _skip_framing(reader: Reader, tag: _Tag) -> int:
     """To the body: past white space, a repeated opener, a fence."""
-    at = reader.space(tag.end)
+    at = _skip_space(reader, tag, tag.end)
     for pattern in (_OPENER, _FENCE):
-        if extra := pattern.match(reader.shadow, at):
-            at, tag.malformed = reader.space(extra.end()), True
+        if extra := reader.match(pattern, at):
+            at, tag.malformed = _skip_space(reader, tag, extra.end()), True
     return at
 
 
-def _read_values(reader: Reader, at: int, tag: _Tag) -> bool:
-    """One object after another; False when the first is nothing that could be a call."""
-    while reader.shadow[at : at + 1] in ("{", "[") and at < reader.size:
-        tag.malformed |= bool(tag.calls) or reader.shadow[at] == "["
-        decoded = reader.json(at)
-        if decoded.failed:
-            return _read_damaged(reader, at, tag) or bool(tag.calls)
-        calls, canonical = calls_of(reader, decoded.value)
-        if not calls:
-            return bool(tag.calls)
-        tag.calls += calls
-        tag.malformed |= not (canonical and decoded.healthy)
-        tag.end = decoded.end
-        at = reader.space(decoded.end)
-        if reader.shadow[at : at + 1] == ",":
-            at = reader.space(at + 1)
-    return bool(tag.calls)
-
-
-def _read_damaged(reader: Reader, at: int, tag: _Tag) -> bool:
-    closer = reader.next(tag.closer, at)
-    follower = reader.next(_OPENER, at)
-    stop = min((match.start() for match in (closer, follower) if match is not None), default=reader.size)
-    closed = closer is not None and closer.start() == stop
-    tag.malformed = True
-    repaired = reader.repair(at, stop)
-    # Without a closing tag only the outermost bracket may be missing: then the arguments themselves are whole.
-    if repaired is not None and (closed or repaired.missing <= 1):
-        calls, _ = calls_of(reader, repaired.value)
-        tag.calls += calls
-        tag.end = repaired.end
-        return bool(calls)
-    written = _WRITTEN_NAME.search(reader.shadow, at, stop)
-    if written is None or reader.tool(written[1]) is None or _ELLIPSIS.search(reader.shadow, at, stop):
-        return False
-    tag.calls.append(reader.call(written[1], None, complete=False))
-    tag.end = stop
-    return True
+def _skip_space(reader: Reader, tag: _Tag, at: int) -> int:
+    at = reader.space(at)
+    if token := reader.match(_NEWLINE_TOKEN, at):
+        at, tag.ernie, tag.malformed = token.end(), True, True
+    return at
 
 
 def _close(reader: Reader, tag: _Tag) -> None:
-    surplus = _SURPLUS.match(reader.shadow, tag.end)
-    at = surplus.end() if surplus is not None else tag.end
-    reader.work += at - tag.end
-    odd = bool(reader.shadow[tag.end : at].strip())
-    if fence := _FENCE_END.match(reader.shadow, at):
-        at, odd = reader.space(fence.end()), True
-    if closer := tag.closer.match(reader.shadow, at):
-        tag.end, tag.closed = closer.end(), True
-        tag.malformed |= odd
-    else:
-        tag.malformed = True
-        if _CUT_CLOSER.match(reader.shadow, at):
-            tag.end = reader.size
+    end = _skip_space(reader, tag, tag.end)
+    tag.end = end if tag.ernie else tag.end
+    closing = close(reader, tag.end, _WEAK_CLOSER if tag.weak else _CLOSER)
+    if closing.closer is not None:
+        tag.end, tag.closed = closing.end, True
+        tag.malformed |= closing.odd or closing.closer[0].strip("</> ") != tag.opener["tag"]
+        while more := reader.match(_CLOSER, tag.end):
+            tag.end, tag.malformed = more.end(), True
+        return
+    tag.malformed = True
+    at = reader.space(tag.end)
+    again = reader.match(_OPENER, at)
+    # The opener once more in the place of the closer: nothing follows that it could open.
+    if again is not None and again[0] == tag.opener[0] and reader.char(reader.space(again.end())) not in ("{", "["):
+        tag.end, tag.closed = again.end(), True
+    elif reader.over and reader.match(_CUT_CLOSER, at):
+        tag.end = reader.size
 
 
-def _counts(reader: Reader, tag: _Tag) -> bool:
-    known = any(call.name in reader.tools for call in tag.calls)
-    if tag.name in _WEAK:
+def _counts(reader: Reader, tag: _Tag, found: JsonCalls) -> bool:
+    known = any(call.name in reader.tools for call in found.calls)
+    if tag.weak:
         return known and tag.closed
-    return known or tag.closed or tag.name == "tool_call"
+    whole = any(call.complete for call in found.calls) or tag.dialect == _LONGCAT
+    return known or (whole and (tag.closed or tag.opener["tag"] not in _OTHERS) and _holds(tag, found))
 
 
-def calls_of(reader: Reader, value: Json) -> tuple[list[NativeCall], bool]:
-    """The calls that a JSON value describes, and whether it does so in the canonical way."""
-    if isinstance(value, list):
-        read = [_call_of(reader, item) for item in value]
-        return [call for call, _ in read if call is not None], False
-    call, canonical = _call_of(reader, value)
-    return ([call] if call is not None else []), canonical
-
-
-def _call_of(reader: Reader, value: Json) -> tuple[NativeCall | None, bool]:
-    if not isinstance(value, dict):
-        return None, False
-    inner = value.get("function")
-    if isinstance(inner, dict) and "name" in inner:  # OpenAI's own shape: {"type": "function", "function": {…}}
-        call, _ = _call_of(reader, inner)
-        return call, False
-    name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
-    key = next((key for key in _ARGUMENT_KEYS if key in value), None)
-    if not isinstance(name, str) or not is_name(name) or _declares(value):
-        return None, False
-    tool = reader.tool(name)
-    if key is None:
-        arguments: Json = {} if tool is not None else None
-        if tool is None:
-            return None, False
-    else:
-        arguments = value[key]
-    canonical = key == "arguments" and "name" in value and isinstance(arguments, dict)
-    arguments = _decoded(arguments)
-    if isinstance(arguments, dict) and tool is not None:
-        arguments = coercion.unwrap(arguments, coercion.properties_of(tool.schema))
-    native_id = value.get("id")
-    identifier = native_id if isinstance(native_id, str) else None
-    return reader.call(name, arguments, complete=True, native_id=identifier), canonical
-
-
-def _decoded(arguments: Json) -> Json:
-    """Arguments that were encoded twice, or written as null for none."""
-    if arguments is None:
-        return {}
-    if not isinstance(arguments, str):
-        return arguments
-    if not arguments.strip():
-        return {}
-    decoded = jsontext.decode_at(arguments.strip(), 0)
-    return None if decoded.failed or decoded.end != len(arguments.strip()) else decoded.value
-
-
-def _declares(value: dict[str, Json]) -> bool:
-    """A tool's declaration, as system prompts list them in `<tools>`, is no call."""
-    schema = value.get("parameters") or value.get("input_schema")
-    return "description" in value or (isinstance(schema, dict) and isinstance(schema.get("properties"), dict))
+def _holds(tag: _Tag, found: JsonCalls) -> bool:
+    """Whether a tag of unknown tools is one at all: arrays and tokens of other notations need their closer."""
+    return tag.closed or not (found.array or tag.opener["barred"])
 
 
 _ORPHAN: Opener = (
@@ -220,37 +146,37 @@ _ORPHAN: Opener = (
 def _read_orphan(reader: Reader, position: int) -> Reading:
     """An object whose `<tool_call>` was lost: nothing but its closer tells it from a JSON answer."""
     start = reader.space(position)
-    if reader.shadow[start : start + 1] != "{" or start < reader.dead.get(_DIALECT, 0):
-        return None
-    if reader.next(_CLOSERS["tool_call"], start) is None:
+    if reader.char(start) != "{" or start < reader.dead.get(_DIALECT, 0):
         return None
     decoded = reader.json(start)
     reader.dead[_DIALECT] = decoded.end
-    closer = _CLOSERS["tool_call"].match(reader.shadow, reader.space(decoded.end))
-    if decoded.failed or closer is None:
+    closer = None if decoded.failed else reader.match(_CLOSER, reader.space(decoded.end))
+    if closer is None:
         return None
     calls, _ = calls_of(reader, decoded.value)
     if not calls:
         return None
     if reader.stand_ins(calls):
         return Skip(closer.end())
-    return Found(_DIALECT, start, closer.end(), tuple(calls), "generic", malformed=True)
+    dialect = _LONGCAT if "longcat" in closer[0] else _DIALECT
+    return Found(dialect, start, closer.end(), tuple(calls), "generic", malformed=True)
 
+
+_TAGS = either(
+    "tool_call", ("function_call", maybe("s")), "longcat_tool_call", ("tool", maybe("s")), ("tool", Run("_-", 0, 1), "use"),
+    ("tool", maybe("-"), "call"), ("function", maybe("s")), "call", "response", "json", "JSON", "xml",
+)  # fmt: skip
+_SPEAKERS = frozenset({
+    "qwen", "hermes", "granite", "exaone", "ling", "smollm", "mimo", "nemotron", "ernie", "hunyuan", "llama",
+    "solar", "falcon", "trinity", "kolibri",
+})  # fmt: skip
 
 FAMILY = Family(
     "hermes",
-    openers=(
-        (
-            "<",
-            _GAP,
-            either("tool_call", "function_call", "tool", "tools", "response", "json", "JSON", "xml"),
-            _GAP,
-            ">",
-        ),
-        ("<|tool_call|>",),
-        _ORPHAN,
-    ),
+    rank=3,
+    openers=(("<", _GAP, _TAGS, _GAP, ">"), ("<|tool_call|>",), ("[TOOL_REQUEST]",), _ORPHAN),
     read=_read,
-    closers={"tool_call": _DIALECT},
-    lone=frozenset({"tool_call"}),
+    speakers={_DIALECT: _SPEAKERS, _LONGCAT: frozenset({"longcat"}), _ERNIE: frozenset({"ernie"})},
+    closers={"tool_call": _DIALECT, "longcat_tool_call": _LONGCAT},
+    lone=frozenset({"tool_call", "longcat_tool_call"}),
 )

@@ -6,19 +6,22 @@
     </invoke>
     </function_calls>
 
-Tags may carry the prefix `antml:` or `mm:`. Prefixes and bar markers of other families are not read here.
+How the tags are spelt is a `Spelling`, what a family makes of them a `Grammar`. The spelling of this module is that of
+plain tags, which may carry the prefix `antml:` or `mm:`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
 from wirelint.dialects.family import Found, Reading, Skip
 from wirelint.dialects.openers import BLANKS, LINE_START, SPACES, Opener, Run, either, maybe
-from wirelint.dialects.reader import Match, Reader, is_name
+from wirelint.dialects.reader import Match, Pattern, Reader, is_name
 from wirelint.dialects.tagged import Body, Tags, read_body
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects.values import NativeCall, Tier
 from wirelint.model import Tool
 
 _PREFIX = either("antml:", "mm:")
@@ -37,44 +40,106 @@ WRAPPER_OPENERS: tuple[Opener, ...] = (
     ("<", _GAP, maybe(_PREFIX), "function_calls", _GAP, ">"),
     ("<", Run(r"\w:.-", 0, 24), "call", maybe("s"), _GAP, ">"),
     (LINE_START, BLANKS, _PREFIX, "function_calls>"),
+    ("<", Run(r"\s", 1, 3), "calls", _GAP, ">"),
 )
 
-_BEGIN = r"(?:<\s{0,3}|(?m:^)[ \t]{0,8}(?=antml:|mm:))"
-_NS = r"(?:antml:|mm:)?"
-_TAG = r"(?:[a-z]{0,3}vok[a-z]{0,2}|in[a-z]{1,5})"
 _STRAY = re.compile(r"(?m:^)[ \t]{0,8}(?P<word>count|court|call)[ \t\r:]{0,4}\n\s{0,8}(?=<)")
-_WRAPPER = re.compile(rf"{_BEGIN}(?P<name>[\w:.-]{{0,24}}calls?)\s{{0,3}}>")
-_WRAPPER_END = re.compile(r"<\s{0,3}/\s{0,3}(?:[\w:.-]{0,24}calls?|(?:antml:)?function_results)\s{0,3}>")
-_CUT_CLOSER = re.compile(r"<\s{0,3}/?\s{0,3}[\w:]{0,32}\Z")
-_INVOKE = re.compile(
-    rf"{_BEGIN}(?P<ns>{_NS})(?P<tag>{_TAG})\s{{0,4}}[a-z_]{{0,5}}name\s{{0,2}}=\s{{0,2}}"
-    r"(?P<quote>[\"']?)(?P<name>[^\"'<>\n\\]{1,128}?)(?P=quote)"
-    r"(?:\s{1,4}id\s?=\s?[\"'](?P<id>[^\"'<>\n\\]{1,128})[\"'])?\s{0,4}(?P<empty>/?)\s{0,2}>"
-)
-_INVOKE_END = re.compile(rf"<\s{{0,3}}/\s{{0,3}}{_NS}{_TAG}\s{{0,3}}>")
-_PARAMETER_TAGS = ("parameter", "param", "argument", "arg")
-_FIRST_PARAMETER = re.compile(
-    rf"{_BEGIN}{_NS}(?P<tag>parameter|param|argument|arg)\s{{0,4}}[a-z_]{{0,8}}name\s{{0,2}}="
-)
+_CUT_CLOSER = re.compile(r"<\s{0,3}/?\s{0,3}[\w:|]{0,32}\Z")
+_ANY_INVOKE = r"(?:[a-z]{0,3}vok[a-z]{0,2}|in[a-z]{1,5})"
+# Attributes besides the name. What `string` says is looked for ahead of all of them.
+_ATTRIBUTES = r"(?:\s{1,4}[a-z_]{1,16}\s?=\s?(?:\"[^\"<>\n]{0,64}\"|'[^'<>\n]{0,64}'|[\w-]{1,32})){0,3}"
+_HINT = r"(?:(?=[^<>]{1,256}?\sstring\s?=\s?[\"']?(?P<hint>[Tt]rue|[Ff]alse)\b)|)"
+_PARAMETERS = ("parameter", "param", "argument", "arg")
 
 
-def _tags(parameter: str) -> Tags:
-    opener = (
-        rf"{_BEGIN}{_NS}{parameter}\s{{0,4}}[a-z_]{{0,8}}name\s{{0,2}}=\s{{0,2}}"
-        r"(?P<quote>[\"']?)(?P<key>[^\"'<>\n\\]{1,128}?)(?P=quote)"
-        r"(?:\s{1,4}(?:string\s?=\s?[\"'](?P<hint>true|false)[\"']|type\s?=\s?[\"'][\w-]{1,32}[\"']))?\s{0,3}>"
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """The tags of a family, compiled.
+
+    `call` has the groups `name` and `tag`, and may have `ns` (prefix), `id`, `empty`; `word` is the proper tag.
+    `wrapper` has the group `name`; `wrappers` are the proper ones. `first_parameter` tells which `tags` follow.
+    """
+
+    word: str
+    call: Pattern
+    call_end: Pattern
+    wrapper: Pattern
+    wrapper_end: Pattern
+    first_parameter: Pattern
+    tags: Mapping[str, Tags]
+    wrappers: frozenset[str]
+
+
+def spell(
+    *,
+    begin: str = r"<\s{0,3}",
+    prefix: str = "",
+    word: str = "invoke",
+    any_word: str = _ANY_INVOKE,
+    parameters: tuple[str, ...] = _PARAMETERS,
+    parameter_prefix: str | None = None,
+    wrapper: str,
+    wrapper_end: str,
+    wrappers: tuple[str, ...] = (),
+    framing: Literal["none", "lines"] = "none",
+    closing_prefix: str | None = None,
+    json_body: bool = False,
+    cdata: bool = False,
+) -> Spelling:
+    """A spelling from regular expressions: `begin` is how a tag opens, `any_word` also matches the misspelt word.
+
+    `closing_prefix` is what closers may bear in place of the prefix, where the proper closer of a value is missing.
+    """
+    inner = prefix if parameter_prefix is None else parameter_prefix
+    closing = prefix if closing_prefix is None else closing_prefix
+    call = re.compile(
+        rf"{begin}(?P<ns>{prefix})(?P<tag>{any_word})\s{{0,4}}[a-z_]{{0,5}}name\s{{0,2}}=\s{{0,2}}"
+        r"(?P<quote>[\"']?)(?P<name>[^\"'<>\n\\]{1,128}?)(?P=quote)"
+        r"(?:\s{1,4}id\s?=\s?[\"'](?P<id>[^\"'<>\n\\]{1,128})[\"'])?\s{0,4}(?P<empty>/?)\s{0,2}>"
     )
-    return Tags(
-        call=_INVOKE,
-        parameter=re.compile(opener),
-        parameter_end=re.compile(rf"<\s{{0,3}}/\s{{0,3}}{_NS}{parameter}\s{{0,3}}>"),
-        call_end=_INVOKE_END,
-        wrapper_end=_WRAPPER_END,
-        framing="none",
+    call_end = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{closing}){any_word}\"?\s{{0,3}}>")
+    end_of_wrapper = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{wrapper_end})\s{{0,3}}>")
+
+    def tags(parameter: str) -> Tags:
+        opener = (
+            rf"{begin}{inner}{parameter}{_HINT}(?P<odd>{_ATTRIBUTES})\s{{0,4}}[a-z_]{{0,8}}name\s{{0,2}}=\s{{0,2}}"
+            rf"(?P<quote>[\"']?)(?P<key>[^\"'<>\n\\]{{1,128}}?)(?P=quote){_ATTRIBUTES}\s{{0,3}}>"
+        )
+        return Tags(
+            call=call,
+            parameter=re.compile(opener),
+            parameter_end=re.compile(rf"<\s{{0,3}}/\s{{0,3}}{inner}{parameter}\s{{0,3}}>"),
+            call_end=call_end,
+            wrapper_end=end_of_wrapper,
+            framing=framing,
+            json_body=json_body,
+            cdata=cdata,
+            other_end=None
+            if closing_prefix is None
+            else re.compile(rf"<\s{{0,3}}/\s{{0,3}}{closing}{parameter}\s{{0,3}}>"),
+        )
+
+    return Spelling(
+        word=word,
+        call=call,
+        call_end=call_end,
+        wrapper=re.compile(rf"{begin}(?P<name>{wrapper})\s{{0,3}}>"),
+        wrapper_end=end_of_wrapper,
+        first_parameter=re.compile(
+            rf"{begin}{inner}(?P<tag>{'|'.join(parameters)}){_ATTRIBUTES}\s{{0,4}}[a-z_]{{0,8}}name\s{{0,2}}="
+        ),
+        tags={parameter: tags(parameter) for parameter in parameters},
+        wrappers=frozenset(wrappers),
     )
 
 
-_TAGS = {parameter: _tags(parameter) for parameter in _PARAMETER_TAGS}
+PLAIN = spell(
+    begin=r"(?:<\s{0,3}|(?m:^)[ \t]{0,8}(?=antml:|mm:))",
+    prefix=r"(?:antml:|mm:)?",
+    wrapper=r"[\w:.-]{0,24}calls?",
+    wrapper_end=r"[\w:.-]{0,24}calls?|(?:antml:)?function_results",
+    wrappers=("antml:function_calls", "function_calls", "tool_calls"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +148,8 @@ class Grammar:
 
     `prefixed` names the dialect when a tag carries a prefix. `parameters` are the tags of its parameters, the proper one
     first. `other_bodies`: takes calls without parameter tags too. `bare`: a wrapper is not part of the grammar.
+    `empty_tags`: a call without arguments may be one self-closing tag. Of the tier `sentinel`, calls of unknown tools
+    count however they end.
     """
 
     dialect: str
@@ -90,43 +157,48 @@ class Grammar:
     parameters: tuple[str, ...]
     other_bodies: bool
     bare: bool
+    spelling: Spelling = PLAIN
+    empty_tags: bool = False
+    tier: Tier = "generic"
 
 
 @dataclass(slots=True)
-class _Run:
+class Calls:
     """Sibling calls, as far as they have been read."""
 
     start: int
     end: int
-    malformed: bool
-    calls: list[NativeCall]
+    malformed: bool = False
+    calls: list[NativeCall] = field(default_factory=list)
     prefixed: bool = False
 
 
 def read(reader: Reader, position: int, grammar: Grammar) -> Reading:
     """The block at an opener: a stray word, a wrapper or an invoke."""
     at, start, malformed = position, position, False
-    stray = _STRAY.match(reader.shadow, position)
+    stray = reader.match(_STRAY, position)
     if stray is not None:
         at, start, malformed = stray.end(), stray.start("word"), True
-    wrapper = _WRAPPER.match(reader.shadow, at)
+    wrapper = reader.match(grammar.spelling.wrapper, at)
     if wrapper is not None:
         at = reader.space(wrapper.end())
-    run = _Run(start, at, malformed, [])
-    _read_calls(reader, at, run, grammar, wrapped=wrapper is not None)
+    run = Calls(start, at, malformed)
+    read_calls(reader, at, run, grammar, wrapped=wrapper is not None)
     if not run.calls:
         return None
-    if reader.shadow[run.start] in " \t":
+    if reader.char(run.start) in " \t":
         run.start = reader.space(run.start)
     _close(reader, run, wrapper, grammar)
     if reader.stand_ins(run.calls):
         return Skip(run.end)
     dialect = grammar.prefixed if run.prefixed else grammar.dialect
-    return Found(dialect, run.start, run.end, tuple(run.calls), "generic", run.malformed)
+    return Found(dialect, run.start, run.end, tuple(run.calls), grammar.tier, run.malformed)
 
 
-def _read_calls(reader: Reader, at: int, run: _Run, grammar: Grammar, *, wrapped: bool) -> None:
-    while opener := _INVOKE.match(reader.shadow, at):
+def read_calls(reader: Reader, at: int, run: Calls, grammar: Grammar, *, wrapped: bool) -> None:
+    """Adds the calls at an offset, one after another, to those that were read."""
+    spelling = grammar.spelling
+    while opener := reader.match(spelling.call, at):
         read = _read_call(reader, opener, grammar, wrapped=wrapped)
         if read is None:
             return
@@ -134,7 +206,7 @@ def _read_calls(reader: Reader, at: int, run: _Run, grammar: Grammar, *, wrapped
         run.calls.append(call)
         run.end = body.end
         run.prefixed |= bool(opener["ns"])
-        run.malformed |= body.malformed or opener["tag"] != "invoke" or reader.shadow[opener.start()] != "<"
+        run.malformed |= body.malformed or opener["tag"] != spelling.word or opener[0][0] != "<"
         if not call.complete:
             return
         at = reader.space(body.end)
@@ -143,7 +215,8 @@ def _read_calls(reader: Reader, at: int, run: _Run, grammar: Grammar, *, wrapped
 def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
     written = opener["name"].strip()
     tool = reader.tool(written)
-    if not is_name(written) or (opener["tag"] != "invoke" and (tool is None or not _near(opener["tag"], "invoke"))):
+    word = grammar.spelling.word
+    if not is_name(written) or (opener["tag"] != word and (tool is None or not _near(opener["tag"], word))):
         return None
     body = _read_inside(reader, opener, tool, grammar, wrapped=wrapped)
     if body is None:
@@ -153,16 +226,17 @@ def _read_call(reader: Reader, opener: Match, grammar: Grammar, *, wrapped: bool
 
 
 def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Grammar, *, wrapped: bool) -> Body | None:
-    known = tool is not None
+    known = tool is not None or grammar.tier == "sentinel"
     if opener["empty"]:
-        return Body(opener.end(), closed=True, malformed=True) if grammar.other_bodies and (known or wrapped) else None
+        allowed = grammar.other_bodies and (known or wrapped)
+        return Body(opener.end(), closed=True, malformed=not grammar.empty_tags) if allowed else None
     at = reader.space(opener.end())
-    parameter = _FIRST_PARAMETER.match(reader.shadow, at)
+    parameter = reader.match(grammar.spelling.first_parameter, at)
     if parameter is None and not grammar.other_bodies:
         return None
     if parameter is not None and parameter["tag"] not in grammar.parameters:
         return None
-    tags = _TAGS[parameter["tag"] if parameter is not None else "parameter"]
+    tags = grammar.spelling.tags[parameter["tag"] if parameter is not None else grammar.parameters[0]]
     # A call of an unknown tool counts only when it is closed; what was read in vain is not read again.
     if not known and (reader.next(tags.call_end, at) is None or opener.start() < reader.dead.get(tags, 0)):
         return None
@@ -172,28 +246,29 @@ def _read_inside(reader: Reader, opener: Match, tool: Tool | None, grammar: Gram
         reader.dead[tags] = body.end
         return None
     if body.empty and not body.cut:
-        cut_off = reader.space(body.end) >= reader.size
-        if not (known or wrapped) or not (body.closed or (wrapped and cut_off)):
+        cut_off = reader.ended(reader.space(body.end))
+        if not (known or wrapped) or not (body.closed or ((wrapped or grammar.tier == "sentinel") and cut_off)):
             return None
     return body
 
 
-def _close(reader: Reader, run: _Run, wrapper: Match | None, grammar: Grammar) -> None:
+def _close(reader: Reader, run: Calls, wrapper: Match | None, grammar: Grammar) -> None:
     at = reader.space(run.end)
-    closer = _WRAPPER_END.match(reader.shadow, at)
+    closer = reader.match(grammar.spelling.wrapper_end, at)
     if closer is not None:
         run.end = closer.end()
-    elif at < reader.size and _CUT_CLOSER.match(reader.shadow, at):
+    elif not reader.ended(at) and reader.match(_CUT_CLOSER, at):
         run.end, run.malformed = reader.size, True
     if wrapper is None:
         run.malformed |= closer is not None or not grammar.bare
         return
     name = wrapper["name"]
-    prefixed = name.startswith(("antml:", "mm:"))
-    run.malformed |= prefixed != run.prefixed
-    run.prefixed |= prefixed
-    run.malformed |= closer is None or name.removeprefix("antml:") not in ("function_calls", "tool_calls")
-    run.malformed |= reader.shadow[wrapper.start()] != "<"
+    if grammar.prefixed != grammar.dialect:
+        prefixed = name.startswith(("antml:", "mm:"))
+        run.malformed |= prefixed != run.prefixed
+        run.prefixed |= prefixed
+    run.malformed |= closer is None or name not in grammar.spelling.wrappers
+    run.malformed |= wrapper[0] != f"<{name}>" or (closer is not None and closer[0] != f"</{name}>")
 
 
 def _near(word: str, other: str) -> bool:

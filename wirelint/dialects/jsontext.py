@@ -26,7 +26,8 @@ _LONGEST_TOKEN = 12  # characters at the end of a window that may be the cut hal
 class Decoded:
     """A value, the offset after it, and whether it was valid JSON as it stood.
 
-    `missing`: brackets that the text ended without. `failed`: no value; `end` is how far the text was read.
+    `missing`: brackets that the text, or an array in it, ended without. `failed`: no value; `end` is how far the text was
+    read.
     """
 
     value: Json
@@ -114,6 +115,7 @@ class _Repairer:
         self.text = text
         self.position = 0
         self.missing = 0
+        self.arrays = 0  # that are open
 
     def read(self) -> Decoded:
         value = self._value(0)
@@ -153,9 +155,11 @@ class _Repairer:
     def _array(self, depth: int) -> list[Json]:
         found: list[Json] = []
         self.position += 1
+        self.arrays += 1
         while not self._closes("]"):
             found.append(self._value(depth + 1))
             self._separator("]")
+        self.arrays -= 1
         return found
 
     def _closes(self, bracket: str) -> bool:
@@ -163,16 +167,20 @@ class _Repairer:
         if character == bracket:
             self.position += 1
             return True
-        if not character:
+        if not character or self._is_outer(character, bracket):
             self.missing += 1
             return True
         return False
+
+    def _is_outer(self, character: str, bracket: str) -> bool:
+        """Whether a bracket closes the array around an object that has not been closed."""
+        return character == "]" and bracket == "}" and self.arrays > 0
 
     def _separator(self, bracket: str) -> None:
         character = self._peek()
         if character == ",":
             self.position += 1
-        elif character and character != bracket:
+        elif character and character != bracket and not self._is_outer(character, bracket):
             raise _UnreadableError
 
     def _string(self) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from wirelint.dialects import coercion, invoke, jsontext
 from wirelint.dialects.family import Family, Found, Reading, Skip
+from wirelint.dialects.jsoncalls import read_calls
 from wirelint.dialects.openers import WORD_START, Opener, Run, either, full_pattern, maybe
 from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.values import NativeCall, Tier
@@ -56,7 +57,14 @@ _HEADER_BEFORE = re.compile(
     r"(?:(?m:^)[ \t]*|(?<=>))(?P<id>(?:functions[. ])?[A-Za-z_][\w.-]{0,127}:[0-9]{1,6})\s{0,4}\Z"
 )
 _HEADER_LIMIT = 160
-_BODY_START = re.compile(r"[{<\[\"]")
+_HEADER = re.compile(rf"[^{{<\[\"]{{0,{_HEADER_LIMIT}}}")
+_FOLLOWER = re.compile(rf"[^<]{{0,{_HEADER_LIMIT}}}")
+_HEADER_SHAPE = re.compile(r"(?:functions?[. ]\s*)?[\w.:/-]{1,128}")
+_FOREIGN_ID = re.compile(r"(?:call|toolu|fc|chatcmpl-tool)[_-][\w-]{4,64}")
+_FENCE = re.compile(r"`{3,}[a-zA-Z]{0,8}\s*")
+_SURPLUS = re.compile(r"(?:[\s}\]]{1,8}|\s{0,4}`{3,}\s{0,4})(?=<)")
+_JSON_START = frozenset('{["')
+_BODY_START = _JSON_START | {"<"}
 _CANONICAL = frozenset(
     f"<|tool_{token}|>"
     for token in ("calls_section_begin", "call_begin", "call_argument_begin", "call_end", "calls_section_end")
@@ -77,10 +85,10 @@ class _Section:
 
 
 def _read(reader: Reader, position: int) -> Reading:
-    token = _TOKEN.match(reader.shadow, position)
+    token = reader.match(_TOKEN, position)
     if token is not None:
         return _read_section(reader, token)
-    if stripped := _STRIPPED.match(reader.shadow, position):
+    if stripped := reader.match(_STRIPPED, position):
         return _read_stripped(reader, stripped)
     return invoke.read(reader, position, _INVOKE)
 
@@ -105,7 +113,7 @@ def _read_section(reader: Reader, token: Match) -> Reading:
         return None
     section.malformed = kind != "section_begin"
     at = token.start()
-    while token_here := _TOKEN.match(reader.shadow, at):
+    while token_here := reader.match(_TOKEN, at):
         kind = _kind(token_here)
         reader.work += len(token_here[0])
         section.malformed |= reader.value(token_here.start(), token_here.end()) not in _CANONICAL
@@ -127,15 +135,13 @@ def _read_section(reader: Reader, token: Match) -> Reading:
 
 def _is_foreign(reader: Reader, token: Match, kind: str) -> bool:
     """LFM2 and Pangu close with `<|tool_call_end|>` too; DeepSeek and Step 3 have both tokens, with other bars."""
-    if kind == "end":
-        start = reader.next(_LFM2_START, reader.floor)
-        if start is not None and start.start() < token.start():
-            return True
+    if kind == "end" and reader.between(_LFM2_START, reader.floor, token.start()):
+        return True
     if reader.value(token.start(), token.end()).isascii():
         return False
-    follower = reader.next(_TOKEN, token.end())
-    near = follower is not None and follower.start() - token.end() <= _HEADER_LIMIT
-    return not (near and follower is not None and _kind(follower) == "arg")
+    follower = reader.match(_FOLLOWER, token.end())
+    follower = reader.match(_TOKEN, follower.end()) if follower is not None else None
+    return follower is None or _kind(follower) != "arg"
 
 
 def _finish(reader: Reader, section: _Section) -> Reading:
@@ -152,23 +158,36 @@ def _finish(reader: Reader, section: _Section) -> Reading:
 def _read_call(reader: Reader, start: int, section: _Section, *, only_with_header: bool = False) -> None:
     """A header and its body after a begin token, or after a section token when the begin token is missing."""
     at = reader.space(start)
-    body = _BODY_START.search(reader.shadow, at, min(at + _HEADER_LIMIT, reader.size))
-    stop = body.start() if body is not None else min(at + _HEADER_LIMIT, reader.size)
+    written = reader.match(_HEADER, at)
+    stop = written.end() if written is not None else at
     header = reader.view.text[at:stop].strip()
+    if not header and not only_with_header and reader.char(stop) == "{":
+        _read_named(reader, stop, section)
+        return
     if not header or "\n" in header:
         # Two begin tokens in a row: the first opened nothing.
         section.malformed |= not only_with_header
         return
-    token = _TOKEN.match(reader.shadow, stop)
-    if body is None or (token is not None and _kind(token) != "arg"):
+    token = reader.match(_TOKEN, stop)
+    if (token is None and reader.char(stop) not in _BODY_START) or (token is not None and _kind(token) != "arg"):
         if token is not None and _kind(token) == "begin":
             section.malformed, section.end = True, stop
-        elif not only_with_header:
+        elif not only_with_header and not reader.open and _HEADER_SHAPE.fullmatch(header):
             section.calls.append(reader.call(header, None, complete=False, native_id=header))
             section.malformed, section.end = True, stop
         return
     section.malformed |= token is None or only_with_header or not header.startswith("functions.")
     _read_arguments(reader, token.end() if token is not None else stop, header, section)
+
+
+def _read_named(reader: Reader, at: int, section: _Section) -> None:
+    """An object with the name in it, where a header and its arguments belong."""
+    found = read_calls(reader, at, _TOKEN)
+    section.malformed = True
+    if found is not None:
+        section.calls += found.calls
+        section.end = found.end
+        _close_call(reader, section)
 
 
 def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
@@ -177,7 +196,7 @@ def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
     header = ""
     if not section.calls and token.start() == section.start:
         floor = max(reader.floor, token.start() - _HEADER_LIMIT)
-        before = _HEADER_BEFORE.search(reader.shadow[floor : token.start()])
+        before = _HEADER_BEFORE.search(reader.view.text[floor : token.start()])
         if before is not None:
             header = before["id"]
             if reader.tool(header) is not None:
@@ -187,16 +206,16 @@ def _read_headless(reader: Reader, token: Match, section: _Section) -> None:
 
 def _read_stripped(reader: Reader, stripped: Match) -> Reading:
     section = _Section(stripped.start(), stripped.end(), barred=False, malformed=True)
-    token = _TOKEN.match(reader.shadow, stripped.end())
+    token = reader.match(_TOKEN, stripped.end())
     at = stripped.end()
     if token is not None:
         if _kind(token) != "arg":
             return None
         at, section.barred = token.end(), "|" in token[0]
-    elif reader.shadow[at] != "{" or (reader.tool(stripped["id"]) is None and reader.json(at).failed):
+    elif reader.char(at) != "{" or (reader.tool(stripped["id"]) is None and reader.json(at).failed):
         return None
     _read_arguments(reader, at, stripped["id"], section)
-    while after := _TOKEN.match(reader.shadow, reader.space(section.end)):
+    while after := reader.match(_TOKEN, reader.space(section.end)):
         if not _kind(after).endswith("end"):
             break
         section.end = after.end()
@@ -206,19 +225,27 @@ def _read_stripped(reader: Reader, stripped: Match) -> Reading:
 def _read_arguments(reader: Reader, start: int, header: str, section: _Section) -> None:
     at = reader.space(start)
     section.end = start
-    stop = reader.next(_TOKEN, at)
     arguments: Json = None
     complete = True
-    if stop is not None and stop.start() == at:  # no arguments at all
+    if reader.match(_TOKEN, at):  # no arguments at all
         arguments, section.malformed = {}, True
     else:
         arguments, complete = _read_object(reader, at, section)
-    name = header
-    if isinstance(arguments, dict) and (not header or header.isdecimal()):
-        name = _infer(reader, arguments) or header
-    section.calls.append(reader.call(name, arguments, complete=complete, native_id=header or None))
+    nameless = not header or header.isdecimal() or (_FOREIGN_ID.fullmatch(header) and header not in reader.tools)
+    name = (_infer(reader, arguments) if nameless and isinstance(arguments, dict) else None) or header
+    if nameless and arguments is None:  # no name has been read that could be a stranger's
+        section.calls.append(NativeCall(header, None, header or None, complete=False))
+    else:
+        section.calls.append(reader.call(name, arguments, complete=complete, native_id=header or None))
     section.malformed |= not complete
-    closer = _TOKEN.match(reader.shadow, reader.space(section.end))
+    _close_call(reader, section)
+
+
+def _close_call(reader: Reader, section: _Section) -> None:
+    at = reader.space(section.end)
+    if surplus := reader.match(_SURPLUS, at):
+        at, section.malformed = surplus.end(), True
+    closer = reader.match(_TOKEN, at)
     if closer is not None and _kind(closer) == "end":
         section.end = closer.end()
     else:
@@ -226,7 +253,9 @@ def _read_arguments(reader: Reader, start: int, header: str, section: _Section) 
 
 
 def _read_object(reader: Reader, at: int, section: _Section) -> tuple[Json, bool]:
-    decoded = reader.json(at) if at < reader.size and reader.shadow[at] in '{["' else None
+    if reader.char(at) == "`" and (fence := reader.match(_FENCE, at)):
+        at, section.malformed = fence.end(), True
+    decoded = reader.json(at) if reader.char(at) in _JSON_START else None
     if decoded is not None and not decoded.failed:
         section.end = decoded.end
         section.malformed |= not decoded.healthy
@@ -262,8 +291,10 @@ def _infer(reader: Reader, arguments: dict[str, Json]) -> str | None:
 
 FAMILY = Family(
     "kimi",
+    rank=1,
     openers=(_TOKEN_OPENER, _STRIPPED_OPENER, *invoke.CALL_OPENERS, *invoke.WRAPPER_OPENERS),
     read=_read,
     closers={"arg": "kimi_invoke_arg"},
+    speakers={_DIALECT: frozenset({"kimi"}), _INVOKE.dialect: frozenset({"kimi"})},
     after_name=((":", Run("0-9", 1, 6), Run(r"\s", 0, 4), *_TOKEN_OPENER),),
 )

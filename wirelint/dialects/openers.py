@@ -40,13 +40,29 @@ class WordStart:
     """The beginning of a word that is no part of a path, an assignment or a dotted name; has no length."""
 
 
-Piece: TypeAlias = str | Run | Either | LineStart | WordStart
+@dataclass(frozen=True, slots=True)
+class TextStart:
+    """The beginning of the text, or of what follows reasoning in it (`</think>`); has no length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """The name of a declared tool. An opener may have one of them, not within alternatives."""
+
+
+Piece: TypeAlias = str | Run | Either | LineStart | WordStart | TextStart | Name
 Opener: TypeAlias = tuple[Piece, ...]
 
 LINE_START = LineStart()
 WORD_START = WordStart()
+TEXT_START = TextStart()
+NAME = Name()
+_LONGEST_NAME = 128
+NAME_CHARS = r"[\w.-]"
+THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 BLANKS = Run(r" \t", 0, 8)
 SPACES = Run(r"\s", 0, 8)
+_AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
 
 
 def either(*options: str | Opener) -> Either:
@@ -55,6 +71,10 @@ def either(*options: str | Opener) -> Either:
 
 def maybe(*pieces: Piece) -> Either:
     return Either((pieces, ()))
+
+
+def has_name(opener: Opener) -> bool:
+    return NAME in opener
 
 
 def length(opener: Opener) -> int:
@@ -72,9 +92,17 @@ def full_pattern(openers: Iterable[Opener]) -> str:
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
 
 
-def cut_pattern(openers: Iterable[Opener]) -> str:
-    """A regular expression (source) that matches a non-empty proper prefix of an opener, up to the end of the text."""
-    return "(?=[\\s\\S])(?:" + "|".join(_cut(opener) for opener in openers) + ")"
+def plain_pattern(openers: Iterable[Opener]) -> str:
+    """The same without groups; of several openers each may have a name in it."""
+    return full_pattern(openers).replace("(?P<name>", "(?:")
+
+
+def cut_pattern(openers: Iterable[Opener], *, empty: bool = False) -> str:
+    """A regular expression (source) that matches a proper prefix of an opener, up to the end of the text.
+
+    `empty`: the prefix may be.
+    """
+    return ("" if empty else "(?=[\\s\\S])") + "(?:" + "|".join(_cut(opener) for opener in openers) + ")"
 
 
 def _piece_length(piece: Piece) -> int:
@@ -83,9 +111,11 @@ def _piece_length(piece: Piece) -> int:
             return len(piece)
         case Run():
             return piece.most
+        case Name():
+            return _LONGEST_NAME
         case Either():
             return max(length(option) for option in piece.options)
-        case LineStart() | WordStart():
+        case LineStart() | WordStart() | TextStart():
             return 0
         case _:
             assert_never(piece)
@@ -99,7 +129,9 @@ def _alphabet(piece: Piece) -> Iterator[str]:
             yield piece.chars.removesuffix("-") + r"\-" if piece.chars.endswith("-") else piece.chars
         case Either():
             yield from (chars for option in piece.options for inner in option for chars in _alphabet(inner))
-        case LineStart() | WordStart():
+        case Name():
+            yield NAME_CHARS[1:-2] + r"\-"
+        case LineStart() | WordStart() | TextStart():
             return
         case _:
             assert_never(piece)
@@ -117,10 +149,14 @@ def _full_piece(piece: Piece) -> str:
             return f"[{piece.chars}]{{{piece.least},{piece.most}}}"
         case Either():
             return "(?:" + "|".join(_full(option) for option in piece.options) + ")"
+        case Name():
+            return rf"(?P<name>{NAME_CHARS}{{1,{_LONGEST_NAME}}})"
         case LineStart():
             return "(?m:^)"
         case WordStart():
             return r"(?<![\w.=/-])"
+        case TextStart():
+            return rf"(?:\A|{_AFTER_THOUGHT})"
         case _:
             assert_never(piece)
 
@@ -145,7 +181,7 @@ def _cut_piece(piece: Piece) -> str:
             return rf"[{piece.chars}]{{0,{piece.most}}}\Z"
         case Either():
             return "(?:" + "|".join(_cut(option) for option in piece.options) + ")"
-        case LineStart() | WordStart():
+        case LineStart() | WordStart() | TextStart() | Name():
             return "(?!)"
         case _:
             assert_never(piece)

@@ -1,7 +1,8 @@
 """Qwen3-Coder's tags, with the names after an equals sign.
 
 Lineage: the custom tool tag of Llama 3.1 → OpenHands' prompt format → Qwen3-Coder, Qwen3.5 and later → Step 3.5, Nemotron
-3, K-EXAONE 2, Nanbeige. MiMo-V2 writes the same without line ends and keeps values verbatim.
+3, K-EXAONE 2, Nanbeige. MiMo-V2 writes the same without line ends and keeps values verbatim; Seed-OSS writes it in
+`<seed:tool_call>`.
 
     <tool_call>
     <function=lookup>
@@ -28,6 +29,8 @@ from wirelint.dialects.values import NativeCall
 
 _DIALECT = "qwen3_coder_xml"
 _COMPACT = "mimo_xml"
+_SEED = "seed_oss_xml"
+_WRAPPERS = {"tool_call": _DIALECT, "seed:tool_call": _SEED}
 _GAP = Run(r"\s", 0, 3)
 _S = r"\s{0,3}"
 _NAME = r"[\w.:/-]{1,128}"
@@ -67,15 +70,17 @@ class _Run:
     end: int
     calls: list[NativeCall]
     malformed: bool
+    dialect: str
     compact: bool = False
 
 
 def _read(reader: Reader, position: int) -> Reading:
-    wrapper = _WRAPPER.match(reader.shadow, position)
+    wrapper = reader.match(_WRAPPER, position)
     at = reader.space(wrapper.end()) if wrapper is not None else position
-    run = _Run(at, [], malformed=wrapper is None or wrapper["tag"] != "tool_call")
+    tag = wrapper["tag"] if wrapper is not None else ""
+    run = _Run(at, [], malformed=tag not in _WRAPPERS, dialect=_WRAPPERS.get(tag, _DIALECT))
     # Compact wrappers have nothing between the tags.
-    run.compact = wrapper is not None and at == wrapper.end()
+    run.compact = wrapper is not None and at == wrapper.end() and run.dialect != _SEED
     while opener := _next_function(reader, at, bare_allowed=wrapper is not None and not run.calls):
         read = _read_function(reader, opener, run, wrapped=wrapper is not None)
         if read is None:
@@ -93,34 +98,34 @@ def _read(reader: Reader, position: int) -> Reading:
     if reader.stand_ins(run.calls):
         return Skip(run.end)
     start = reader.space(position) if wrapper is None else position
-    dialect = _COMPACT if run.compact else _DIALECT
+    dialect = _COMPACT if run.compact else run.dialect
     return Found(dialect, start, run.end, tuple(run.calls), "generic", run.malformed)
 
 
 def _next_function(reader: Reader, at: int, *, bare_allowed: bool) -> Match | None:
-    opener = _FUNCTION.match(reader.shadow, at)
+    opener = reader.match(_FUNCTION, at)
     if opener is None and bare_allowed:
-        return _BARE_NAME.match(reader.shadow, at)
+        return reader.match(_BARE_NAME, at)
     return opener
 
 
 def _read_function(reader: Reader, opener: Match, run: _Run, *, wrapped: bool) -> tuple[NativeCall, Body] | None:
+    if reader.ended(opener.end()):  # the name may go on
+        return None
     groups = opener.groupdict()
     written = groups["name"] or groups.get("text") or ""
     tool = reader.tool(written)
     canonical = opener[0].startswith("<function=") and opener[0].endswith(">") and not groups.get("quote")
     run.malformed |= not canonical
-    run.compact &= canonical and reader.shadow[opener.end() : opener.end() + 1] == "<"
+    run.compact &= canonical and reader.char(opener.end()) == "<"
     tags = _VERBATIM if run.compact else _LINES
-    at = reader.space(opener.end())
-    follows = reader.shadow[at : at + 1]
-    if follows == "{" and not wrapped:
+    if not wrapped and reader.char(reader.space(opener.end())) == "{":
         return None  # <function=NAME>{…}</function> belongs to Llama 3.1 and Functionary
     # An unknown tool counts only when its call is closed; what was read in vain is not read again.
-    if tool is None and (reader.next(tags.call_end, at) is None or opener.start() < reader.dead.get(tags, 0)):
+    if tool is None and (reader.next(tags.call_end, opener.end()) is None or opener.start() < reader.dead.get(tags, 0)):
         return None
     body = read_body(reader, opener.end(), tags, tool)
-    ended = body.closed or (wrapped and _WRAPPER_END.match(reader.shadow, reader.space(body.end)) is not None)
+    ended = body.closed or (wrapped and reader.match(_WRAPPER_END, reader.space(body.end)) is not None)
     if tool is None and (body.cut or not ended or (body.empty and not wrapped)):
         reader.dead[tags] = body.end
         return None
@@ -131,12 +136,12 @@ def _read_function(reader: Reader, opener: Match, run: _Run, *, wrapped: bool) -
 
 def _close(reader: Reader, run: _Run, *, wrapped: bool) -> None:
     at = reader.space(run.end)
-    closer = _WRAPPER_END.match(reader.shadow, at)
+    closer = reader.match(_WRAPPER_END, at)
     if closer is not None:
         run.end = closer.end()
         return
     run.malformed = True
-    if at < reader.size and wrapped and _CUT_CLOSER.match(reader.shadow, at):
+    if wrapped and not reader.ended(at) and reader.match(_CUT_CLOSER, at):
         run.end = reader.size
 
 
@@ -144,6 +149,7 @@ _NAMED: Opener = ("function", either((_GAP, "="), (Run(r"\s", 0, 3), "name", _GA
 
 FAMILY = Family(
     "qwen",
+    rank=2,
     openers=(
         ("<", _GAP, "tool_call", _GAP, ">"),
         ("<", Run(r"\w:.-", 0, 16), "tool", maybe("_"), "call", maybe("s"), _GAP, ">"),
@@ -151,5 +157,11 @@ FAMILY = Family(
         (LINE_START, BLANKS, "function="),
     ),
     read=_read,
-    closers={"parameter": None, "function": _DIALECT},
+    speakers={
+        _DIALECT: frozenset({"qwen", "step", "nemotron", "exaone", "nanbeige", "iquest", "ui-tars"}),
+        _COMPACT: frozenset({"mimo"}),
+        _SEED: frozenset({"seed"}),
+    },
+    closers={"parameter": None, "function": _DIALECT, "seed:tool_call": _SEED},
+    lone=frozenset({"seed:tool_call"}),
 )

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 _LOOKALIKES = {ord("｜"): "|", ord("‖"): "|", ord("▁"): "_"}
-_ZERO_WIDTH = re.compile("[\u200b\u2060\ufeff]+")
+ZERO_WIDTH = "\u200b\u2060\ufeff"
+_ZERO_WIDTH = re.compile(f"[{ZERO_WIDTH}]+")
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#[xX][0-9a-fA-F]{1,6});")
 _ENTITY_PROBE = re.compile(r"&(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);")
 _JSON_ESCAPE = re.compile(r'\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\["\\/bfnrt]')
@@ -61,9 +62,13 @@ class View:
         return self.source[self.origin(start - 1) + 1 if start else 0 : self.origin(end)]
 
 
-def views(text: str) -> Iterator[View]:
-    """The plain view first, then the decoded ones that the text gives reason for."""
+def views(text: str, *, over: bool = True) -> Iterator[View]:
+    """The plain view first, then the decoded ones that the text gives reason for.
+
+    Of a text that is not `over` they are read without the escape that is cut off at its end.
+    """
     yield plain_view(text)
+    text = text if over else text[: len(text) - cut_escape(text)]
     if "&" in text and _ENTITY_PROBE.search(text):
         yield _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\" in text and _JSON_PROBE.search(text):

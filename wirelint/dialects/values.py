@@ -7,8 +7,9 @@ from typing import Literal
 
 from wirelint.model import Json
 
-Tier = Literal["sentinel", "generic"]
-"""`sentinel`: special tokens, which count on sight. `generic`: tags that count with a body that can be read."""
+Tier = Literal["sentinel", "generic", "weak"]
+"""`sentinel`: special tokens, which count on sight. `generic`: tags that count with a body that can be read. `weak`: shapes
+that people write too; they count as the whole message, with a declared tool and arguments that fit it."""
 
 
 @dataclass(frozen=True, slots=True)

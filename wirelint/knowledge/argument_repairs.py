@@ -12,8 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint.dialects.coercion import properties_of
 from wirelint.knowledge.argument_faults import Flaw, Glued, glued
-from wirelint.knowledge.argument_watchers import KindWatcher, SyntaxWatcher, Watcher
+from wirelint.knowledge.argument_watchers import WRAPPERS, KindWatcher, SyntaxWatcher, Watcher
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.json_continuation import continuation, write
 from wirelint.knowledge.schemas import Validator, accepts
@@ -225,8 +226,16 @@ def as_text(call: ToolCall) -> Change:
 
 
 def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
-    """Arguments with wrong types read as what they spell, where that alone makes them valid."""
+    """Arguments with wrong types read as what they spell, or taken out of a wrapper, where that makes them valid."""
     arguments = call.arguments.mapping
+    inner = unwrapped(arguments, tool)
+    if inner is not None and glued(call) is None:
+        fitting = inner if schema.accepts(inner) else schema.coerced(inner)
+        text = _from(call.arguments.text, fitting, KindWatcher(tool)) if isinstance(fitting, dict) else None
+        if text is not None:
+            return Change(
+                text, "unsafe", "take the arguments out of their wrapper", "took the arguments out of their wrapper"
+            )
     coerced = schema.coerced(arguments) if arguments is not None and glued(call) is None else None
     if arguments is None or not isinstance(coerced, dict):
         return None
@@ -235,6 +244,18 @@ def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
         return None
     changed = ", ".join([name for name, value in coerced.items() if arguments[name] is not value][:4])
     return Change(text, "unsafe", f"coerce the type of {changed}", f"coerced the type of {changed}")
+
+
+def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
+    """The object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema fits it."""
+    properties = properties_of(tool.schema)
+    wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
+    if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
+        return None
+    if arguments.get("name", tool.name) != tool.name:
+        return None
+    inner = Arguments(value).mapping if isinstance(value := arguments[wrappers[0]], str) else value
+    return inner if isinstance(inner, dict) and inner.keys() <= properties.keys() else None
 
 
 def _from(text: str, value: Json, watcher: Watcher) -> str | None:

@@ -8,8 +8,10 @@ it decides what they mean.
 from __future__ import annotations
 
 import json
+import re
 from typing import Protocol
 
+from wirelint.dialects.coercion import properties_of
 from wirelint.knowledge.json_scanner import Scanner
 from wirelint.knowledge.schema_places import element, kinds, member
 from wirelint.knowledge.schemas import plain
@@ -103,13 +105,24 @@ class SyntaxWatcher:
         return scanner.length if scanner.second is None else scanner.second
 
 
-class KindWatcher:
-    """Looks for a value whose kind the declared schema does not allow there, and that may spell one that it does."""
+WRAPPERS = ("arguments", "input", "parameters", "params", "args", "kwargs")
+"""Parameters that hold all others, of models that say more than was asked for."""
+_FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
 
-    __slots__ = ("_scanner",)
+
+class KindWatcher:
+    """Looks for a value whose kind the declared schema does not allow there, and that may spell one that it does.
+
+    A first key that is undeclared and may wrap the arguments is looked for too.
+    """
+
+    __slots__ = ("_head", "_scanner", "_wrappers")
 
     def __init__(self, tool: Tool) -> None:
         self._scanner = _KindScanner(plain(tool))
+        properties = properties_of(tool.schema)
+        self._wrappers = [key for key in (*WRAPPERS, "name") if properties and key not in properties]
+        self._head: str | None = ""
 
     @property
     def suspicious(self) -> bool:
@@ -123,7 +136,23 @@ class KindWatcher:
         scanner = self._scanner
         if scanner.wrong is None:
             scanner.feed(piece)
-        return scanner.length if scanner.wrong is None else scanner.wrong
+        begun = self._wrapper_begins(piece) if self._head is not None else None
+        return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
+
+    def _wrapper_begins(self, piece: str) -> int | None:
+        """Where a first key begins that wraps the arguments, or may."""
+        assert self._head is not None
+        head = self._head + piece
+        begun = _FIRST_KEY.match(head)
+        key = begun["key"] if begun is not None else None
+        if begun is not None and begun.end() == len(head) and not begun["end"]:
+            self._head = head if key is None or any(name.startswith(key) for name in self._wrappers) else None
+            return None if key is None or self._head is None else begun.start("key") - 1
+        self._head = None if head.strip() else head
+        if begun is None or key not in self._wrappers or not begun["end"]:
+            return None
+        self._scanner.wrong = begun.start("key") - 1
+        return self._scanner.wrong
 
 
 class _KindScanner(Scanner):

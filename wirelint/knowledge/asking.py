@@ -39,6 +39,11 @@ _TAG_CUES = (
     ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
     ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
 )
+_DIALOGUE = re.compile(
+    r"\b(?:dialog(?:ue)?s?|conversations?|chats?|chatbots?|scripts?|screenplays?|plays?|scenes?|transcripts?|interviews?"
+    r"|role-?play\w*|skits?|stor(?:y|ies)|prompts?|examples?|samples?|templates?|formats?|turns?|speakers?|debates?|vicuna|alpaca)\b"
+    r"|\b(?:Human|USER|User|ASSISTANT|Assistant|AI|Instruction|H|A):",
+)
 
 
 def asks_for(request: Request, *literals: str) -> bool:
@@ -53,6 +58,17 @@ def hears(request: Request, *literals: str) -> bool:
     """Whether one of the literals stands anywhere in the request but in what the assistant said before."""
     texts = [*_asking(request), *_heard(request)]
     return any(literal in text for text in texts for literal in literals)
+
+
+def demands_json(request: Request) -> bool:
+    """Whether the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
+    for field in ("response_format", "format", "text", "output_config"):
+        value = request.body.get(field)
+        inner = value.get("format", value) if isinstance(value, dict) else value
+        kind = inner.get("type") if isinstance(inner, dict) else inner
+        if kind in ("json_object", "json_schema", "json", "object"):
+            return True
+    return False
 
 
 def asks_about_calls(request: Request) -> bool:
@@ -76,6 +92,11 @@ def asks_about_thinking_tags(request: Request) -> bool:
 def prompts_for_thinking_tags(request: Request) -> bool:
     """Whether the instructions speak of tags or blocks to think in, without naming them."""
     return any(mentions(text, *_TAG_CUES) and _says(text, _TAGS) for text in _asking(request))
+
+
+def asks_for_dialogue(request: Request) -> bool:
+    """Whether speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
+    return any(_DIALOGUE.search(text) is not None for text in _asking(request))
 
 
 def last_words(request: Request) -> str:

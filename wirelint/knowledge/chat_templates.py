@@ -28,7 +28,10 @@ TEMPLATES: tuple[Template, ...] = (
         ("qwen", "internlm", "yi", "kimi", "mimo", "step", "smollm", "hermes", "phi", "nemotron", "ling", "minimax"),
         words("<|im_start|>"),
         words("<|im_end|> <|endoftext|>"),
-        words("<|im_sep|> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> <|vision_start|> <|vision_end|>"),
+        words(
+            "<|im_sep|> <|fim_prefix|> <|fim_middle|> <|fim_suffix|> <|fim_pad|> <|vision_start|> <|vision_end|>"
+            " <|repo_name|> <|file_sep|> <|action_start|> <|action_end|> <|plugin|> <|interpreter|>"
+        ),
     ),
     Template(
         ("kimi",),
@@ -84,24 +87,53 @@ TEMPLATES: tuple[Template, ...] = (
         words("<|end|> <|return|> <|call|>"),
         words("<|channel|> <|message|> <|constrain|>"),
     ),
-    Template(("minimax",), words("]~!b[ ]~b]"), words("[e~["), words("]<]minimax[>[")),
+    Template(("muse",), words("<|start|>"), words("<|eom|> <|eot|>"), words("<|message|>")),
+    Template(
+        ("minimax",),
+        words("]~!b[ ]~b]"),
+        words("[e~["),
+        ("]<]minimax[>[", "]<]start of image[>[", "]<]end of image[>[", "]<]image[>[", "]<]video[>[", "]<]speech[>["),
+    ),
     Template(
         ("cohere",),
         words("<|START_OF_TURN_TOKEN|> <|CHATBOT_TOKEN|> <|USER_TOKEN|> <|SYSTEM_TOKEN|>"),
         words("<|END_OF_TURN_TOKEN|> <|END_RESPONSE|>"),
-        words("<|START_RESPONSE|> <|START_TEXT|> <|END_TEXT|> <|START_ACTION|> <|END_ACTION|> <|START_TOOL_RESULT|>"),
+        words(
+            "<|START_RESPONSE|> <|START_TEXT|> <|END_TEXT|> <|START_ACTION|> <|END_ACTION|> <|START_TOOL_RESULT|>"
+            " <|END_TOOL_RESULT|> <BOS_TOKEN> <EOS_TOKEN> <PAD_TOKEN>"
+        ),
     ),
     Template(("granite",), words("<|start_of_role|>"), words("<|end_of_text|>"), words("<|end_of_role|>")),
-    Template(("apertus",), words("<|assistant_start|> <|user_start|>"), words("<|assistant_end|> <|user_end|>")),
-    Template(("hunyuan",), words("<|startoftext|>"), words("<|eos|>"), words("<|extra_0|> <|extra_4|>")),
-    Template(("ernie",), words("<|begin_of_sentence|>"), words("<|end_of_sentence|>")),
-    Template(("seed",), words("<seed:bos>"), words("<seed:eos>")),
-    Template((), (), (), words("<|role_sep|> <|message_sep|> <|recipient|> <|from|> <|content|> <|stop|>")),
+    Template(
+        ("apertus",),
+        words("<|assistant_start|> <|user_start|> <|system_start|> <|developer_start|>"),
+        words("<|assistant_end|> <|user_end|> <|system_end|> <|developer_end|>"),
+        words("<|tools_prefix|> <|tools_suffix|>"),
+    ),
+    Template(
+        ("hunyuan",),
+        words("<|startoftext|> <|hy_begin_of_sentence|> <|hy_User|> <|hy_Assistant|>"),
+        words("<|eos|> <|hy_end_of_sentence|>"),
+        words("<|extra_0|> <|extra_4|> <|extra_5|>"),
+    ),
+    Template(("ernie",), words("<|begin_of_sentence|>"), words("<|end_of_sentence|>"), words("<mask:0> <mask:1>")),
+    Template(("seed",), words("<seed:bos>"), words("<seed:eos>"), words("<seed:pad>")),
+    Template(("exaone",), words("[|assistant|] [|user|] [|system|] [|tool|]"), words("[|endofturn|]")),
+    Template(("step", "deepseek"), words("<|BOT|>"), words("<|EOT|>")),
+    Template(("gigachat",), (), (), words("<|role_sep|> <|message_sep|> <|function_call|>")),
+    Template(("functionary",), words("<|from|> <|recipient|> <|content|>"), words("<|stop|>")),
+    Template(
+        ("inkling",),
+        words("<|message_model|> <|message_user|> <|content_text|>"),
+        words("<|end_message|> <|content_model_end_sampling|>"),
+    ),
+    Template(("solar",), words("<|begin|>"), words("<|end|> <|flush|>")),
+    Template(("starcoder", "granite"), (), (), words("<fim_prefix> <fim_middle> <fim_suffix> <fim_pad>")),
 )
 
 # What people write too: only at the edges, or in a row.
 EDGE_OPENS = frozenset(words("<s> <bos> [BOS] [gMASK] <sop> [INST] <<SYS>>"))
-EDGE_ENDS = frozenset(words("</s> <eos> [EOS] [EOT] <eop> <end> <pad> <unk>"))
+EDGE_ENDS = frozenset(words("</s> <eos> [EOS] [EOT] <eop> <end> <pad> <unk> <0x0A>"))
 EDGE_OTHERS = frozenset(
     words("[/INST] <</SYS>> [ARGS] [CALL_ID] [AVAILABLE_TOOLS] [SYSTEM_PROMPT] [IMG] [PREFIX] [SUFFIX] [MIDDLE]")
 )

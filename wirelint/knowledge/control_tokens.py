@@ -37,31 +37,48 @@ _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
 _TOKEN = re.compile(
     r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
-    r"|<SPECIAL_\d{1,3}>|</?co: ?\d{1,3}>|" + "|".join(map(re.escape, _UNBARRED))
+    r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|"
+    + "|".join(map(re.escape, _UNBARRED))
 )
 _MARKERS = ("<", "｜", "[", "]~", "]<]")
 # A header names its speaker, a channel its use: the word belongs to the framing.
 _HEADER_WORD = re.compile(
     r"\s?(?P<role>system|user|assistant|tool|model|ai|developer|ipython|function|analysis|commentary|final)\b"
-    r"(?: to=[\w.-]{1,80})?"
+    r"(?: to=(?!self\s?<)[\w.-]{1,80})?"
 )
+# Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
+_XTML = frozenset(words("<|open|> <|close|>"))
+_XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
 _HEADERS = frozenset(
     words(
         "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
+        " <|begin|> <|from|>"
     )
     + words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
 )
 _OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
-_OTHERS_TURNS = frozenset(words("<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST]"))
+_OTHERS_TURNS = frozenset(
+    words(
+        "<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST] <|system_start|>"
+        " <|developer_start|> <|hy_User|> <|message_user|> [|user|] [|system|]"
+    )
+)
 _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
+_NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
 # `assistant` alone on the first line and then sentences; channel names glued to what follows.
-_RESIDUE = re.compile(r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistant\r?\n\s*(?=\S+(?:[ \t]+\S+){2})")
+_RESIDUE = re.compile(
+    r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistant\r?\n\s*(?=\S+(?:[ \t]+\S+){2})"
+    r"|ASSISTANT:\s*(?=\S)|to=(?:user|commentary)\s?<\|message\|>|/no_?think\s?(?=<\|)"
+)
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
 _RESIDUE_CUT = re.compile(
     r"(?:a(?:s(?:s(?:i(?:s(?:t(?:a(?:n)?)?)?)?)?)?)?)?"
     r"|assistant(?:\s?(?:f[a-z]{0,4}|c[a-z]{0,9})?|\r?(?:\n\s*(?:\S+(?:[ \t]+\S+)?[ \t]*)?)?)"
+    r"|/(?:n(?:o(?:_?(?:t(?:h(?:i(?:n(?:k(?:\s?<?)?)?)?)?)?)?)?)?)?"
+    r"|t(?:o(?:=(?:(?:u[ser]{0,3}|c[a-z]{0,9})(?:\s?(?:<(?:\|[a-z]{0,7}\|?)?)?)?)?)?)?"
 )
+_SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
 _LONGEST_CUT = 48
@@ -100,7 +117,7 @@ class Occurrence:
     @property
     def announces(self) -> bool:
         """Whether the token begins something else than the answer: a tool call, a result, a thought."""
-        return self.role in ("analysis", "commentary") or _NOT_SPEECH.search(self.token) is not None
+        return self.role in _NO_ANSWER or _NOT_SPEECH.search(self.token) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +186,19 @@ def residue(text: str, model: str) -> int:
     return match.end() if match else 0
 
 
+def is_label(text: str) -> bool:
+    """Whether what a text begins with is, or may become, the label of a speaker: plays have them too."""
+    begun = text.lstrip()
+    return begun.startswith(_SPEAKER) or bool(begun and _SPEAKER.startswith(begun))
+
+
 def residue_may_come(text: str, model: str) -> bool:
     """Whether the beginning of a text, all there is so far, may still turn out to be a role's or channel's name."""
     begun = text.lstrip()
     if len(begun) > _LONGEST_BEGINNING or residue(text, model):
         return False
+    if begun and _SPEAKER.startswith(begun.rstrip()):
+        return True
     return bool(_RESIDUE_CUT.fullmatch(begun)) or (family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun)))
 
 
@@ -205,7 +230,8 @@ def _shadow(text: str) -> str:
 
 def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
     token, end, role = _spelling(match[0]), match.end(), ""
-    if token in _HEADERS and (header := _HEADER_WORD.match(shadow, end)):
+    word = _XTML_WORD if token in _XTML else _HEADER_WORD if token in _HEADERS else None
+    if word is not None and (header := word.match(shadow, end)):
         end, role = header.end(), header["role"]
     return Occurrence(token, match.start(), end, _strength(token), role)
 

@@ -13,8 +13,18 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
-from wirelint.knowledge.asking import asks_about_tokens, hears
-from wirelint.knowledge.control_tokens import Framing, Occurrence, find, fits, frame, may_hold_token
+from wirelint.knowledge.asking import asks_about_tokens, asks_for_dialogue, hears
+from wirelint.knowledge.control_tokens import (
+    Framing,
+    Occurrence,
+    find,
+    fits,
+    frame,
+    is_label,
+    may_hold_token,
+    residue,
+    residue_may_come,
+)
 from wirelint.knowledge.markup import RAW_APIS, call_spans
 from wirelint.knowledge.mentions import is_mention
 from wirelint.model import Exchange, Request
@@ -34,12 +44,20 @@ class Framer:
 
     def __init__(self, exchange: Exchange, request: Request) -> None:
         self._request = request
+        self._model = exchange.model
         self._raw = exchange.api in RAW_APIS
         self._heard: dict[str, bool] = {}
 
     @functools.cached_property
     def _asked(self) -> bool:
         return asks_about_tokens(self._request)
+
+    @functools.cached_property
+    def labels(self) -> bool:
+        """Whether the name of a speaker that begins a line is framing: nobody asked for a text with speakers."""
+        return (
+            not self._raw and not asks_for_dialogue(self._request) and not hears(self._request, "ASSISTANT:", "Human:")
+        )
 
     def framing(self, text: str) -> Framing | None:
         """The tokens of a text that frame it and that nobody asked for."""
@@ -54,6 +72,14 @@ class Framer:
         if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
             return None
         return framing
+
+    def residue(self, text: str) -> int:
+        """The length of a role's name that begins a text because the tokens around it were taken out."""
+        word = residue(text, self._model)
+        return word if word and (not is_label(text) or self.labels) else 0
+
+    def residue_may_come(self, text: str) -> bool:
+        return residue_may_come(text, self._model) and (not is_label(text) or self.labels)
 
     def unheard(self, text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
         """Tokens that the request does not hold; asked once for each spelling."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wirelint.dialects.partial import may_go_on
 from wirelint.knowledge.prose import unquoted
 
 
@@ -24,7 +25,7 @@ class Invented:
 
 _MARKERS = re.compile(
     # Hermes, Qwen, GLM; Anthropic's legacy markup; what models make of both
-    r"<(?:\w{1,10}:)?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|"
+    r"<(?:(?:antml|mm|atem|steptml|minimax|seed|xai|longcat):)?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|"
     r"function_response|tool_outputs?|tool_call_result)\b[^<>\n]{0,200}>"
     # Mistral
     r"|\[TOOL_RESULTS?\]"
@@ -94,17 +95,21 @@ def invented_result(text: str) -> Invented | None:
 
 
 _MARKER = re.compile(rf"{_MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)
-# The end of a text that may go on to be a marker: a tag or a token that is not closed yet, the first words of a line.
-_CUT_TOKEN = re.compile(
-    r"<(?:[^<>\s][^<>\n]{0,199})?\Z|<\|(?:start_header_id|im_system|start_of_role|start|im_start|observation)\|>[^\n]{0,120}\Z"
-    r"|<\|start_header_id\|>\w{0,8}<\|[^>]{0,16}\Z|\[[A-Za-z_]{0,13}\Z|\](?:~(?:b(?:\]\w{0,4})?)?)?\Z"
-)
+LINE_HEADS = (
+    "## Return of", "Observation", "Observación", "Beobachtung", "Observação", "Osservazione", "观察", "観察",
+    "Human:", "User:", "H:",
+)  # fmt: skip
+"""What the lines begin with that may be the beginning of a result, after blanks and marks of emphasis, in any case."""
+_CUT_HEADS = "|".join(sorted({head[:size] for head in LINE_HEADS for size in range(1, len(head) + 1)}))
 _CUT_LINE = re.compile(
-    r"#{1,2}(?: [\w.: -]{0,80})?\Z"
-    r"|[ \t>*]{0,8}(?:[OBA观観H][\w観察結果]{0,13}|U|User?)?\**[:：]?\**[ \t]*(?:\[?\w{0,12} ?\w{0,8})?\Z"
+    rf"[ \t>*]{{0,8}}(?:(?:{_CUT_HEADS})?|##? ?|## Return of [\w.:-]{{0,64}}"
+    rf"|{_OBSERVE}\**[:：]?\**[ \t]*"
+    r"|(?:Human|User|H):\s{0,8}(?:\[?\w{0,12} ?\w{0,8})?)\Z",
+    re.IGNORECASE,
 )
-_SPARK = re.compile(r"[<\[\]\n]")
 _LONGEST_LINE = 80
+_LONGEST_MARKER = 240
+_SPARK = re.compile(r"[<\[\]\n]")
 
 
 _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS))
@@ -131,13 +136,11 @@ def cut_marker(text: str) -> int:
         return size - line
     longest = 0
     for mark in "<[]":
-        place = size
-        for _ in range(2):  # a token may hold another one
-            place = text.rfind(mark, max(size - 220, 0), place)
-            if place < 0:
-                break
-            if _CUT_TOKEN.match(text, place):
+        place = text.rfind(mark, max(size - _LONGEST_MARKER, 0))
+        while place >= 0:
+            if may_go_on(_MARKERS, text, place):
                 longest = max(longest, size - place)
+            place = text.rfind(mark, max(size - _LONGEST_MARKER, 0), place)
     return longest
 
 

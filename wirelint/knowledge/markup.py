@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from wirelint.dialects import Block, NativeCall, find, may_hold_markup
-from wirelint.knowledge.asking import asks_about_calls, asks_for, hears
+from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
+from wirelint.knowledge.asking import asks_about_calls, asks_for, demands_json, hears
 from wirelint.knowledge.families import family
 from wirelint.knowledge.quoting import fence_is_whole_message, is_quoted
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
@@ -29,23 +29,21 @@ Certainty: TypeAlias = Literal["high", "medium", "low"]
 RAW_APIS = frozenset({"openai.completions", "deepinfra.inference"})
 """Endpoints that give what the model wrote, as it wrote it: native markup and thinking tags are the expected output."""
 
-_HERMES_SPEAKERS = frozenset({
-    "qwen", "hermes", "granite", "exaone", "ling", "smollm", "mimo", "nemotron", "ernie", "hunyuan", "llama",
-})  # fmt: skip
-_SPEAKERS: dict[str, frozenset[str]] = {
-    "kimi_k2": frozenset({"kimi"}),
-    "kimi_invoke_arg": frozenset({"kimi"}),
-    "anthropic_xml": frozenset({"claude"}),
-    "anthropic_antml": frozenset({"claude"}),
-    "hermes_json": _HERMES_SPEAKERS,
-    "qwen3_coder_xml": frozenset({"qwen", "step", "nemotron", "exaone", "mimo", "seed"}),
-    "deepseek_v3": frozenset({"deepseek"}),
-    "deepseek_v3_1": frozenset({"deepseek"}),
-}
+_SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
 _CALLED = frozenset({"tool_calls", "tool_use", "function_call"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
-_BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>)*")
+# What shapes without tags are told by, in a text and in the prompt that sets them up.
+_SHAPE_MARKS = re.compile(
+    r"\"(?:name|arguments|parameters|tool_calls?|function|tool_uses|recipient_name|action|action_input|input|args)\"|"
+    r"^[ \t*]{0,4}(?:Thought|Action Input|Action|Call|Tool Call)\**:",
+    re.MULTILINE,
+)
+_SHAPE_REACH = 2048
+OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,})")
+"""The beginning of a block that is a fence itself, as some notations are."""
+BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>)*")
+"""What may stand between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
 MOST_MASKED = 64
@@ -101,7 +99,7 @@ def leaks(exchange: Exchange) -> Iterator[Leak]:
         return
     for choice in reply.choices:
         for part in choice.parts:
-            if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text):
+            if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text, request.tools):
                 shown, left = part.text, MOST_MASKED
                 for blocks in siblings(part.text, find(part.text, request.tools)):
                     leak = judge(request, choice, part, blocks, shown)
@@ -116,7 +114,7 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
     """Runs of blocks with nothing but white space and control tokens between them."""
     run: list[Block] = []
     for block in blocks:
-        if run and _BETWEEN.fullmatch(text, run[-1].end, block.start) is None:
+        if run and BETWEEN.fullmatch(text, run[-1].end, block.start) is None:
             yield tuple(run)
             run = []
         run.append(block)
@@ -126,7 +124,7 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 def call_spans(text: str, request: Request) -> tuple[tuple[int, int], ...]:
     """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
-    if not may_hold_markup(text):
+    if not may_hold_markup(text, request.tools):
         return ()
     return tuple((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
@@ -134,15 +132,15 @@ def call_spans(text: str, request: Request) -> tuple[tuple[int, int], ...]:
 def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
     """Who is at fault: the server that did not convert its own model's notation, or a model that writes another's.
 
-    Damaged markup is the model's too, where the vendor serves it itself: Claude's calls are converted or broken.
+    Damaged markup is the model's too, where the vendor serves it itself: its calls are converted or broken.
     """
-    speaker, native = family(model), _SPEAKERS.get(leak.dialect)
+    speaker, native = family(model), SPEAKERS.get(leak.dialect)
     if speaker is None or native is None:
         return "gateway"
     if speaker not in native:
         return "model"
     damaged = leak.complete and any(block.malformed for block in leak.blocks)
-    return "model" if speaker == "claude" and damaged else "gateway"
+    return "model" if speaker in _SERVED_BY_VENDOR and damaged else "gateway"
 
 
 def promises_call(choice: Choice) -> bool:
@@ -196,6 +194,9 @@ def _certainty(
     calls = [call for block in blocks for call in block.calls]
     text = part.text[blocks[0].start : blocks[-1].end]
     prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
+    if all(block.tier == "weak" for block in blocks):
+        wanted = asked or _sets_up(request, text) or hears(request, text) or demands_json(request)
+        return "medium" if declared and isinstance(part, Text) and not wanted else None
     if declared:
         # A client that sets up a protocol in its prompt may read it itself; what the request holds word for word is
         # repeated rather than called.
@@ -210,11 +211,19 @@ def _certainty(
     return "medium" if in_play else None
 
 
+def _sets_up(request: Request, text: str) -> bool:
+    """Whether the prompt sets up the shape that a text has: the client reads it by itself then."""
+    marks = tuple(dict.fromkeys(match[0] for match in _SHAPE_MARKS.finditer(text[:_SHAPE_REACH])))[:_HEADS_WANTED]
+    return bool(marks) and all(asks_for(request, mark) for mark in marks)
+
+
 def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
     start, end = blocks[0].start, blocks[-1].end
     if start and _QUOTES.get(text[start - 1]) == text[end : end + 1] != "":
         return True
-    return is_quoted(text, start, end)
+    # A fence of which the markup itself is made quotes nothing; what stands around it may.
+    fence = OWN_FENCE.match(text, start, end)
+    return is_quoted(text if fence is None else masked(text, fence.start(), end), start, end)
 
 
 def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:

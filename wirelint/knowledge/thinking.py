@@ -15,29 +15,40 @@ what they mean for the model at hand. Sources: chat templates and reasoning pars
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.knowledge import control_tokens
+from wirelint.knowledge.cut_patterns import cut
 from wirelint.knowledge.families import family
 from wirelint.knowledge.mentions import is_mention
+from wirelint.knowledge.reasoning_tags import (
+    ANSWER_TAGS,
+    FINAL_RESPONSE,
+    REASONING_TAGS,
+    SENTENCE_HEADS,
+    SENTENCES,
+    Place,
+    ReasoningTag,
+)
 
-_NEVER = re.compile(r"(?!)")
 Evidence = Literal["opened", "closed", "inner", "residue"]
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A pair of delimiters. `opener` and `closer` are regular expressions, `name` is how people speak of it."""
+    """A notation, made ready to be looked for. `cut_opener`, `cut_closer`: what the end of a text cuts off of them."""
 
     name: str
     opener: re.Pattern[str]
     closer: re.Pattern[str]
-    native: bool = True
-    cut_opener: re.Pattern[str] = field(default=_NEVER, repr=False)
-    """Matches what the end of a text cuts off of an opener, or of a closer."""
-    cut_closer: re.Pattern[str] = field(default=_NEVER, repr=False)
+    native: bool
+    places: frozenset[Place]
+    cut_opener: re.Pattern[str]
+    cut_closer: re.Pattern[str]
+    loose_opener: re.Pattern[str]
+    """With attributes too: whoever writes those means an element of a document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,101 +66,32 @@ class Thinking:
     whole: bool
     native: bool
 
-
-def _tag(name: str, opener: str = "", closer: str = "", *, native: bool = True) -> Tag:
-    """A tag; without expressions, an XML-like one. Prompted tags come in any case."""
-    flags = re.NOFLAG if native else re.IGNORECASE
-    bare = re.escape(name[1:-1])
-    opener, closer = opener or rf"<\s?{bare}\s?>", closer or rf"<\s?/\s?{bare}\s?>"
-    patterns = (opener, closer, _cut(opener), _cut(closer))
-    full_opener, full_closer, cut_opener, cut_closer = (re.compile(pattern, flags) for pattern in patterns)
-    return Tag(name, full_opener, full_closer, native, cut_opener, cut_closer)
+    @property
+    def leaks(self) -> bool:
+        """Whether it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody began."""
+        return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
-_ATOM = re.compile(
-    r"\(\?=(?P<ahead>(?:[^()]|\([^()]*\))*)\)|\((?:\?:)?(?P<group>[^()]*)\)\??|\[[^\]]*\](?:\{\d+,\d+\}|\?)?|\\?.(?:\{\d+,\d+\}|\?)?"
-)
+def _tag(row: ReasoningTag) -> Tag:
+    """Prompted tags come in any case, native ones with the brackets of HTML escaped."""
+    flags = re.NOFLAG if row.native else re.IGNORECASE
+    bare = re.escape(row.name[1:-1])
+    before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if row.native else ("<", ">")
+    opener = (row.opener or rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    closer = (row.closer or rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    loose = opener if row.opener else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
+    compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
+    return Tag(row.name, compiled[0], compiled[1], row.native, row.places, *compiled[2:])
 
 
-def _cut(pattern: str) -> str:
-    """A pattern for the non-empty beginnings of what `pattern` matches, at the end of a text."""
-    return "(?=[\\s\\S])(?:" + "|".join(_cut_row(option) for option in _options(pattern)) + ")"
-
-
-def _options(pattern: str) -> Iterator[str]:
-    """The alternatives of a pattern, groups and what they look ahead to written out."""
-    depth, start = 0, 0
-    for place, character in enumerate(pattern):
-        if pattern[place - 1 : place] == "\\":
-            continue
-        depth += (character == "(") - (character == ")")
-        if character == "|" and not depth:
-            yield from _options(pattern[start:place])
-            start = place + 1
-    row = pattern[start:]
-    group = next((atom for atom in _ATOM.finditer(row) if atom["ahead"] or atom["group"]), None)
-    if group is None:
-        yield row
-        return
-    inner = group["ahead"] or group["group"]
-    for option in (*_options(inner), *([""] if group[0].endswith("?") else ())):
-        yield from _options(row[: group.start()] + option + row[group.end() :])
-
-
-def _cut_row(row: str) -> str:
-    pattern = ""
-    for atom in reversed([atom[0] for atom in _ATOM.finditer(row)]):
-        pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
-    return pattern
-
-
-_NAMESPACE = "antml:"
-_HARMONY_END = r"<\|end\|>|<\|start\|>assistant(?=<\|channel\|>)|(?=<\|channel\|>(?:final|commentary))"
-NATIVE = (
-    _tag("<think>"),
-    _tag(f"<{_NAMESPACE}thinking>"),
-    _tag("<thought>"),
-    _tag("<longcat_think>"),
-    _tag("<seed:think>"),
-    _tag("<mm:think>"),
-    _tag("<think:…>", r"<think:\w{1,24}>", r"</think:\w{1,24}>"),
-    _tag("<ifm|think>", r"<ifm\|think(?:_fast|_faster)?>", r"</ifm\|think(?:_fast|_faster)?>"),
-    _tag("◁think▷", "◁think▷", "◁/think▷"),
-    _tag("[THINK]", r"\[THINK\]", r"\[/THINK\]"),
-    _tag("[unused16]", r"\[unused16\]", r"\[unused17\]"),
-    _tag("<|think|>", r"<\|think\|>", r"<\|/think\|>"),
-    _tag("<|begin_of_thought|>", r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
-    _tag("<|open|>think<|sep|>", r"<\|open\|>\s?think\s?<\|sep\|>", r"<\|close\|>\s?think\s?<\|sep\|>"),
-    _tag("<|channel>thought", r"<\|channel>thought\n", r"<channel\|>"),
-    _tag("<|channel|>analysis", r"<\|channel\|>analysis(?:<\|message\|>|\n)?", _HARMONY_END),
-    _tag("<|START_THINKING|>", r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
-    _tag("<|inner_prefix|>", r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"),
-    _tag("<|content_thinking|>", r"(?:<\|message_model\|>)?<\|content_thinking\|>", r"<\|end_message\|>"),
-    _tag("<|plamo:begin_think:plamo|>", r"<\|plamo:begin_think:plamo\|>", r"<\|plamo:end_think:plamo\|>"),
-    _tag("to=self<|message|>", r"to=self<\|message\|>", r"<\|eom\|>"),
-    _tag('<details type="reasoning">', r'<details type="reasoning"[^>\n]{0,80}>', r"</details>"),
-)
-_PROMPTED = tuple(
-    _tag(f"<{name}>", native=False)
-    for name in (
-        "thinking",
-        "reasoning",
-        "scratchpad",
-        "reflection",
-        "antthinking",
-        "inner_monologue",
-        "chain_of_thought",
-    )
-)
-TAGS: tuple[Tag, ...] = (*NATIVE, *_PROMPTED)
-
-# Closers that end other things too tell nothing without their opener.
-_SHARED_CLOSERS = frozenset({
-    "<|channel>thought", "<|channel|>analysis", "<|content_thinking|>", "to=self<|message|>", '<details type="reasoning">',
-})  # fmt: skip
+TAGS: tuple[Tag, ...] = tuple(map(_tag, REASONING_TAGS))
+NATIVE = tuple(tag for tag in TAGS if tag.native)
+_UNPROMPTED = ("<thinking>", "<antthinking>")
+_ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
+_INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = (
-    "think", "THINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
-    "FINAL RESPONSE", "monologue",
+    "hink", "HINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
+    "FINAL RESPONSE", "monologue", "EASONING", "CRATCHPAD", "EFLECTION", "HOUGHT", "MONOLOGUE",
 )  # fmt: skip
 _CLOSING_MARKS = ("/", "|>", "unused17")
 # Words that speak of the tag itself.
@@ -158,28 +100,20 @@ _SPOKEN_OF = re.compile(
 )
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
-# Frames made of words: (what begins it, what ends it). Both must be there, each at the beginning of a line.
-_SENTENCES = (
-    (re.compile(r"here(?: is|['’]s) my thought process:", re.IGNORECASE),
-     re.compile(r"^\W{0,3}here(?: is|['’]s) my response:\W{0,3}", re.IGNORECASE | re.MULTILINE)),
-    (re.compile(r"here are my reasoning steps:", re.IGNORECASE), re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)),
-)  # fmt: skip
-_FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
+_SENTENCES = tuple(
+    (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
+)
+_SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 # Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
 _ANALYSIS = re.compile(
     r"analysis(?:(?=\s?(?:We|The|User|I|Let|Need|Okay|So|It|This|Just|They|You|Simple|Provide|Answer|Must|Should)\b)|\n(?=\S))"
 )
-_FINAL = re.compile(r"assistant\s?(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])")
-_ANALYSIS_HEAD = "analysis"
-_SENTENCE_HEADS = tuple(
-    f"{opening} {rest}"
-    for opening, rest in (
-        ("here is", "my thought process:"),
-        ("here's", "my thought process:"),
-        ("here’s", "my thought process:"),
-        ("here are", "my reasoning steps:"),
-    )
+# Any other word tells only together with the end.
+_ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
+_FINAL = re.compile(
+    r"assistant(?:final|commentary)|assistant\s(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])"
 )
+_ANALYSIS_HEAD = "analysis"
 # A channel's name on the first line, and then whole sentences: a list of words goes on with words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
@@ -201,7 +135,7 @@ def find_in_argument(text: str) -> Thinking | None:
     opened = _opened(text, [_skip_space(text, 0)], NATIVE)
     if opened is not None:
         return opened if opened.whole else None
-    closed = _closed(text, NATIVE)
+    closed = _closed(text, tuple(tag for tag in _ORPHANS if tag.native))
     return closed if closed is not None and closed.body[1] > closed.body[0] else None
 
 
@@ -232,12 +166,10 @@ def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> T
     return None
 
 
-def _closed(text: str, tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
+def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
     for tag in tags:
-        if tag.name in _SHARED_CLOSERS:
-            continue
         closer = tag.closer.search(text)
-        if closer is None or tag.opener.search(text, 0, closer.start()):
+        if closer is None or closer[0].startswith("&") or tag.loose_opener.search(text, 0, closer.start()):
             continue
         if _ends_a_thought(text, closer):
             start = beginning(text)
@@ -248,9 +180,9 @@ def _closed(text: str, tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
 
 def _inner(text: str) -> Thinking | None:
     """A pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
-    for tag in NATIVE:
+    for tag in _INNER:
         opener = tag.opener.search(text)
-        if opener is None or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
+        if opener is None or opener[0].startswith("&") or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
             continue
         closer = tag.closer.search(text, opener.end())
         introduced = text[: opener.start()].rstrip().endswith((":", "："))
@@ -265,10 +197,11 @@ def _residue(text: str, start: int) -> Thinking | None:
     for begins, ends in _SENTENCES:
         if (head := begins.match(text, start)) and (tail := ends.search(text, head.end())):
             return _bare(head[0], head, tail)
-    if final := _FINAL_RESPONSE.search(text):
+    if final := FINAL_RESPONSE.search(text):
         body = (start, final.start())
         return Thinking(final[0], "residue", start, final.end(), body, True, True)
-    if (head := _ANALYSIS.match(text, start)) and (tail := _FINAL.search(text, head.end())):
+    head = _ANALYSIS.match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    if head and (tail := _FINAL.search(text, head.end())):
         return _bare("analysis", head, tail)
     if (head := _ANALYSIS.match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
         return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
@@ -279,7 +212,17 @@ def _residue(text: str, start: int) -> Thinking | None:
 
 def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Match[str] | None, size: int) -> Thinking:
     stop, end = (closer.start(), closer.end()) if closer is not None else (size, size)
-    return Thinking(tag.name, evidence, opener.start(), end, (opener.end(), stop), closer is not None, tag.native)
+    start = min(repeated(opener.string, tag, opener.end()), stop)
+    return Thinking(tag.name, evidence, opener.start(), end, (start, stop), closer is not None, tag.native)
+
+
+def repeated(text: str, tag: Tag, end: int) -> int:
+    """Past openers that come again: one stood in the prompt, and the model wrote its own."""
+    while again := tag.opener.match(text, _skip_space(text, end)):
+        if again.end() <= end:
+            break
+        end = again.end()
+    return end
 
 
 def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
@@ -327,17 +270,19 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
         return None
     if rest and _ANALYSIS_HEAD.startswith(rest[: len(_ANALYSIS_HEAD)]) and len(rest) < len(_ANALYSIS_HEAD) + 10:
         return None
-    if family(model) in ("granite", "apriel"):
+    if family(model) == "gpt-oss" and _ANALYSIS_LOOSE.match(text, start):
+        return True
+    if family(model) in _SENTENCE_FAMILIES:
         if any(begins.match(text, start) for begins, _ in _SENTENCES):
             return True
-        if rest and any(head.startswith(rest.lower()) for head in _SENTENCE_HEADS):
+        if rest and any(head.startswith(rest.lower()) for head in SENTENCE_HEADS):
             return None
     return False
 
 
 def ends_residue(text: str) -> bool:
     """Whether the end of a frame made of words may stand in a text."""
-    ends = (_FINAL, _FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    ends = (_FINAL, FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 
 
@@ -349,6 +294,12 @@ def beginning(text: str) -> int:
             break
         start = _skip_space(text, token.end)
     return start
+
+
+ANSWER_OPENER = re.compile(rf"<(?:{'|'.join(ANSWER_TAGS)})>")
+ANSWER_CLOSER = re.compile(rf"</(?:{'|'.join(ANSWER_TAGS)})>")
+CUT_ANSWER_OPENER = re.compile(cut(ANSWER_OPENER.pattern))
+CUT_ANSWER_CLOSER = re.compile(cut(ANSWER_CLOSER.pattern))
 
 
 def _skip_space(text: str, offset: int) -> int:

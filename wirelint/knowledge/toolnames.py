@@ -11,6 +11,10 @@ from wirelint.dialects.names import resolve
 # The namespaces that models were trained with and that a server's parser should have taken off: OpenAI's harmony and
 # Kimi write `functions.NAME`, Gemini `default_api.NAME`; all of them are one run at the beginning.
 _PREFIX = re.compile(r"(?:(?:functions?|default_api|tools?|multi_tool_use|tool_call|assistant)(?:[.:/ ]+|__)|to=)+")
+# The same where an API took the characters out that its names may not have: `functionsNAME0`.
+_FUSED = re.compile(r"(?:functions|default_api)(?P<name>[A-Za-z]\w*?)\d{0,3}\Z")
+# What follows the name in harmony's header: `NAME<|channel|>commentary <|constrain|>json`, its tokens taken out.
+_HEADER = re.compile(r"\s+(?:(?:in )?(?:commentary|analysis)(?: channel)?\s*(?:json|code)?|json|code)\Z")
 _COUNTER = re.compile(r":\d+\Z")
 _MCP = re.compile(r"mcp__(?:[^_]|_(?!_))+__")
 _TAG = re.compile(r"<[^<>]{0,80}>")
@@ -64,6 +68,10 @@ def _readings(written: str) -> Iterator[tuple[str, str]]:
     bare = _bare(plain)
     yield bare, "a prefix"
     yield _MCP.sub("", bare, count=1), "the prefix of an MCP server"
+    if header := _HEADER.search(plain):
+        yield _bare(plain[: header.start()]), "markup in it"
+    if fused := _FUSED.fullmatch(plain):
+        yield fused["name"], "a prefix"
     if twice := _TWICE.fullmatch(bare):
         yield twice[1], "itself twice in it"
 

@@ -55,7 +55,7 @@ def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
         return
     judged = 0
     for position, message in enumerate(request.messages):
-        if message.role != "assistant" or not _may_leak(message):
+        if message.role != "assistant" or not _may_leak(message, request):
             continue
         judged += 1
         if judged > _MOST_JUDGED:
@@ -78,8 +78,8 @@ def claimed(exchange: Exchange) -> frozenset[str]:
     return frozenset(result.pointer for cleaning in cleanings(exchange) for result in cleaning.answers)
 
 
-def _may_leak(message: Message) -> bool:
-    return any(isinstance(part, Text) and may_hold_markup(part.text) for part in message.parts)
+def _may_leak(message: Message, request: Request) -> bool:
+    return any(isinstance(part, Text) and may_hold_markup(part.text, request.tools) for part in message.parts)
 
 
 def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:

@@ -1,7 +1,11 @@
 """What decides on markup in one block of text: where it begins, whether it is a call, and when that is certain.
 
-Theory of operation. An opener that may still become a call (`prospects`) holds the text back; a run of sibling blocks waits
-until something follows that cannot change it, or the text ends. Then the rule's own judgement decides on the text so far.
+Theory of operation. The text is read as it comes (`dialects.look`): what no further text changes is decided on at
+once; from the first place on that may read differently later, the text is held back, as long as a call of a declared
+tool may come of it. A run of sibling blocks waits until something follows that is no sibling, or the text ends. Then
+the rule's own judgement decides on the text so far. What may read differently but can become no call of a declared
+tool leaves, and is read again from there all the same, so that a marker inside its arguments is not taken for a call.
+
 Each scan reads what is undecided once more; scans come when something may have closed, and are otherwise so far apart that
 together they stay linear in the text. What is quoted is told by the whole text so far, within a budget of its own.
 """
@@ -13,13 +17,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from wirelint.dialects import Block, NativeCall, find, held_suffix, marks, next_opener
+from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look
 from wirelint.events import Start
-from wirelint.knowledge.markup import MOST_MASKED, Said, judge, masked, may_quote, siblings
+from wirelint.knowledge.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
 from wirelint.knowledge.quoting import is_quoted
 from wirelint.model import Choice, Part, Reasoning, Refusal, Text, ToolCall
 from wirelint.repair import MOST_HELD
-from wirelint.rewriters.prospects import is_settled, may_become_call
 from wirelint.rewriters.text import Pause, Strand
 
 if TYPE_CHECKING:
@@ -35,16 +38,9 @@ _LOOSE = 256
 """Deltas that are kept one by one; small strings weigh ten times what is in them."""
 _SLACK = 1 << 16
 _QUOTE_SLACK = 1 << 16
-_SPARK = re.compile(r"[<&\\]|function|antml:|mm:|\"(?:arguments|parameters)\"")
-"""There is no opener without one of these."""
-_LINE_HEADS = ("function=", "antml:", "mm:", "count", "court", "call", "{")
-"""What openers without a bracket begin with, on a line of their own."""
-_STRAY_LINE = re.compile(r"(?:^|\n)[ \t]*(?:count|court|call|\{)[^\n]{0,8}\n\s*\Z")
-_OBJECT_LINE = re.compile(r"(?:^|\n)[ \t]{0,8}\{\s{0,8}(?:\"n?a?m?e?\"?[^{}]{0,100})?\Z")
-_CUT_WORD = re.compile(
-    r"(?<![\w.=/-])f(?:u|un|unc|unct|uncti|unctio|unction|unctions(?:[. ][\w.-]{0,128}(?::[0-9]{0,6}\s{0,4})?)?)?\Z"
-)
-_CLOSING = re.compile(r"[>}\]]|&gt;")
+_CLOSING = re.compile(r"[>}\])\n`]|&gt;")
+_AFTER = re.compile(r"(?:[\s}\],)\"'`*”’»]|\\[nrt]?)*")
+"""What may stand between a call and the end of the quotation that it is in."""
 _QUOTE_MARK = re.compile(r"[`\t]|~~~| {4}|(?m:^)[ \d.)*+-]{0,64}>")
 _FENCE_LINE = re.compile(r"^[ \t>]{0,8}(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _TICKS = re.compile(r"`+")
@@ -63,13 +59,16 @@ class Promotion:
 
 
 class MarkupJudge:
-    """Decides on one block. `base` is the offset in the block at which `_buffer` begins."""
+    """Decides on one block. `_base` is the offset in the block at which `_buffer` begins.
+
+    `_read` is the offset up to which reading is done. What stands between it and `sure` has left, undecided.
+    """
 
     def __init__(self, promoter: Promoter, strand: Strand) -> None:
         self._promoter = promoter
         self._strand = strand
         self._request = promoter.request
-        self._base = 0
+        self._base = self._read = 0
         self._buffer = ""
         self._fresh: list[str] = []
         self._fresh_size = 0
@@ -82,7 +81,7 @@ class MarkupJudge:
         self._scanned = self._last_size = self._parsed = self._parsed_size = 0
         self._fenced_from = -1
         self._maskable = MOST_MASKED
-        self._heads = (*_LINE_HEADS, *(tool.name for tool in self._request.tools))
+        self._whole_body = not promoter.situation.streamed
         self._answers = strand.start.kind != "reasoning"
 
     def add(self, text: str) -> None:
@@ -101,15 +100,16 @@ class MarkupJudge:
             text = self._swallow(text)
         if not self._open and self._said and not self._fresh and not self._swallowing:
             window = self._buffer + text
-            open_ = window[max(strand.sure - self._base - 1, 0) :]
-            if not (_SPARK.search(open_) and next_opener(open_) is not None):
-                strand.sure = max(strand.sure, strand.length - self._held(window))
+            if not has_opener(window, self._request.tools, strand.sure - self._base):
+                self._read = strand.sure = max(strand.sure, strand.length - self._held(window))
                 waiting = strand.length - strand.sure
                 self._buffer = window[-_CONTEXT - waiting :]
                 self._base = strand.length - len(self._buffer)
                 return
         self._fresh.append(text)
         self._fresh_size += len(text)
+        if self._whole_body:
+            return  # all of the text is here: it is read when it is over
         if self._is_due(text):
             self._scan(final=False)
         if strand.length - strand.sure > MOST_HELD:
@@ -159,25 +159,13 @@ class MarkupJudge:
             self._release()
 
     def _release(self) -> None:
-        self._strand.sure = self._strand.length
+        self._read = self._strand.sure = self._strand.length
         self._open = False
         self._join()
         self._trim()
 
     def _held(self, window: str) -> int:
-        return held_suffix(window, self._request.tools) if self._may_be_cut(window) else 0
-
-    def _may_be_cut(self, window: str) -> bool:
-        """Whether the end of the text can be the beginning of an opener at all: a cheap look before a thorough one."""
-        bracket = window.rfind("<")
-        if bracket >= 0 and window.find(">", bracket) < 0:
-            return True
-        if "&" in window or "\\" in window or _CUT_WORD.search(window) or _OBJECT_LINE.search(window):
-            return True
-        line = window[window.rfind("\n") + 1 :].lstrip(" \t")
-        if not line:
-            return _STRAY_LINE.search(window) is not None
-        return any(head.startswith(line) or line.startswith(head) for head in self._heads)
+        return held_suffix(window, self._request.tools, cut=len(window) < self._strand.length)
 
     def _swallow(self, text: str) -> str:
         """White space after markup that is gone, where white space stands before it too."""
@@ -189,7 +177,7 @@ class MarkupJudge:
         if self._last is not None:
             self._last.text += text[:gone]
         if strand.sure == start:
-            strand.sure = start + gone
+            self._read = strand.sure = start + gone
         self._join()
         self._buffer += text[:gone]
         self._swallowing = not rest
@@ -214,7 +202,7 @@ class MarkupJudge:
             self._fresh_size = 0
 
     def _trim(self) -> None:
-        keep = max(self._strand.sure - self._base - _CONTEXT, 0)
+        keep = max(min(self._strand.sure, self._read) - self._base - _CONTEXT, 0)
         self._base += keep
         self._buffer = self._buffer[keep:]
 
@@ -226,9 +214,6 @@ class MarkupJudge:
         if not (self._said or final or text.strip()):
             return
         waits = self._decide(text, base, final=final)
-        self._open = waits is not None
-        if waits is None:
-            waits = len(text) if final else len(text) - self._held(text)
         if not (self._said or (final and not self._parked) or text[:waits].strip()):
             waits = 0  # white space at the beginning waits for what it belongs to
         decided = strand.regions[-1].end if strand.regions else 0
@@ -236,47 +221,53 @@ class MarkupJudge:
         self._said = self._said or strand.sure > 0
         self._trim()
 
-    def _decide(self, text: str, base: int, *, final: bool) -> int | None:
-        """The offset from which on nothing is decided; None when that is all."""
-        position = self._strand.sure - base
-        self._complete = False
-        if not _SPARK.search(text):
-            return None
-        held = 0 if final else self._held(text)
-        openers = [] if final else sorted(set(marks(text)))
-        for run in siblings(text, find(text, self._request.tools)):
-            start, end = run[0].start, run[-1].end
-            if (alive := self._first_alive(text, base, openers, position, start)) is not None:
-                return alive
-            if start < position:
-                position = max(position, end)
-                continue
-            if not final and not self._is_settled(text, run, held, openers) and not self._is_quoted(base + start):
-                self._complete = run[-1].complete
-                return start
-            if self._waits_for_end(run, final=final) or (final and self._park(run, text)):
-                return start
-            position = self._settle(run, text, base)
-        return self._first_alive(text, base, openers, position, len(text))
+    def _decide(self, text: str, base: int, *, final: bool) -> int:
+        """The offset up to which the text may leave."""
+        start = self._read - base
+        seen = Look(find(text, self._request.tools, start)) if final else look(text, self._request.tools, start)
+        end = len(text) - (0 if final else self._held(text))
+        seen = _before(seen, end)
+        self._complete = self._open = False
+        runs = list(siblings(text, seen.blocks))
+        for run in runs:
+            last = run is runs[-1]
+            if final and (self._waits_for_end(run, final=True) or (last and self._park(run, text))):
+                return self._wait(run[0].start, base)
+            if not final and (self._waits_for_end(run, final=False) or (last and self._may_grow(text, run, seen, end))):
+                return self._wait_for(run, text, base, end)
+            self._read = base + self._settle(run, text, base)
+        if seen.open is None:
+            self._read = base + end
+            return end
+        self._read = base + seen.open
+        self._open = True
+        if not seen.hopeful or self._is_quoted(self._read):
+            return end
+        self._complete = seen.begun is not None and seen.begun.complete
+        return seen.open
 
-    def _first_alive(
-        self, text: str, base: int, openers: Sequence[tuple[int, int]], start: int, stop: int
-    ) -> int | None:
-        for opener, end in openers:
-            if start <= opener < stop and may_become_call(text, opener, end) and not self._is_quoted(base + opener):
-                return opener
-        return None
+    def _wait(self, start: int, base: int) -> int:
+        self._open = True
+        self._read = base + start
+        return start
 
-    def _is_settled(self, text: str, run: tuple[Block, ...], held: int, openers: Sequence[tuple[int, int]]) -> bool:
-        if not is_settled(text, run, held):
-            return False
-        end = run[-1].end
-        for opener, opener_end in openers:
-            if opener >= end:
-                if not text[end:opener].strip() and may_become_call(text, opener, opener_end):
-                    return False  # a sibling begins
-                break
-        return not self._in_open_code(text, run[0].start, end)
+    def _wait_for(self, run: tuple[Block, ...], text: str, base: int, end: int) -> int:
+        """Holds a run back that may have more siblings, or an end of the quotation it is in, if anything can come of it."""
+        start = self._wait(run[0].start, base)
+        names = {tool.name for tool in self._request.client_tools}
+        if all(call.name in names for block in run for call in block.calls) and not self._is_quoted(base + start):
+            self._complete = run[-1].complete
+            return start
+        return end
+
+    def _may_grow(self, text: str, run: tuple[Block, ...], seen: Look, end: int) -> bool:
+        """Whether what may still come belongs to the last run, or changes what it stands in."""
+        after = run[-1].end
+        if seen.open is not None:
+            return BETWEEN.fullmatch(text, after, seen.open) is not None
+        if _AFTER.fullmatch(text, after, end) is not None or BETWEEN.fullmatch(text, after, end) is not None:
+            return True
+        return self._in_open_code(text, run[0].start, after)
 
     def _in_open_code(self, text: str, start: int, end: int) -> bool:
         """Whether inline code was begun before a run that may be closed after it: its paragraph has not ended."""
@@ -301,7 +292,10 @@ class MarkupJudge:
         so_far, start = self._so_far(), self._readable_from(offset)
         if start is None:
             return True
-        if not is_quoted(so_far[start:], offset - start, offset - start + 1):
+        shown = so_far[start:]
+        if OWN_FENCE.match(so_far, offset):  # it begins a fence, which does not quote it
+            shown = f"{so_far[start:offset]}x"
+        if not is_quoted(shown, offset - start, offset - start + 1):
             return False
         if start == 0 and is_quoted(so_far + "\n\nx", len(so_far) + 2, len(so_far) + 3):
             self._fenced_from = offset
@@ -341,6 +335,8 @@ class MarkupJudge:
         """Decides on a run; the offset behind it, and behind white space that goes with it."""
         strand = self._strand
         start, end = run[0].start, run[-1].end
+        if base + start < strand.sure:
+            return end  # it has left
         so_far, origin = self._so_far(), self._readable_from(base + start)
         if origin is None:
             return end
@@ -386,6 +382,12 @@ class MarkupJudge:
             return {call.name for call in calls} <= {call.name for call in structured}
         made = [(call.name, call.arguments.mapping) for call in structured]
         return all((call.name, call.arguments) in made for call in calls)
+
+
+def _before(seen: Look, end: int) -> Look:
+    """What can be read before an offset from which on another opener may begin."""
+    blocks = tuple(block for block in seen.blocks if block.start < end)
+    return seen if seen.open is not None and seen.open < end else Look(blocks)
 
 
 def _part(start: Start, text: str) -> Said:

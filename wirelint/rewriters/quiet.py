@@ -1,30 +1,72 @@
 r"""Text in which nothing that any rewriter looks for can begin.
 
-Nearly all text of nearly all replies is prose in the middle of a line. A rewriter has to know of it, for what it decides
-later, but not now: no marker stands in it, its end is the beginning of none, and it opens no line. The chain hands such
-text to the rewriters later, in one piece. What counts as quiet is said here, once; whoever makes a rewriter of text that
-acts on anything else has to say so here.
+Nearly all text of nearly all replies is prose or code. A rewriter has to know of it, for what it decides later, but not
+now: no marker stands in it, and its end is the beginning of none. The chain hands such text to the rewriters later, in one
+piece. What counts as quiet is said here, once; whoever makes a rewriter of text that acts on anything else has to say so
+here. Two kinds of beginnings are told apart: those that may stand anywhere, and those that open a line.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 
+from wirelint.dialects import BEGINNINGS
+from wirelint.dialects.beginnings import heads
+from wirelint.knowledge.invented import LINE_HEADS
 from wirelint.repair import Rewriter
 
-_LOUD = re.compile(
-    # brackets of tags and tokens, and what stands for them in a detokeniser's spelling or in an escape
-    "[<>\\[\\]&\\\\|｜‖▁◁▷\u200b\u2060\ufeff"
-    # line ends: labels, headers and bare JSON begin lines
-    "\n\r\x0b\x0c\x85\u2028\u2029]"
-    # the one word that begins a call, and what may become it
-    r"|functions|(?<![\w.=/-])f(?:u(?:n(?:c(?:t(?:i(?:on?)?)?)?)?)?)?\Z"
-)
+_ANYWHERE = "<[◁"
+"""Characters that begin tags and tokens."""
+_ESCAPES = "&\\\\\u200b\u2060\ufeff"
+"""Characters that stand for others, or hide between them."""
+_TOKENS = ("]~b]",)
+"""Tokens of chat templates that hold none of these characters."""
+_WORDS = ("to=",)
+"""What else begins a token in the middle of a line, as a word."""
+_LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
+_BLANKS = r"[ \t>*#-]*+"
+_NO_WORD = r"(?<![\w.=/-])"
 
 
-def is_quiet(text: str) -> bool:
-    """Whether text that goes on in the middle of a line can wait."""
-    return _LOUD.search(text) is None
+class Quiet:
+    """What is quiet where tools of certain names are declared: a line may begin with a name."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        kinds = BEGINNINGS.kinds
+        literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
+        words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
+        lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
+        lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
+        literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
+        self._loud = re.compile(
+            f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_whole_or_cut(literals)}|{_NO_WORD}{_whole_or_cut(words)}"
+        )
+        # Blanks that open a line belong to what follows them.
+        self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
+        self._first = re.compile(rf"{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
+        self._ends = re.compile(f"[{_LINE_ENDS}]")
+
+    def __call__(self, text: str, inside: bool) -> bool:
+        """Whether text can wait; `inside`: it goes on in the middle of a line."""
+        if self._loud.search(text) is not None:
+            return False
+        if not inside and text[0] not in _LINE_ENDS and self._first.match(text) is not None:
+            return False
+        return self._ends.search(text) is None or self._line.search(text.rstrip(_LINE_ENDS)) is None
+
+
+def _whole_or_cut(literals: Iterable[str]) -> str:
+    """A regular expression (source) for any of some literals, or a beginning of one that the text ends with."""
+    options = {re.escape(literal) for literal in literals}
+    options |= {re.escape(literal[:size]) + r"\Z" for literal in literals for size in range(1, len(literal))}
+    return f"(?:{'|'.join(sorted(options))})" if options else "(?!)"
+
+
+@lru_cache(maxsize=64)
+def quiet(names: frozenset[str]) -> Quiet:
+    return Quiet(names)
 
 
 def in_line(text: str, before: bool) -> bool:

@@ -13,9 +13,8 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from wirelint.events import Close, Delta, Event, Frame, Start
-from wirelint.knowledge.thinking import (
-    Thinking,
-)
+from wirelint.knowledge.asking import asks_for
+from wirelint.knowledge.thinking import Thinking
 from wirelint.model import Request
 from wirelint.repair import Situation
 from wirelint.rewriters.text import MakeRepair, Strand, TextRewriter
@@ -93,6 +92,22 @@ class Mover(TextRewriter):
         block = self._open.pop(strand.start.block, None)
         if block is not None and self.anthropic:
             yield Close(block, frame)
+
+    def unwraps(self, opener: str) -> bool:
+        """Whether a tag around the answer is framing: nobody asked for it."""
+        return not asks_for(self.request, opener, opener.replace("<", "</"))
+
+    def unwrapped(self, strand: Strand, opener: str, event: int | None) -> None:
+        self.situation.repairs.append(
+            self.repair(
+                "response",
+                "unsafe",
+                f"took the {opener} tag off the answer",
+                strand.start.pointer,
+                event=event,
+                before=opener,
+            )
+        )
 
     def record(self, strand: Strand, tag: str, markup: str, thought: str, event: int | None) -> None:
         field = "a thinking block" if self.anthropic else "reasoning_content"

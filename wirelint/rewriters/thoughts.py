@@ -18,9 +18,12 @@ from wirelint.knowledge.thinking import (
     may_hold_thinking,
     may_open,
     opener_at,
+    repeated,
     residue_head,
 )
 from wirelint.repair import MOST_HELD
+from wirelint.rewriters.answers import AnswerTag
+from wirelint.rewriters.pieces import Pieces
 from wirelint.rewriters.text import Pause, Strand
 
 if TYPE_CHECKING:
@@ -32,10 +35,9 @@ _CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 _ROLES = ("assistant", "model", "ai")
 _PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
 """What stands before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
-_CUT_TAG = re.compile(r"(?:[<\[◁]|to=)[^<>\[\]\n]{0,64}\Z")
+_CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
 _MAY_OPEN = re.compile(r"[<\[◁]|to=")
 _CONTEXT = 128
-_LOOSE = 256
 _LONGEST_HEAD = 128
 _LONGEST_LEAD = 1024
 _MOST_LOOKS = 256
@@ -55,14 +57,14 @@ class ThoughtJudge:
         self._mover = mover
         self._strand = strand
         self._state: Literal["start", "text", "pair", "thought", "left"] = "start"
-        self._pieces: list[str] = []
-        self._late: list[str] = []
+        self._pieces = Pieces()
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
         self._pairs = self._looks = 0
         self._tail = ""
         self._leading = self._swallowing = False
+        self._answer = AnswerTag()
         self._thought: list[str] = []
         self._thought_size = 0
         self._markup = ""
@@ -74,7 +76,7 @@ class ThoughtJudge:
             strand.sure = strand.length
             return
         if self._swallowing and self._state == "text":
-            text = self._drop_space(text)
+            text = self._drop_space(text, strand.length - len(text))
         if self._state == "thought":
             self._pass_on(text)
             return
@@ -110,10 +112,7 @@ class ThoughtJudge:
     # --- the text so far ----------------------------------------------------------------------------------------------
 
     def _keep(self, text: str) -> None:
-        self._late.append(text)
-        if len(self._late) >= _LOOSE:
-            self._pieces.append("".join(self._late))
-            self._late.clear()
+        self._pieces.add(text)
         self._tail = (self._tail + text)[-_CONTEXT:]
 
     def _is_calm(self, text: str) -> bool:
@@ -121,13 +120,12 @@ class ThoughtJudge:
         window = self._tail if len(text) <= _CONTEXT // 2 else self._tail + text
         if not _MAY_OPEN.search(window):
             return True
+        if self._answer.state == "open":
+            return False
         return not may_hold_thinking(window) and not _CUT_TAG.search(window, max(len(window) - _LONGEST_HEAD, 0))
 
     def _text(self) -> str:
-        if self._late or len(self._pieces) > 1:
-            self._pieces = ["".join((*self._pieces, *self._late))]
-            self._late.clear()
-        return self._pieces[0] if self._pieces else ""
+        return self._pieces.text()
 
     def _limit(self) -> None:
         if self._strand.length - self._strand.sure > MOST_HELD:
@@ -160,6 +158,8 @@ class ThoughtJudge:
         """At the beginning of what is said. The offset from which on all waits; None when the beginning is over."""
         if self._swallowing:
             self._swallow()
+        if self._answer.state == "awaited" and self._awaits_answer(final=final):
+            return 0
         text = self._text()
         if self._mover.situation.streamed and len(text) > _LONGEST_LEAD and self._looks > _MOST_LOOKS:
             self._state = "text"
@@ -201,8 +201,41 @@ class ThoughtJudge:
             self._tag, self._from, self._state = None, start, "pair"
         return head is not False
 
+    def _awaits_answer(self, *, final: bool) -> bool:
+        """Right after a thought: takes off a tag around the answer. Whether it may be one whose rest is to come."""
+        text = self._text()
+        opener = self._answer.opener(text, final=final)
+        if opener is not None and self._mover.unwraps(opener[0]):
+            self._answer.opened()
+            self._take_out(0, opener.end())
+            self._mover.unwrapped(self._strand, opener[0], self._event_at(self._shift - 1))
+            self._swallow()
+        return bool(text) and self._answer.state == "awaited"
+
+    def _take_out(self, start: int, end: int) -> None:
+        """Takes a tag out of the text. What stands before it is decided, and nothing of it has left."""
+        strand, text = self._strand, self._text()
+        strand.cut(start + self._shift, end + self._shift)
+        self._pieces.replace(text[:start] + text[end:])
+        self._shift += end - start
+        strand.sure = max(strand.sure, start + self._shift)
+
     def _watch(self, *, final: bool) -> int | None:
-        """In the middle: a tag that opens where a thought may stand waits for its end."""
+        """In the middle: what may be the end of a tag around the answer waits, and what may be a thought."""
+        place = None
+        if self._answer.state == "open" and self._state == "text":
+            text = self._text()
+            closer = self._answer.closer(text)
+            inner = self._find(text) if closer is not None else None
+            if closer is not None and (inner is None or inner.start > closer.start()):
+                self._take_out(closer.start(), closer.end())
+            elif closer is None and not final:
+                place = self._answer.cut_closer(text)
+        waits = self._watch_thoughts(final=final)
+        return waits if place is None else place if waits is None else min(place, waits)
+
+    def _watch_thoughts(self, *, final: bool) -> int | None:
+        """A tag that opens where a thought may stand waits for its end."""
         text = self._text()
         if self._state == "pair":
             found = self._find(text)
@@ -226,7 +259,7 @@ class ThoughtJudge:
             tag = next((tag for tag in NATIVE if tag.opener.match(text, place)), None)
             if tag is not None:
                 self._wait_for(tag, place)
-                return self._watch(final=False)
+                return self._watch_thoughts(final=False)
             if len(text) - place <= _LONGEST_HEAD and any(tag.cut_opener.match(text, place) for tag in NATIVE):
                 self._checked = place
                 return place
@@ -259,10 +292,8 @@ class ThoughtJudge:
         """Takes a thought of which both ends are known out of the text."""
         strand, text, shift = self._strand, self._text(), self._shift
         self._event = self._event_at(found.start + shift)
-        lead = (
-            found.body[0] + len(text[found.body[0] : found.body[1]]) - len(text[found.body[0] : found.body[1]].lstrip())
-        )
-        lead = min(lead, found.body[1])
+        body = text[slice(*found.body)]
+        lead = found.body[0] + len(body) - len(body.lstrip())
         head, rest = text[: found.start], text[found.end :]
         leads = found.start == beginning(text)  # what stands before it is the framing of the turn
         first = 0 if leads or not head.strip() else found.start
@@ -271,28 +302,22 @@ class ThoughtJudge:
         strand.cut(first + shift, lead + shift)
         strand.move(lead + shift, found.body[1] + shift)
         strand.cut(found.body[1] + shift, after + shift)
-        self._mover.record(strand, found.tag, text[found.start : found.end], text[slice(*found.body)], self._event)
-        self._pieces, self._late = [text[:first] + text[after:]], []
+        self._mover.record(strand, found.tag, text[found.start : found.end], body, self._event)
+        self._pieces.replace(text[:first] + text[after:])
         self._shift += after - first
         self._checked = first
         self._swallowing = swallow and after == len(text)
         self._state = "text" if text[:first].strip() else "start"
+        self._answer.after_thought(at_beginning=self._state == "start")
 
     def _swallow(self) -> None:
-        """White space after a thought that is gone."""
-        text = self._text()
+        """White space after a thought that is gone, where the text begins anew."""
+        self._pieces.replace(self._drop_space(self._text(), self._shift))
+
+    def _drop_space(self, text: str, start: int) -> str:
+        """The same wherever the rest of the text begins."""
         rest = text.lstrip()
         gone = len(text) - len(rest)
-        self._strand.cut(self._shift, self._shift + gone)
-        self._strand.sure = max(self._strand.sure, self._shift + gone)
-        self._shift += gone
-        self._pieces = [rest]
-        self._swallowing = not rest
-
-    def _drop_space(self, text: str) -> str:
-        """The same in the middle of the text."""
-        rest = text.lstrip()
-        start, gone = self._strand.length - len(text), len(text) - len(rest)
         self._strand.cut(start, start + gone)
         self._strand.sure = max(self._strand.sure, start + gone)
         self._shift += gone
@@ -311,7 +336,7 @@ class ThoughtJudge:
         self._markup, self._thought, self._thought_size = text[start:end], [], 0
         self._strand.cut(self._shift, end + self._shift)  # with the framing of the turn, if it stands before it
         self._strand.sure = end + self._shift
-        self._pieces, self._late = [], []
+        self._pieces.replace("")
         self._leading, self._tail = True, ""
         self._pass_on(text[end:])
 
@@ -326,6 +351,13 @@ class ThoughtJudge:
             gone = len(window) - len(rest)
             strand.cut(start, start + gone)
             start, window, self._leading = start + gone, rest, not rest
+            if end := repeated(window, tag, 0):
+                end += len(window[end:]) - len(window[end:].lstrip())
+                strand.cut(start, start + end)
+                start, window, self._leading = start + end, window[end:], end == len(window)
+            if not final and tag.cut_opener.match(window):
+                strand.sure, self._tail, self._leading = start, window, True
+                return
         closer = tag.closer.search(window)
         if closer is not None:
             self._think(window[: closer.start()], start)
@@ -333,7 +365,9 @@ class ThoughtJudge:
             self._end_thought(window[closer.start() : closer.end()], len(closer[0]))
             self._shift = strand.sure
             self._state, self._swallowing, self._checked = "start", True, 0
-            self._pieces, self._late, self._tail = [], [], ""
+            self._answer.after_thought(at_beginning=True)
+            self._pieces.replace("")
+            self._tail = ""
             if rest := window[closer.end() :]:
                 self._keep(rest)
             self._decide(final=final)
@@ -344,7 +378,7 @@ class ThoughtJudge:
         self._tail = window[cut:]
 
     def _cut(self, window: str, tag: Tag) -> int:
-        for mark in re.finditer(r"[<\[◁]", window[-_LONGEST_HEAD:]):
+        for mark in re.finditer(r"[<\[◁&]", window[-_LONGEST_HEAD:]):
             place = max(len(window) - _LONGEST_HEAD, 0) + mark.start()
             if tag.cut_closer.match(window, place):
                 return place

@@ -12,15 +12,15 @@ import re
 from typing import ClassVar, Literal
 
 from wirelint.events import Start
-from wirelint.knowledge.control_tokens import Occurrence, ends_in_token, find, may_hold_token, residue, residue_may_come
+from wirelint.knowledge.control_tokens import Occurrence, ends_in_token, find, may_hold_token
 from wirelint.knowledge.framing import Framer, certain_lead, remedy
 from wirelint.model import Request
 from wirelint.repair import Situation
+from wirelint.rewriters.pieces import Pieces
 from wirelint.rewriters.text import MakeRepair, Pause, Strand, TextRewriter
 
 _DECISIVE = re.compile(r"\s*\S{1,64}[\s<]|\s*\S{16}|\s{64}")
 _CONTEXT = 96
-_LOOSE = 256
 _KEPT = 4096
 _LONGEST_LEAD = 1024
 """Characters at the beginning or at the end of a text that may be framing."""
@@ -71,9 +71,7 @@ class TokenJudge:
         self._strand = strand
         self._streamed = stripper.situation.streamed
         self._state: Literal["start", "text", "token", "cut", "left"] = "start"
-        self._pieces: list[str] = []
-        self._late: list[str] = []
-        self._tail = ""
+        self._pieces = Pieces()
         self._shift = 0
         self._from = 0
         self._looks = 0
@@ -93,11 +91,11 @@ class TokenJudge:
                 self._drop(text, start)
                 return
             case "text" if strand.sure == start and self._is_calm(text):
-                self._keep(text)
+                self._pieces.add(text)
                 strand.sure = strand.length
                 return
             case _:
-                self._keep(text)
+                self._pieces.add(text)
         if self._streamed:
             self._look()
             if strand.length - strand.sure > _LONGEST_LEAD:
@@ -124,18 +122,8 @@ class TokenJudge:
 
     # --- the text so far ----------------------------------------------------------------------------------------------
 
-    def _keep(self, text: str) -> None:
-        self._late.append(text)
-        if len(self._late) >= _LOOSE:
-            self._pieces.append("".join(self._late))
-            self._late.clear()
-        self._tail = (self._tail + text)[-_CONTEXT:]
-
     def _text(self) -> str:
-        if self._late or len(self._pieces) > 1:
-            self._pieces = ["".join((*self._pieces, *self._late))]
-            self._late.clear()
-        return self._pieces[0] if self._pieces else ""
+        return self._pieces.text()
 
     def _is_calm(self, text: str) -> bool:
         return not may_hold_token(text)
@@ -162,7 +150,7 @@ class TokenJudge:
         rest = text[end:].lstrip()
         if not rest or ends_in_token(rest) or (tokens and end and not _DECISIVE.match(text, end) and len(rest) < 32):
             return 0
-        if self._is_text and residue_may_come(text, self._stripper.situation.exchange.model):
+        if self._is_text and self._stripper.framer.residue_may_come(text):
             return 0
         self._state = "text"
         self._strip_lead(text)
@@ -173,12 +161,11 @@ class TokenJudge:
         return self._strand.start.kind == "text"
 
     def _strip_lead(self, text: str) -> None:
-        model = self._stripper.situation.exchange.model
         if not self._stripper.safe:
             return
-        if self._is_text and (word := residue(text, model)):
+        if self._is_text and (word := self._stripper.framer.residue(text)):
             self._take_off(text, word, repr(text[:word].strip()))
-            return
+            text = self._text()
         framing = self._stripper.framer.framing(text)
         lead = certain_lead(framing) if framing is not None else ()
         if framing is None or not lead or len(lead) < sum(token.end <= framing.leading for token in framing.tokens):
@@ -187,11 +174,12 @@ class TokenJudge:
 
     def _take_off(self, text: str, end: int, what: str) -> None:
         strand = self._strand
-        event = strand.frame_at(0) if self._streamed else None
+        event = strand.frame_at(self._shift) if self._streamed else None
         self._stripper.record(strand, "safe", f"stripped {what} at the beginning", text[:end], event)
         after = end + len(text[end:]) - len(text[end:].lstrip())
-        strand.cut(0, after)
-        self._pieces, self._late, self._shift = [text[after:]], [], after
+        strand.cut(self._shift, self._shift + after)
+        self._pieces.replace(text[after:])
+        self._shift += after
 
     def _watch(self) -> int | None:
         """A token waits for what follows it."""
@@ -296,7 +284,7 @@ class TokenJudge:
     def _strip_lead_finally(self, text: str) -> None:
         """A beginning that is also the end, or a whole body: edges go together where there is nothing else."""
         framer = self._stripper.framer
-        if self._is_text and residue(text, self._stripper.situation.exchange.model):
+        if self._is_text and self._stripper.framer.residue(text):
             self._strip_lead(text)
             return
         framing = framer.framing(text)

@@ -1,0 +1,329 @@
+"""Where markup may begin in a text: the openers of all families, made into as few searches as can be.
+
+Theory of operation. Openers come in four kinds, by what their first piece says: a literal (`<`, `[`, `✿`), the beginning of
+a word, of a line, of the text. Those of literals and of words are grouped by the character that they begin with, those of
+lines stand behind a line feed, so that each group is one search that skips to a character. A group is searched for only
+where one of its *sparks* occurs, the first literals of its openers, which costs a substring search each; clean text has few
+of them. Behind `<`, which code is full of, a look at the next few characters tells most tags from all openers together.
+What begins the text is looked for there, and elsewhere only after reasoning.
+
+Openers with the name of a declared tool in them are searched for with any name in its place, which is looked up then: so
+nothing is made anew for the tools of a request.
+
+What the end of a text that is not over may still begin (`Cut`) is told the same way: from where an opener begins that is
+not complete, nothing stands up to the end that is in none of its kind.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+from wirelint.dialects.openers import (
+    NAME,
+    NAME_CHARS,
+    THOUGHT_ENDS,
+    Either,
+    LineStart,
+    Name,
+    Opener,
+    Run,
+    TextStart,
+    WordStart,
+    alphabet,
+    cut_pattern,
+    full_pattern,
+    has_name,
+)
+
+if TYPE_CHECKING:
+    from wirelint.dialects.reader import Reader
+
+Kind: TypeAlias = Literal["literal", "word", "line", "text"]
+_THOUGHT_SPARKS = ("think", "THINK")
+_LONGEST_BEFORE = 16
+"""Characters that may stand before an opener and decide whether it is one."""
+
+
+class Group(NamedTuple):
+    """Openers that are searched for together, and what a text must hold for any of them to be there (empty: nothing).
+
+    `behind` is there for openers that only count behind something: the search for both, of which only what stands before
+    the opener is a match. `first`: they only count at the beginning of the text.
+    """
+
+    sparks: tuple[str, ...]
+    pattern: re.Pattern[str]
+    behind: re.Pattern[str] | None = None
+    first: bool = False
+    named: bool = False
+
+    def search(self, reader: Reader, position: int) -> re.Match[str] | None:
+        """The first of the openers at or after a position."""
+        match = self._search(reader, position)
+        while self.named and match is not None and match["name"] not in reader.tools:
+            match = None if self.first else self._search(reader, match.start() + 1)
+        return match
+
+    def _search(self, reader: Reader, position: int) -> re.Match[str] | None:
+        if self.first:
+            return self.pattern.match(reader.shadow) if position == 0 else None
+        if self.behind is None:
+            return reader.seek(self.pattern, position)
+        at = max(position - _LONGEST_BEFORE, 0)
+        while (before := reader.seek(self.behind, at)) is not None and before.end() < position:
+            at = before.start() + 1
+        return self.pattern.match(reader.shadow, before.end()) if before is not None else None
+
+
+class _NamedCut(NamedTuple):
+    """A cut opener with a name in it: cut off in the name, or behind it."""
+
+    places: re.Pattern[str]
+    inside: re.Pattern[str]
+    behind: re.Pattern[str]
+
+    def matches(self, text: str, place: int, names: Collection[str]) -> bool:
+        inside = self.inside.match(text, place)
+        if inside is not None and any(name.startswith(inside["name"] or "") for name in names):
+            return True
+        behind = self.behind.match(text, place)
+        return behind is not None and behind["name"] in names
+
+
+class Beginnings:
+    """The openers of all families. `more` are openers that are only held back, and not searched for."""
+
+    def __init__(self, openers: Iterable[Opener], more: Iterable[Opener] = ()) -> None:
+        self.openers: tuple[Opener, ...] = tuple(dict.fromkeys(openers))
+        self.kinds = _by_kind(self.openers)
+        self._groups = [group for kind, some in self.kinds.items() for group in _groups(kind, some)]
+        self._firsts = [group for group in self._groups if group.first]
+        self._always = [group for group in self._groups if not (group.first or group.sparks)]
+        by_spark: dict[str, list[Group]] = defaultdict(list)
+        for group in self._groups:
+            for spark in group.sparks:
+                by_spark[spark].append(group)
+        self._by_spark = tuple(by_spark.items())
+        held = tuple(dict.fromkeys((*self.openers, *more)))
+        plain = [opener for opener in held if not has_name(opener)]
+        self._places = re.compile("|".join(_places(kind, some) for kind, some in _by_kind(plain).items()))
+        self._cut = re.compile(cut_pattern(plain))
+        self._named = [_named_cut(opener) for opener in held if has_name(opener)]
+
+    def within(self, text: str, names: Collection[str]) -> list[Group]:
+        """The groups of which an opener may stand in a text: a cheap look."""
+        found = self._always.copy()
+        for spark, groups in self._by_spark:
+            if spark in text:
+                found += (group for group in groups if group not in found)
+        for group in self._firsts:
+            match = group.pattern.match(text)
+            if match is not None and (not group.named or match["name"] in names):
+                found.append(group)
+        if any(group.named for group in found):
+            named = any(name in text for name in names)
+            found = [group for group in found if named or not group.named]
+        return found
+
+    @staticmethod
+    def next(groups: Iterable[Group], reader: Reader, position: int) -> re.Match[str] | None:
+        """The first complete opener at or after a position."""
+        found: re.Match[str] | None = None
+        for group in groups:
+            match = group.search(reader, position)
+            if match is not None and (found is None or match.start() < found.start()):
+                found = match
+        return found
+
+    def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
+        """The offset at or after `start` from where on the end of the text may begin an opener that is not complete."""
+        found: int | None = None
+        for place in self._places.finditer(text, start):
+            if self._cut.match(text, place.start()):
+                found = place.start()
+                break
+        for named in self._named if names else ():
+            for place in named.places.finditer(text, start):
+                if found is not None and place.start() >= found:
+                    break
+                if named.matches(text, place.start(), names):
+                    found = place.start()
+                    break
+        return found
+
+
+def _named_cut(opener: Opener) -> _NamedCut:
+    at = opener.index(NAME)
+    before, after = opener[:at], opener[at + 1 :]
+    head = full_pattern([before])
+    inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)" if before else ""
+    behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
+    return _NamedCut(re.compile(_places(_kind(opener), [opener])), re.compile(inside), re.compile(behind))
+
+
+def _by_kind(openers: Iterable[Opener]) -> dict[Kind, list[Opener]]:
+    kinds: dict[Kind, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        kinds[_kind(opener)].append(opener)
+    return kinds
+
+
+def _kind(opener: Opener) -> Kind:
+    match opener[0]:
+        case WordStart():
+            return "word"
+        case LineStart():
+            return "line"
+        case TextStart():
+            return "text"
+        case _:
+            return "literal"
+
+
+def heads(opener: Opener) -> Iterator[str]:
+    """The literals that an opener may begin with. Classes of characters before them may match nothing."""
+    for piece in opener:
+        match piece:
+            case str():
+                yield piece
+                return
+            case Either(options):
+                for option in options:
+                    yield from heads(option)
+                if all(options):
+                    return
+            case Run(least=0) | LineStart() | WordStart() | TextStart():
+                continue
+            case Run() | Name():
+                return
+
+
+def _sparks(openers: Iterable[Opener]) -> tuple[str, ...]:
+    found = sorted({head for opener in openers for head in heads(opener)}, key=len)
+    sparks: list[str] = []
+    for head in found:
+        if not any(spark in head for spark in sparks):
+            sparks.append(head)
+    return tuple(sparks)
+
+
+def _groups(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
+    yield from _plain_groups(kind, [opener for opener in openers if not has_name(opener)])
+    for opener in filter(has_name, openers):
+        yield from (group._replace(named=True) for group in _plain_groups(kind, [opener]))
+
+
+def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
+    if not openers:
+        return
+    match kind:
+        case "text":
+            inside = full_pattern(opener[1:] for opener in openers)
+            ends = "|".join(map(re.escape, THOUGHT_ENDS))
+            yield Group((), re.compile(inside), first=True)
+            yield Group(_THOUGHT_SPARKS, re.compile(inside), re.compile(rf"(?:{ends})(?={inside})"))
+        case "line":
+            inside = full_pattern(opener[1:] for opener in openers)
+            first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
+            yield Group((), re.compile(inside), first=True)
+            yield Group(("\n",), re.compile(inside), re.compile(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})"))
+        case _:
+            yield from _by_character(kind, openers)
+
+
+def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
+    groups: dict[str, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        for expanded in _expanded(opener[1:] if kind == "word" else opener):
+            head = expanded[0]
+            assert isinstance(head, str)
+            groups[head[0]].append(expanded)
+    for character, group in groups.items():
+        rests = dict.fromkeys(_without_first(opener) for opener in group)
+        before = rf"(?<![\w.=/-]{re.escape(character)})" if kind == "word" else ""
+        yield Group(_sparks(group), re.compile(f"{re.escape(character)}{before}{_filtered(rests)}"))
+
+
+def _without_first(opener: Opener) -> Opener:
+    head = opener[0]
+    assert isinstance(head, str)
+    return (head[1:], *opener[1:]) if len(head) > 1 else opener[1:]
+
+
+_GAP = r"[\s|/]"
+"""What may stand between the bracket of a tag and its name."""
+_LEAD = 4
+
+
+def _filtered(openers: Iterable[Opener]) -> str:
+    """A regular expression (source) for any of the openers: a few letters decide whether it is worth while to try them."""
+    tame: dict[str, list[Opener]] = {}
+    wild: list[Opener] = []
+    for opener in openers:
+        leads = set(_leads(opener, ""))
+        if "" in leads:
+            wild.append(opener)
+        for lead in leads if "" not in leads else ():
+            tame.setdefault(lead, []).append(opener)
+    if len(tame) < _LEAD:
+        return full_pattern(openers)
+    options = [rf"(?={_GAP}{{0,8}}{_tree(sorted(tame))}){full_pattern(dict.fromkeys(itertools.chain(*tame.values())))}"]
+    return "(?:" + "|".join([*options, *([full_pattern(wild)] if wild else [])]) + ")"
+
+
+def _leads(opener: Opener, lead: str) -> Iterator[str]:
+    """The first few literal characters of an opener, gaps aside; empty where it begins with a class of characters."""
+    if len(lead) >= _LEAD or not opener:
+        yield lead[:_LEAD]
+        return
+    match opener[0]:
+        case str(literal):
+            stripped = literal if lead else literal.lstrip("|/ \n")
+            yield from _leads(opener[1:], lead + stripped)
+        case Either(options):
+            for option in options:
+                yield from _leads((*option, *opener[1:]), lead)
+        case Run(chars, least=0) if not lead and re.fullmatch(r"(?:\\[stn]|[ |/])+", chars):
+            yield from _leads(opener[1:], lead)
+        case _:
+            yield lead
+
+
+def _tree(leads: Sequence[str]) -> str:
+    """A regular expression (source) for any of some literals, character by character."""
+    if "" in leads:
+        return ""
+    branches: dict[str, list[str]] = defaultdict(list)
+    for lead in leads:
+        branches[lead[0]].append(lead[1:])
+    return "(?:" + "|".join(re.escape(first) + _tree(rest) for first, rest in branches.items()) + ")"
+
+
+def _expanded(opener: Opener) -> Iterator[Opener]:
+    """The opener with a literal in front, however it began."""
+    first = opener[0]
+    if isinstance(first, Either):
+        for option in first.options:
+            yield from _expanded((*option, *opener[1:]))
+    else:
+        yield opener
+
+
+def _places(kind: Kind, openers: list[Opener]) -> str:
+    """Where the end of a text may begin an opener of a kind."""
+    chars = alphabet(openers)
+    match kind:
+        case "literal":
+            first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
+            return rf"[{first}](?=[{chars}]*+\Z)"
+        case "word":
+            first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
+            return rf"(?<![\w.=/-])[{first}](?=[{chars}]*+\Z)"
+        case "line":
+            return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
+        case "text":
+            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])(?=[{chars}]*+\Z)"

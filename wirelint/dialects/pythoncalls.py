@@ -1,0 +1,320 @@
+r"""Calls in Python's syntax: `lookup(city='Graz', limit=3)`, alone or one after another.
+
+Theory of operation. A small scanner finds where things end: it goes from bracket to bracket, from comma to comma, over
+strings as a whole. So a marker inside a string is data, keywords need not be names that Python allows (`from=`,
+`max-results=`), and of a call that is cut off the arguments before the cut are known. What stands between is read by
+Python's own parser, as a literal and nothing else: nothing is evaluated. Strings are put right for it first, since models
+leave line ends and stray backslashes (`'\d'`, `'C:\Users'`) in them.
+
+JSON literals count as Python's. Positional arguments are bound only where types leave no choice.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from wirelint.dialects import coercion, weak
+from wirelint.dialects.reader import Match, Pattern, Reader
+from wirelint.dialects.values import NativeCall
+from wirelint.model import Json, Tool
+
+PREFIXES = r"(?:functions?\.|tools?\.|default_api\.)?"
+"""What models put before a declared name, as the beginning of a regular expression."""
+
+_DEEPEST = 64
+_HEAD = re.compile(r"(?P<name>[A-Za-z_][\w.:/-]{0,127})\s{0,3}\(")
+_KEY = re.compile(r"""(?P<quote>["']?)(?P<key>[A-Za-z_$][\w.$-]{0,127})(?P=quote)\s{0,8}(?P<sign>[=:])""")
+_UNPACKED = re.compile(r"\*\*\s{0,3}(?=\{)")
+_COMMENT = re.compile(r"#[^\n]*\n")
+_MARKS = r"[\"'()\[\]{},]"
+STRING = re.compile(
+    r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""|"(?!"")[^"\\]*+(?:\\.[^"\\]*+)*+"'
+    r"|'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''|'(?!'')[^'\\]*+(?:\\.[^'\\]*+)*+'",
+    re.DOTALL,
+)
+_PAIRS = {"(": ")", "[": "]", "{": "}"}
+_SEPARATOR = re.compile(r"[,;]")
+
+
+@dataclass(slots=True)
+class PythonCall:
+    """A call as far as it has been read.
+
+    `closed`: its parenthesis was there. `whole`: no argument is missing, because the parenthesis or what closes the
+    notation around the call stood after the last one; else the text ended in it. `readable`: every argument that was
+    read is a literal.
+    """
+
+    name: str
+    end: int
+    keywords: dict[str, Json] = field(default_factory=dict)
+    positional: list[Json] = field(default_factory=list)
+    closed: bool = False
+    whole: bool = False
+    readable: bool = True
+    malformed: bool = False
+
+    def native(self, reader: Reader, written: str | None = None) -> NativeCall:
+        """As a call of the declared tool; not complete where an argument could not be read or bound."""
+        name = self.name if written is None else written
+        tool = reader.tool(name)
+        arguments = self._arguments(tool)
+        return reader.call(name, arguments, complete=self.whole and self.readable and arguments is not None)
+
+    def _arguments(self, tool: Tool | None) -> Json:
+        if not self.positional:
+            return dict(self.keywords) if self.readable or not self.whole else None
+        bound = _bind(self.positional, self.keywords, coercion.properties_of(tool.schema)) if tool is not None else None
+        self.malformed = True
+        return None if bound is None else {**bound, **self.keywords}
+
+
+def head(reader: Reader, position: int) -> Match | None:
+    """The name of a call and its parenthesis."""
+    return reader.match(_HEAD, position)
+
+
+def read_call(reader: Reader, position: int, closer: Pattern | None = None) -> PythonCall | None:
+    """The call at a position; None when there is none. `closer` is what ends the notation around it.
+
+    A call that nothing ends reaches to the end of the text.
+    """
+    opening = head(reader, position)
+    if opening is None:
+        return None
+    call = PythonCall(opening["name"], opening.end())
+    while _read_argument(reader, call, closer):
+        pass
+    return call
+
+
+def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> list[PythonCall]:
+    """The calls at a position, separated by commas, semicolons or white space; none after one that is not closed."""
+    calls: list[PythonCall] = []
+    at = position
+    while call := read_call(reader, at, closer):
+        calls.append(call)
+        if not call.closed:
+            break
+        at = reader.space(call.end)
+        if separator := reader.match(_SEPARATOR, at):
+            at = reader.space(separator.end())
+    return calls
+
+
+def fits(reader: Reader, call: NativeCall) -> bool:
+    """Whether a call is of a declared tool and has none but its parameters: what weak shapes must show."""
+    return weak.fits(reader.tool(call.name), call.arguments)
+
+
+@lru_cache(maxsize=128)
+def around_names(names: tuple[str, ...], before: str, after: str) -> Pattern:
+    """A pattern with any of the names (group `name`) between two others: what lets go of a text that names no tool."""
+    ordered = sorted(names, key=len, reverse=True)
+    alternatives = "|".join(re.escape(name) for name in ordered) or "(?!)"
+    return re.compile(f"{before}(?P<name>{alternatives}){after}")
+
+
+def _read_argument(reader: Reader, call: PythonCall, closer: Pattern | None) -> bool:
+    """One argument and what ends it; False when the call has ended."""
+    start = reader.space(call.end)
+    while comment := reader.match(_COMMENT, start):
+        start = reader.space(comment.end())
+    if reader.char(start) == ")":
+        call.end, call.closed, call.whole = start + 1, True, True
+        return False
+    if closer is not None and reader.match(closer, start):
+        call.end, call.whole, call.malformed = start, True, True
+        return False
+    key = reader.match(_KEY, start)
+    unpacked = None if key is not None else reader.match(_UNPACKED, start)
+    begin = key.end() if key is not None else unpacked.end() if unpacked is not None else start
+    end = _value_end(reader, begin, call, closer)
+    if end is None:
+        call.end = reader.size
+        return False
+    _add(call, key, reader.value(begin, end), unpacked=unpacked is not None)
+    stop = reader.char(end)
+    if stop == ",":
+        call.end = end + 1
+        return True
+    call.whole = True
+    call.closed = stop == ")"
+    call.malformed |= not call.closed
+    call.end = end + 1 if call.closed else end
+    return False
+
+
+def _value_end(reader: Reader, position: int, call: PythonCall, closer: Pattern | None) -> int | None:
+    """The offset of what ends the value that begins at a position; None when the text ends first."""
+    marks = _marks(closer)
+    expected: list[str] = []
+    at = position
+    while mark := reader.next(marks, at):
+        sign, at = mark[0], mark.end()
+        if sign in "\"'":
+            string = reader.match(STRING, mark.start())
+            if string is None:
+                return None
+            reader.work += string.end() - mark.start()
+            at = string.end()
+        elif sign in _PAIRS:
+            expected.append(_PAIRS[sign])
+        elif not expected and (sign in ",)]}" or len(sign) > 1):
+            return mark.start()
+        elif len(sign) > 1:
+            call.readable = False
+            return mark.start()
+        elif sign != ",":
+            call.readable &= expected.pop() == sign and len(expected) < _DEEPEST
+    return None
+
+
+@lru_cache(maxsize=32)
+def _marks(closer: Pattern | None) -> Pattern:
+    return re.compile(_MARKS if closer is None else f"{_MARKS}|{closer.pattern}")
+
+
+def _add(call: PythonCall, key: Match | None, text: str, *, unpacked: bool) -> None:
+    try:
+        value = literal(text)
+    except ValueError:
+        call.readable = False
+        return
+    if key is not None:
+        call.malformed |= key["sign"] != "=" or bool(key["quote"]) or key["key"] in call.keywords
+        call.keywords[key["key"]] = value
+    elif unpacked and isinstance(value, dict):
+        call.malformed = True
+        call.keywords |= value
+    else:
+        call.positional.append(value)
+
+
+def _bind(values: list[Json], keywords: Mapping[str, Json], properties: Mapping[str, Json]) -> dict[str, Json] | None:
+    """Positional arguments by name: the only object for an object of arguments, or each in order and by its type alone."""
+    free = {key: coercion.types_of(schema) for key, schema in properties.items() if key not in keywords}
+    (first, *more) = values
+    if isinstance(first, dict) and not (more or keywords) and first.keys() <= properties.keys():
+        return first
+    if len(values) > len(free):
+        return None
+    bound: dict[str, Json] = {}
+    for key, value in zip(tuple(free), values, strict=False):
+        fitting = [name for name, types in free.items() if not types or types & _types(value)]
+        if fitting != [key]:
+            return None
+        bound[key] = value
+        del free[key]
+    return bound
+
+
+def _types(value: Json) -> frozenset[str]:
+    """The JSON types that a value has."""
+    match value:
+        case None:
+            return frozenset({"null"})
+        case bool():
+            return frozenset({"boolean"})
+        case int():
+            return frozenset({"integer", "number"})
+        case float():
+            return frozenset({"number"})
+        case str():
+            return frozenset({"string"})
+        case list():
+            return frozenset({"array"})
+        case _:
+            return frozenset({"object"})
+
+
+# -- literals ----------------------------------------------------------------------------------------------------------
+
+_PREFIXED = re.compile(rf"(?P<prefix>\b[A-Za-z]{{1,2}})?(?P<string>{STRING.pattern})", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4}|N\{[A-Z0-9 -]{1,80}\}"
+    r"|[0-3][0-7]{2}|[0-7]{1,2}(?![0-7])|[\\'\"abfnrtv\n])|(?P<stray>\\)"
+)
+_RAW = {"\r": "\\r", "\0": "\\x00"}
+_SURROGATES = re.compile("[\ud800-\udfff]")
+_NAMES: dict[str, Json] = {"true": True, "false": False, "null": None}
+
+
+def literal(text: str) -> Json:
+    """The value that Python source spells, tuples as lists.
+
+    Raises:
+        ValueError: it is no literal, or one that JSON has no word for.
+    """
+    source = text.strip()
+    if not source or source.startswith("#"):
+        raise ValueError(text)
+    try:
+        tree = ast.parse(f"({_PREFIXED.sub(_put_right, source)}\n)", mode="eval")
+        return _json(tree.body)
+    except (SyntaxError, MemoryError, RecursionError) as error:  # the last two: too many brackets or operators
+        raise ValueError(str(error)) from error
+
+
+def _put_right(match: Match) -> str:
+    prefix, string = match["prefix"] or "", match["string"]
+    if "r" in prefix.lower():
+        return match[0]
+    size = 3 if string[:3] in ('"""', "'''") else 1
+    body = _ESCAPE.sub(_put_escape_right, string[size:-size])
+    for character, escape in _RAW.items():
+        body = body.replace(character, escape)
+    if size == 1:
+        body = body.replace("\n", "\\n")
+    return f"{prefix}{string[:size]}{body}{string[-size:]}"
+
+
+def _put_escape_right(escape: Match) -> str:
+    if escape["stray"]:
+        return "\\\\"
+    return "" if escape[0] == "\\\n" else escape[0]
+
+
+def _json(node: ast.expr) -> Json:
+    match node:
+        case ast.Constant(value=str(text)):
+            return _without_surrogates(text)
+        case ast.Constant(value=None | bool() | int() as value):
+            return value
+        case ast.Constant(value=float(number)) if math.isfinite(number):
+            return number
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=ast.Constant(value=int() | float() as number)) if (
+            not isinstance(number, bool) and math.isfinite(number)
+        ):
+            return -number if isinstance(sign, ast.USub) else number
+        case ast.Name(id=name) if name in _NAMES:
+            return _NAMES[name]
+        case ast.List(elts=items) | ast.Tuple(elts=items):
+            return [_json(item) for item in items]
+        case ast.Dict(keys=keys, values=values):
+            return dict(_pairs(keys, values))
+        case ast.JoinedStr(values=parts):
+            texts = [_json(part) for part in parts]
+            return "".join(text for text in texts if isinstance(text, str))
+        case _:
+            raise ValueError(type(node).__name__)
+
+
+def _pairs(keys: list[ast.expr | None], values: list[ast.expr]) -> Iterator[tuple[str, Json]]:
+    for key, value in zip(keys, values, strict=True):
+        name = _json(key) if key is not None else None
+        if not isinstance(name, str | int) or isinstance(name, bool):
+            raise ValueError("a key that JSON has no word for")
+        yield str(name), _json(value)
+
+
+def _without_surrogates(text: str) -> str:
+    """Pairs of JSON's UTF-16 escapes as the characters that they mean."""
+    if not _SURROGATES.search(text):
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

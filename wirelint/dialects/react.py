@@ -1,0 +1,174 @@
+"""ReAct: a thought, an action, its input, as lines of plain text.
+
+Lineage: the ReAct paper (Yao et al., 2022) → LangChain's agents, and every prompt written after them. LangChain's
+structured chat puts a JSON object in a fence instead.
+
+    Thought: I should look it up.
+    Action: lookup
+    Action Input: {"city": "Graz"}
+
+    Action:
+    ```json
+    {"action": "lookup", "action_input": {"city": "Graz"}}
+    ```
+
+Types come from the JSON; an input that is plain text is the tool's only parameter. No ids. Models that are not
+stopped write an `Observation:` of their own: it is no part of the call, and no action after it is one. Weak (`weak`):
+a declared tool, arguments that fit, and nothing after them. Words may come before the first line, but only with an
+input in JSON.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wirelint.dialects import coercion, weak
+from wirelint.dialects.family import Family, Found, Reading
+from wirelint.dialects.openers import BLANKS, LINE_START, either
+from wirelint.dialects.reader import Match, Reader
+from wirelint.model import Json, Tool
+
+_DIALECT = "react"
+_B = r"[ \t]{0,8}"
+_ACTION = rf"{_B}(?:\*\*Action:?\*\*|Action){_B}:?"
+# A thought is one paragraph: what goes on longer is prose.
+_THOUGHT = (
+    r"(?:[ \t]{0,8}(?:\*\*Thought:?\*\*|Thought)[ \t]{0,2}:?[^\n]{0,1200}\n"
+    r"(?:[^\n]{1,600}\n){0,4}?(?:[ \t\r]{0,8}\n)?)?"
+)
+_LINES = (
+    rf"{_THOUGHT}(?P<action>{_ACTION})[ \t]{{0,8}}[`\"'\[]?(?P<name>NAMES)[`\"'\]]?(?:\(\))?[ \t\r]{{0,8}}\n\s?"
+    rf"{_B}(?:\*\*Action[ _]?[Ii]nput:?\*\*|Action[ _]?[Ii]nput){_B}:?\s{{0,8}}"
+)
+_BLOB = re.compile(rf"{_THOUGHT}(?P<action>{_ACTION})\s{{0,8}}`{{3,8}}(?:json|JSON)?\s{{0,8}}(?=\{{)")
+_BLOB_NAME = r"\{\s{0,32}[\"']action[\"']\s{0,8}:\s{0,8}[\"'](?P<name>NAMES)[\"']"
+_FENCE = re.compile(r"`{3,8}(?:json|JSON)?\s{0,8}")
+_FENCE_END = re.compile(r"\s*`{3,}")
+_STOP = re.compile(r"\n[ \t]{0,8}(?:\*\*)?(?:Observation|Thought|Action|Final Answer)\b")
+_FOLLOWER = re.compile(r"\s*(?:\*\*)?Observation\b")
+_OBSERVATION = re.compile(r"^[ \t]{0,8}(?:\*\*)?Observation\b", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class _Input:
+    """The arguments, None when there is not all of them; `plain`: as text."""
+
+    value: Json
+    end: int
+    malformed: bool = False
+    plain: bool = False
+
+
+def _read(reader: Reader, position: int) -> Reading:
+    if not reader.tools or _observed(reader, position):
+        return None
+    if blob := reader.match(_BLOB, position):
+        return _read_blob(reader, blob)
+    head = reader.match(weak.compiled(reader, _LINES), position)
+    if head is None:
+        return None
+    tool = reader.tool(head["name"])
+    given = _read_input(reader, head.end(), tool) if tool is not None else None
+    if given is None or not (reader.begins(head.start()) or not given.plain):
+        return None
+    return _found(reader, head, tool, given)
+
+
+def _observed(reader: Reader, position: int) -> bool:
+    """Whether an observation stands before: what follows one that the model made up is made up too."""
+    first = reader.dead.get(_DIALECT)
+    if first is None:
+        found = _OBSERVATION.search(reader.shadow)
+        first = reader.dead[_DIALECT] = found.start() if found is not None else reader.size
+        reader.work += first
+    return first < position
+
+
+def _found(reader: Reader, head: Match, tool: Tool | None, given: _Input) -> Reading:
+    if tool is None:
+        return None
+    start = head.start()
+    if given.value is None:
+        call = reader.call(tool.name, None, complete=False)
+        return Found(_DIALECT, start, given.end, (call,), "weak", malformed=True)
+    if not weak.fits(tool, given.value):
+        return None
+    follower = reader.match(_FOLLOWER, given.end)
+    if follower is None and not reader.ended(reader.space(given.end)):
+        return None
+    call = reader.call(tool.name, given.value, complete=True)
+    return Found(_DIALECT, start, given.end, (call,), "weak", given.malformed or follower is not None)
+
+
+def _read_input(reader: Reader, at: int, tool: Tool | None) -> _Input | None:
+    fence = reader.match(_FENCE, at)
+    start = fence.end() if fence is not None else at
+    if reader.char(start) in ("{", "'", '"') or fence is not None:
+        given = _read_json(reader, start)
+        if given is None or fence is None:
+            return given
+        if closer := reader.match(_FENCE_END, given.end):
+            given.end = closer.end()
+        given.malformed = True
+        return given
+    stop = reader.next(_STOP, at)
+    end = stop.start() if stop is not None else reader.size
+    text = reader.value(at, end).strip()
+    if text.startswith(("[", "`")):
+        return None
+    value: Json = {} if not text or text == "None" else weak.bound(tool, text)
+    return _Input(value, end, malformed=True, plain=True) if value is not None else None
+
+
+def _read_json(reader: Reader, at: int) -> _Input | None:
+    decoded = reader.json(at)
+    if not decoded.failed:
+        return _Input(decoded.value, decoded.end, malformed=not decoded.healthy)
+    stop = reader.next(_STOP, at)
+    end = stop.start() if stop is not None else reader.size
+    repaired = reader.repair(at, end)
+    if repaired is not None and not repaired.missing:
+        return _Input(repaired.value, repaired.end, malformed=True)
+    return _Input(None, end, malformed=True) if stop is None and decoded.end >= reader.size else None
+
+
+def _read_blob(reader: Reader, blob: Match) -> Reading:
+    at = blob.end()
+    head = reader.match(weak.compiled(reader, _BLOB_NAME), at)
+    if head is None:
+        return None
+    given = _read_json(reader, at)
+    tool = reader.tool(head["name"])
+    if given is None or tool is None:
+        return None
+    if isinstance(given.value, dict):
+        inner = given.value.get("action_input", {})
+        given.value = weak.bound(tool, inner) if isinstance(inner, str) and not _is_object(inner) else _object(inner)
+        if given.value is None:
+            return None
+        if closer := reader.match(_FENCE_END, given.end):
+            given.end = closer.end()
+        else:
+            given.malformed = True
+    return _found(reader, blob, tool, given)
+
+
+def _is_object(text: str) -> bool:
+    return isinstance(coercion.coerce(text, None), dict)
+
+
+def _object(inner: Json) -> Json:
+    return coercion.coerce(inner, None) if isinstance(inner, str) else inner
+
+
+FAMILY = Family(
+    "react",
+    rank=4,
+    openers=(
+        (LINE_START, BLANKS, either("Thought:", "**Thought:**", "**Thought**:")),
+        (LINE_START, BLANKS, either("Action:", "**Action:**", "**Action**:")),
+    ),
+    read=_read,
+    speakers={_DIALECT: frozenset()},
+)
