@@ -18,7 +18,7 @@ CUT = {
     "tag": ("Let me see.\n<tool_response>\n{\"metres\": 2}\n</tool_response>\nHigh tide is at two.", "Let me see."),
     "tag at the beginning": ("<tool_result>2 m</tool_result> Two metres.", ""),
     "token": ("One moment.\n[TOOL_RESULTS] [{\"metres\": 2}] It is two metres.", "One moment."),
-    "observation": ("Thought: look\nAction: get_tide\nAction Input: {}\nObservation: 2 m\nFinal Answer: 2 m", None),
+    "observation": ("Thought: look\nAction: get_tide\nAction Input: {}\nObservation: 2 m\nFinal Answer: 2 m", ""),
     "call and result": (
         f"{CALL}\n<tool_response>\n2 m\n</tool_response>\nTwo.",
         "",

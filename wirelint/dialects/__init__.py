@@ -135,10 +135,10 @@ def _nearer(one: Look, other: Look) -> Look:
 
 def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
     reader = Reader(view, tools, over=False)
-    groups = BEGINNINGS.within(view.shadow, reader.tools)
+    openers = BEGINNINGS.search(reader)
     blocks: list[Block] = []
     position = 0
-    while mark := BEGINNINGS.next(groups, reader, position):
+    while mark := openers.next(position):
         if view.origin(mark.start()) < start:
             position = mark.start() + 1
             continue
@@ -230,16 +230,16 @@ def _marks_in(reader: Reader) -> Iterator[int]:
 
 
 def _openers_in(reader: Reader) -> Iterator[int]:
-    groups, position = BEGINNINGS.within(reader.shadow, reader.tools), 0
-    while mark := BEGINNINGS.next(groups, reader, position):
+    openers, position = BEGINNINGS.search(reader), 0
+    while mark := openers.next(position):
         yield mark.start()
         position = mark.start() + 1
 
 
 def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
     position = 0
-    groups = BEGINNINGS.within(reader.shadow, reader.tools)
-    while mark := BEGINNINGS.next(groups, reader, position):
+    openers = BEGINNINGS.search(reader)
+    while mark := openers.next(position):
         if start and reader.view.origin(mark.start()) < start:
             position = mark.start() + 1
             continue

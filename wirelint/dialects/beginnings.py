@@ -61,22 +61,46 @@ class Group(NamedTuple):
     first: bool = False
     named: bool = False
 
-    def search(self, reader: Reader, position: int) -> re.Match[str] | None:
-        """The first of the openers at or after a position."""
-        match = self._search(reader, position)
-        while self.named and match is not None and match["name"] not in reader.tools:
-            match = None if self.first else self._search(reader, match.start() + 1)
+
+class Search:
+    """The openers of one text, from the first on. Nothing is looked for twice."""
+
+    def __init__(self, groups: Iterable[Group], reader: Reader) -> None:
+        self._groups = tuple(groups)
+        self._found: list[tuple[int, re.Match[str] | None] | None] = [None] * len(self._groups)
+        self._reader = reader
+
+    def next(self, position: int) -> re.Match[str] | None:
+        """The first complete opener at or after a position."""
+        first: re.Match[str] | None = None
+        for number, group in enumerate(self._groups):
+            known = self._found[number]
+            if known is None or (known[1] is not None and known[1].start() < position) or known[0] > position:
+                known = self._found[number] = (position, self._seek(group, position))
+            match = known[1]
+            if match is not None and (first is None or match.start() < first.start()):
+                first = match
+        return first
+
+    def _seek(self, group: Group, position: int) -> re.Match[str] | None:
+        match = self._seek_any(group, position)
+        while group.named and match is not None and match["name"] not in self._reader.tools:
+            match = None if group.first else self._seek_any(group, match.start() + 1)
         return match
 
-    def _search(self, reader: Reader, position: int) -> re.Match[str] | None:
-        if self.first:
-            return self.pattern.match(reader.shadow) if position == 0 else None
-        if self.behind is None:
-            return reader.seek(self.pattern, position)
-        at = max(position - _LONGEST_BEFORE, 0)
-        while (before := reader.seek(self.behind, at)) is not None and before.end() < position:
-            at = before.start() + 1
-        return self.pattern.match(reader.shadow, before.end()) if before is not None else None
+    def _seek_any(self, group: Group, position: int) -> re.Match[str] | None:
+        text = self._reader.shadow
+        if group.first:
+            return group.pattern.match(text) if position == 0 else None
+        if group.behind is None:
+            match = group.pattern.search(text, position)
+        else:
+            before = group.behind.search(text, max(position - _LONGEST_BEFORE, 0))
+            while before is not None and before.end() < position:
+                before = group.behind.search(text, before.start() + 1)
+            match = group.pattern.match(text, before.end()) if before is not None else None
+        self._reader.work += (match.start() if match is not None else len(text)) - position + 1
+        return match
 
 
 class _NamedCut(NamedTuple):
@@ -129,15 +153,8 @@ class Beginnings:
             found = [group for group in found if named or not group.named]
         return found
 
-    @staticmethod
-    def next(groups: Iterable[Group], reader: Reader, position: int) -> re.Match[str] | None:
-        """The first complete opener at or after a position."""
-        found: re.Match[str] | None = None
-        for group in groups:
-            match = group.search(reader, position)
-            if match is not None and (found is None or match.start() < found.start()):
-                found = match
-        return found
+    def search(self, reader: Reader) -> Search:
+        return Search(self.within(reader.shadow, reader.tools), reader)
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """The offset at or after `start` from where on the end of the text may begin an opener that is not complete."""
@@ -203,12 +220,13 @@ def heads(opener: Opener) -> Iterator[str]:
 
 
 def _sparks(openers: Iterable[Opener]) -> tuple[str, ...]:
-    found = sorted({head for opener in openers for head in heads(opener)}, key=len)
-    sparks: list[str] = []
-    for head in found:
-        if not any(spark in head for spark in sparks):
-            sparks.append(head)
-    return tuple(sparks)
+    """What tells cheaply that one of some openers may be there: a mark that its head has, else its head."""
+    found = {
+        next((char for char in head if not (char.isalnum() or char in " ._")), head)
+        for opener in openers
+        for head in heads(opener)
+    }
+    return tuple(sorted(found))
 
 
 def _groups(kind: Kind, openers: list[Opener]) -> Iterator[Group]:

@@ -127,6 +127,8 @@ class MarkupJudge:
         if self._left:
             return
         if self._strand.start.kind == "reasoning" and why != "stop":
+            if self._fresh:
+                self._scan(final=False)
             if why == "close" and self._open:
                 return  # what follows decides
             self._release()
