@@ -15,11 +15,6 @@ from wirelint.capture.replay import replay
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason="no labelled cases beside this checkout")
 
 NAMES = {rule.name for rule in REGISTRY.rules}
-KNOWN = {
-    "w-xml-leak-12": "the dialect of GLM is not among those known yet",
-    "w-xml-leak-29": "the dialect harmony is not among those known yet",
-    "w-xml-leak-38": "the dialect of GLM is not among those known yet",
-}
 
 
 def _anomalies() -> list[Case]:
@@ -31,9 +26,7 @@ def _clean() -> list[Case]:
 
 
 @pytest.mark.parametrize("case", _anomalies(), ids=lambda case: case.id)
-def test_labelled_fault_is_found_alone(case: Case, request: pytest.FixtureRequest) -> None:
-    if case.id in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[case.id], strict=True))
+def test_labelled_fault_is_found_alone(case: Case) -> None:
     found = judge(case.records, REGISTRY.rules)
     assert case.kind in {finding.name for finding in found}
     others = [

@@ -133,7 +133,8 @@ class Rewriter(Protocol):
 
     A class may say `heeds_text = False`: text and reasoning are nothing to it while it holds nothing. It may say
     `patient = True`: text in which nothing can begin (`rewriters.quiet`) may come to it late and in one piece, once it has
-    left already. Where a rewriter in a chain says neither, all text goes through it at once. `phase` is its place.
+    left already; a property of that name says it for the moment. Where a rewriter in a chain says neither, all text goes
+    through it at once. `phase` is its place.
     """
 
     @property

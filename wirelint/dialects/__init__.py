@@ -26,7 +26,7 @@ from typing import NamedTuple
 from wirelint.dialects.beginnings import Beginnings
 from wirelint.dialects.family import Family, Found, Skip
 from wirelint.dialects.openers import BLANKS, LINE_START, NAME, Opener, Run, length, plain_pattern
-from wirelint.dialects.reader import Reader
+from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.shadow import ZERO_WIDTH, View, cut_escape, plain_view, tail_views, views
 from wirelint.dialects.tails import Tails
 from wirelint.dialects.values import Block, NativeCall, Tier
@@ -139,16 +139,12 @@ def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
     blocks: list[Block] = []
     position = 0
     while mark := openers.next(position):
-        if view.origin(mark.start()) < start:
-            position = mark.start() + 1
-            continue
-        reader.open = reader.strangers = False
-        reading = _ask(reader, mark.start())
-        if reading is None and not view.decoded:
+        reading = _ask_from(reader, mark, start)
+        if reading is None and not view.decoded and view.origin(mark.start()) >= start:
             reader.match(_ESCAPES_AFTER, mark.end())
         if reader.open:
             begun = _block(view, reading) if isinstance(reading, Found) else None
-            place = begun.start if begun is not None else view.origin(mark.start())
+            place = begun.start if begun is not None else max(view.origin(mark.start()), start)
             return Look(tuple(blocks), place, begun, hopeful=not reader.strangers)
         position = _after(reader, mark.start(), reading)
         if isinstance(reading, Found):
@@ -240,10 +236,7 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
     position = 0
     openers = BEGINNINGS.search(reader)
     while mark := openers.next(position):
-        if start and reader.view.origin(mark.start()) < start:
-            position = mark.start() + 1
-            continue
-        reading = _ask(reader, mark.start())
+        reading = _ask_from(reader, mark, start)
         position = _after(reader, mark.start(), reading)
         if isinstance(reading, Found):
             yield reading
@@ -251,14 +244,40 @@ def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
         yield tail
 
 
-def _ask(reader: Reader, position: int) -> Found | Skip | None:
-    for family, openers in _ASKED:
-        if openers is not None and reader.match(openers, position) is None:
-            continue
-        reading = family.read(reader, position)
-        if reading is not None:
-            return reading
+def _ask_from(reader: Reader, mark: Match, start: int) -> Found | Skip | None:
+    """What stands at an opener, from `start` of the source on.
+
+    An opener that reaches over `start` is asked about too: it may have had white space or a token in front of its block,
+    which left with the text before.
+    """
+    origin = reader.view.origin
+    reader.open = reader.strangers = False
+    if origin(mark.start()) >= start:
+        return _ask(reader, mark.start())
+    if origin(mark.end()) <= start:
+        return None
+    reading = _ask(reader, mark.start())
+    if reading is None or (isinstance(reading, Found) and origin(reading.start) >= start):
+        return reading
+    reader.open = False
     return None
+
+
+def _ask(reader: Reader, position: int) -> Found | Skip | None:
+    """What the families say of an opener. A stranger's name is no news while another family may read a declared one."""
+    reading: Found | Skip | None = None
+    still_open = hopeful = strangers = False
+    for family, openers in _ASKED:
+        reader.open = reader.strangers = False
+        if openers is None or reader.match(openers, position) is not None:
+            reading = family.read(reader, position)
+        still_open |= reader.open
+        hopeful |= reader.open and not reader.strangers
+        strangers |= reader.strangers
+        if reading is not None:
+            break
+    reader.open, reader.strangers = still_open, strangers and not hopeful
+    return reading
 
 
 def _block(view: View, found: Found) -> Block:

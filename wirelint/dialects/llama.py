@@ -8,7 +8,7 @@ and begot Qwen3-Coder's; nothing tells the first two apart.
     <|python_tag|>brave_search.call(query="tides")
     <function=lookup>{"city": "Graz"}</function>
 
-Several JSON calls are joined by `; `. After the python tag anything else is code for the interpreter. Types come from the
+Several calls are joined by `; `. After the python tag anything else is code for the interpreter. Types come from the
 literals. No ids. Bare JSON counts as the whole message, for a declared tool and parameters of its own: any other JSON is an
 answer. Seen in the wild: `arguments` for `parameters`, single quotes, the last brace missing, the closing tag missing.
 """
@@ -46,6 +46,7 @@ _JOINT = re.compile(r"[;,]?\s{0,8}(?=\{)")
 _TAG = re.compile(r"<\|{1,2}python_tag\|{1,2}>")
 _TURN_END = re.compile(r"<\|(?:eom_id|eot_id|eom|eot|end_of_text)\|>|</s>")
 _METHOD = re.compile(r"(?P<name>[A-Za-z_][\w-]{0,127})\.call\s{0,3}\(")
+_METHOD_JOINT = re.compile(r"\s{0,8}[;,\n]\s{0,8}(?=[A-Za-z_][\w-]{0,127}\.call\s{0,3}\()")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
 _CODE_KEYS = ("code", "script", "source", "input", "query")
 _LONGEST_CODE = 100_000
@@ -154,12 +155,28 @@ def _read_tag(reader: Reader, tag: Match) -> Reading:
         read = _read_objects(reader, at)
         if read.calls:
             return _found(reader, _TAG_JSON, tag.start(), read.end, read.calls, malformed=read.malformed or odd)
-    if method := reader.match(_METHOD, at):
-        call = pythoncalls.read_call(reader, at)
-        if call is not None:
-            native = call.native(reader, method["name"])
-            return _found(reader, _BUILTIN, tag.start(), call.end, [native], malformed=call.malformed or odd)
+    if reader.match(_METHOD, at):
+        return _read_methods(reader, tag, at, malformed=odd)
     return _read_code(reader, tag, at)
+
+
+def _read_methods(reader: Reader, tag: Match, at: int, *, malformed: bool) -> Reading:
+    """Calls of built-in tools, as methods of them."""
+    calls: list[NativeCall] = []
+    end = at
+    while method := reader.match(_METHOD, at):
+        call = pythoncalls.read_call(reader, at)
+        if call is None:
+            break
+        calls.append(call.native(reader, method["name"]))
+        malformed |= call.malformed
+        end = call.end
+        joint = reader.match(_METHOD_JOINT, end) if call.closed else None
+        if joint is None:
+            break
+        malformed |= ";" not in joint[0]
+        at = joint.end()
+    return _found(reader, _BUILTIN, tag.start(), end, calls, malformed=malformed or not calls)
 
 
 def _read_code(reader: Reader, tag: Match, at: int) -> Reading:

@@ -6,7 +6,8 @@ OpenFunctions v2.
     Call: lookup(city='Graz')<bot_end>
     <<function>>lookup(city='Graz')
 
-Types come from the literals. No ids; several calls are joined by semicolons, or have a prefix each. Raven nests calls and
+Types come from the literals. No ids; several calls are joined by semicolons, or have a prefix each; Gorilla's prefix may
+be a line of its own. Raven nests calls and
 explains itself in a `Thought:` after them; a nested call cannot be read. `Call:` without its end token counts for a
 declared tool with parameters of its own, when nothing else is on the line.
 """
@@ -18,28 +19,29 @@ import re
 from wirelint.dialects.family import Family, Found, Reading, Skip
 from wirelint.dialects.openers import BLANKS, LINE_START, Run
 from wirelint.dialects.pythoncalls import fits, read_calls
-from wirelint.dialects.reader import Reader
+from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.values import NativeCall
 
 _RAVEN, _GORILLA = "nexus_raven", "gorilla_openfunctions"
 _CALL = re.compile(r"[ \t]{0,8}Call:[ \t]{0,2}(?=[A-Za-z_])")
 _CALL_END = re.compile(r"\s{0,4}<bot_end>")
-_FUNCTION = re.compile(r"<<function>>[ \t]{0,2}(?=[A-Za-z_])")
+_FUNCTION = re.compile(r"<<function>>(?:[ \t]{0,2}|\s{1,4})(?=[A-Za-z_])")
 _BLANKS = re.compile(r"[ \t]{0,8}")
 
 
 def _read(reader: Reader, position: int) -> Reading:
     if prefix := reader.match(_FUNCTION, position):
-        return _read_gorilla(reader, position, prefix.end())
+        return _read_gorilla(reader, prefix)
     if prefix := reader.match(_CALL, position):
         return _read_raven(reader, position, prefix.end())
     return None
 
 
-def _read_gorilla(reader: Reader, position: int, at: int) -> Reading:
+def _read_gorilla(reader: Reader, prefix: Match) -> Reading:
+    position = prefix.start()
     if position < reader.dead.get(_GORILLA, 0):
         return None
-    read = read_calls(reader, at, _FUNCTION)
+    read = read_calls(reader, prefix.end(), _FUNCTION)
     if not read:
         return None
     calls = tuple(call.native(reader) for call in read)
@@ -49,7 +51,8 @@ def _read_gorilla(reader: Reader, position: int, at: int) -> Reading:
         return None
     if reader.stand_ins(calls):
         return Skip(end)
-    return Found(_GORILLA, position, end, calls, "generic", any(call.malformed for call in read))
+    malformed = "\n" in prefix[0] or any(call.malformed for call in read)
+    return Found(_GORILLA, position, end, calls, "generic", malformed)
 
 
 def _read_raven(reader: Reader, position: int, at: int) -> Reading:

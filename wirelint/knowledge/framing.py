@@ -13,7 +13,7 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
-from wirelint.knowledge.asking import asks_about_tokens, asks_for_dialogue, hears
+from wirelint.knowledge.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
 from wirelint.knowledge.control_tokens import (
     Framing,
     Occurrence,
@@ -50,7 +50,7 @@ class Framer:
 
     @functools.cached_property
     def _asked(self) -> bool:
-        return asks_about_tokens(self._request)
+        return asks_about_tokens(self._request) or asks_about_calls(self._request)
 
     @functools.cached_property
     def labels(self) -> bool:

@@ -61,7 +61,15 @@ _HINTS = (
 # Text protocols are written in the language of their prompt.
 _ACT = r"(?:Action|Acción|Aktion|Ação|Azione|行动|动作|アクション)"
 _OBSERVE = r"(?:Observation|Observación|Beobachtung|Observação|Osservazione|观察(?:结果)?|観察(?:結果)?)"
-_ACTION = re.compile(rf"^[ \t>*]*\**{_ACT}\**(?: Input)?\**[:：]", re.MULTILINE | re.IGNORECASE)
+# What acts in a text protocol is the name of a tool, with its arguments beside or below it: a scene, a lab's notes and a
+# worksheet have the same labels, and words behind them.
+_INPUT = r"(?:Input|Args?|Arguments?|Entrada|Eingabe|输入|入力|参数)"
+_ACTION = re.compile(
+    rf"^[ \t>*]*\**(?i:{_ACT})\**[:：]\**[ \t]*[`\"']?"
+    rf"(?:[\w/-]*[_./][\w./-]*[`\"']?\**[ \t]*(?:[\[({{]|$)|[a-z]+[A-Z]\w*[`\"']?[ \t]*(?:[\[({{]|$)|\w[\w.-]*[\[({{]"
+    rf"|\w[\w.-]*[`\"']?\**[ \t]*\n[ \t>*]*\**(?i:(?:{_ACT})?[ -]?{_INPUT})\**[:：])",
+    re.MULTILINE,
+)
 _OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
 _OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
 _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
-from wirelint.knowledge.asking import asks_about_calls, asks_for, demands_json, hears
+from wirelint.dialects.openers import THOUGHT_ENDS
+from wirelint.knowledge.asking import asks_about_calls, asks_for, demands_json, hears, last_words
 from wirelint.knowledge.families import family
+from wirelint.knowledge.mentions import is_mention
 from wirelint.knowledge.quoting import fence_is_whole_message, is_quoted
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.repair import MOST_HELD
@@ -40,8 +42,8 @@ _SHAPE_MARKS = re.compile(
     re.MULTILINE,
 )
 _SHAPE_REACH = 2048
-OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,})")
-"""The beginning of a block that is a fence itself, as some notations are."""
+OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
+"""The beginning of a block that would be a fence or a quotation by itself, as some notations are."""
 BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>)*")
 """What may stand between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
@@ -196,12 +198,18 @@ def _certainty(
     prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
     if all(block.tier == "weak" for block in blocks):
         wanted = asked or _sets_up(request, text) or hears(request, text) or demands_json(request)
-        return "medium" if declared and isinstance(part, Text) and not wanted else None
+        ends = BETWEEN.fullmatch(part.text, blocks[-1].end) is not None
+        alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks)
+        return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
+    if not calls and is_mention(part.text, blocks[0].start, blocks[-1].end):
+        return None
+    if declared and asked and OWN_FENCE.match(text):
+        return "low"  # a fence in an explanation
     if declared:
         # A client that sets up a protocol in its prompt may read it itself; what the request holds word for word is
         # repeated rather than called.
         return "low" if prompted or hears(request, text) else "medium" if asked else "high"
-    if prompted or asked or hears(request, text):
+    if prompted or asked or hears(request, text) or any(call.name in last_words(request) for call in calls):
         return None
     if calls and _was_called(request, calls):
         return "medium"
@@ -215,6 +223,12 @@ def _sets_up(request: Request, text: str) -> bool:
     """Whether the prompt sets up the shape that a text has: the client reads it by itself then."""
     marks = tuple(dict.fromkeys(match[0] for match in _SHAPE_MARKS.finditer(text[:_SHAPE_REACH])))[:_HEADS_WANTED]
     return bool(marks) and all(asks_for(request, mark) for mark in marks)
+
+
+def _is_all(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether nothing but reasoning stands before some blocks."""
+    before = text[: blocks[0].start].rstrip()
+    return not before or before.endswith(THOUGHT_ENDS)
 
 
 def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:

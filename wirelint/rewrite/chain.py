@@ -41,7 +41,6 @@ class Chain:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
-        self._patient = all(map(is_patient, self._stages))
         self._texts: set[int] = set()
         self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
@@ -110,11 +109,14 @@ class Chain:
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
         """Has it known how a frame left whose events were pushed; `untouched` only if nothing is held either."""
         event = events[0] if len(events) == 1 else None
-        if not (self._patient and untouched) or type(event) is not Delta or event.block not in self._texts:
+        if not untouched or type(event) is not Delta or event.block not in self._texts or not self._is_patient():
             self._calm = None
             return
         self._in_line = in_line(event.text, self._in_line and self._last == event.block)
         self._calm = self._last = event.block
+
+    def _is_patient(self) -> bool:
+        return all(map(is_patient, self._stages))
 
     def push(self, events: Sequence[Event]) -> Sequence[Event]:
         """What comes out for events that come in. Raises ChainError."""

@@ -15,7 +15,10 @@ class Chained:
     def __init__(self, phase: float, *rewriters: Rewriter) -> None:
         self.phase = phase
         self._rewriters = rewriters
-        self.patient = all(map(is_patient, rewriters))
+
+    @property
+    def patient(self) -> bool:
+        return all(map(is_patient, self._rewriters))
 
     @property
     def held(self) -> int | None:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look
 from wirelint.events import Start
-from wirelint.knowledge.markup import BETWEEN, MOST_MASKED, OWN_FENCE, Said, judge, masked, may_quote, siblings
-from wirelint.knowledge.quoting import is_quoted
+from wirelint.knowledge.markup import BETWEEN, Said, judge, siblings
 from wirelint.model import Choice, Part, Reasoning, Refusal, Text, ToolCall
 from wirelint.repair import MOST_HELD
+from wirelint.rewriters.quotation import Quotation
 from wirelint.rewriters.text import Pause, Strand
 
 if TYPE_CHECKING:
@@ -32,17 +32,10 @@ _CONTEXT = 256
 """Characters before what is undecided that are read with it, for what stands before an opener."""
 _HEADER = 600
 _SCANS = 6
-_PARSES = 4
-_LONGEST_PARAGRAPH = 2048
-_LOOSE = 256
-"""Deltas that are kept one by one; small strings weigh ten times what is in them."""
 _SLACK = 1 << 16
-_QUOTE_SLACK = 1 << 16
 _CLOSING = re.compile(r"[>}\])\n`]|&gt;")
 _AFTER = re.compile(r"(?:[\s}\],)\"'`*”’»]|\\[nrt]?)*")
 """What may stand between a call and the end of the quotation that it is in."""
-_QUOTE_MARK = re.compile(r"[`\t]|~~~| {4}|(?m:^)[ \d.)*+-]{0,64}>")
-_FENCE_LINE = re.compile(r"^[ \t>]{0,8}(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
 _TICKS = re.compile(r"`+")
 _PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 
@@ -72,17 +65,19 @@ class MarkupJudge:
         self._buffer = ""
         self._fresh: list[str] = []
         self._fresh_size = 0
-        self._whole: list[str] = []
-        self._late: list[str] = []
-        self._quotes = self._open = self._left = self._swallowing = self._said = False
-        self._complete = self._parking = self._parked = self._closing = self._exact = False
+        self._quotation = Quotation()
+        self._open = self._left = self._swallowing = self._said = self._exact = False
+        self._complete = self._parking = self._parked = self._closing = False
         self._names: set[str] = set()
         self._last: Promotion | None = None
-        self._scanned = self._last_size = self._parsed = self._parsed_size = 0
-        self._fenced_from = -1
-        self._maskable = MOST_MASKED
+        self._scanned = self._last_size = 0
         self._whole_body = not promoter.situation.streamed
         self._answers = strand.start.kind != "reasoning"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether something has begun that may read differently as more text comes."""
+        return self._open and not self._left
 
     def add(self, text: str) -> None:
         strand = self._strand
@@ -92,10 +87,7 @@ class MarkupJudge:
         if self._answers and not text.isspace():
             self._promoter.spoken.add(strand.choice)
             self._answers = False
-        self._late.append(text)
-        if len(self._late) >= _LOOSE:
-            self._whole.append("".join(self._late))
-            self._late.clear()
+        self._quotation.add(text)
         if self._swallowing and not self._open:
             text = self._swallow(text)
         if not self._open and self._said and not self._fresh and not self._swallowing:
@@ -243,7 +235,7 @@ class MarkupJudge:
             return end
         self._read = base + seen.open
         self._open = True
-        if not seen.hopeful or self._is_quoted(self._read):
+        if not seen.hopeful or self._quotation.is_quoted(self._read):
             return end
         self._complete = seen.begun is not None and seen.begun.complete
         return seen.open
@@ -257,7 +249,9 @@ class MarkupJudge:
         """Holds a run back that may have more siblings, or an end of the quotation it is in, if anything can come of it."""
         start = self._wait(run[0].start, base)
         names = {tool.name for tool in self._request.client_tools}
-        if all(call.name in names for block in run for call in block.calls) and not self._is_quoted(base + start):
+        if all(call.name in names for block in run for call in block.calls) and not self._quotation.is_quoted(
+            base + start
+        ):
             self._complete = run[-1].complete
             return start
         return end
@@ -284,48 +278,6 @@ class MarkupJudge:
             opened = 0 if opened == size else opened or size
         return bool(opened) and opened < 3 and not re.search(rf"(?<!`)`{{{opened}}}(?!`)", text[end:])
 
-    def _is_quoted(self, offset: int) -> bool:
-        """Whether what begins here is quoted, by the text so far. A fence that is open is parsed once."""
-        if self._fenced_from >= 0:
-            since = self._so_far()[self._fenced_from : offset]
-            if not _FENCE_LINE.search(since):
-                return True
-            self._fenced_from = -1
-        so_far, start = self._so_far(), self._readable_from(offset)
-        if start is None:
-            return True
-        shown = so_far[start:]
-        if OWN_FENCE.match(so_far, offset):  # it begins a fence, which does not quote it
-            shown = f"{so_far[start:offset]}x"
-        if not is_quoted(shown, offset - start, offset - start + 1):
-            return False
-        if start == 0 and is_quoted(so_far + "\n\nx", len(so_far) + 2, len(so_far) + 3):
-            self._fenced_from = offset
-        return True
-
-    def _readable_from(self, offset: int) -> int | None:
-        """From where the text is read to tell what is quoted at an offset; None: it counts as quoted, unread.
-
-        Mostly that is the beginning. A text that was read too often is read by paragraphs, if it has no fences.
-        """
-        so_far = self._so_far()
-        if len(so_far) != self._parsed_size:
-            fresh = so_far[max(self._parsed_size - 80, 0) :]
-            self._quotes = self._quotes or _QUOTE_MARK.search(fresh) is not None
-            self._parsed_size = len(so_far)
-            self._parsed += len(so_far) if self._quotes else 0
-        if self._parsed <= _PARSES * len(so_far) + _QUOTE_SLACK:
-            return 0
-        if "```" in so_far or "~~~" in so_far:
-            return None
-        return max(so_far.rfind("\n\n", 0, offset), offset - _LONGEST_PARAGRAPH, 0)
-
-    def _so_far(self) -> str:
-        if self._late or len(self._whole) > 1:
-            self._whole = ["".join((*self._whole, *self._late))]
-            self._late.clear()
-        return self._whole[0] if self._whole else ""
-
     def _waits_for_end(self, run: tuple[Block, ...], *, final: bool) -> bool:
         """In reasoning a run counts only if nothing comes after the reasoning."""
         if final or self._strand.start.kind != "reasoning" or self._strand.choice in self._promoter.spoken:
@@ -339,7 +291,7 @@ class MarkupJudge:
         start, end = run[0].start, run[-1].end
         if base + start < strand.sure:
             return end  # it has left
-        so_far, origin = self._so_far(), self._readable_from(base + start)
+        so_far, origin = self._quotation.text(), self._quotation.readable_from(base + start)
         if origin is None:
             return end
         moved = base - origin
@@ -351,9 +303,8 @@ class MarkupJudge:
         if isinstance(part, Reasoning) and choice in promoter.spoken:
             parts = (*parts, Text("…", ""))
         leak = judge(self._request, Choice(choice, parts, None, ""), part, placed)
-        if leak is not None and self._maskable and may_quote(so_far, base + start, base + end):
-            self._maskable -= 1
-            self._whole = [masked(so_far, base + start, base + end)]
+        if leak is not None:
+            self._quotation.mask(base + start, base + end)
         if leak is None or not (leak.promotable or self._may_be_duplicate(leak.declared, run, structured)):
             return end
         event = strand.frame_at(base + start) if promoter.situation.streamed else None

@@ -59,13 +59,21 @@ class Promoter(TextRewriter):
         self.spoken: set[int] = set()
         """Candidates that have begun to answer in text."""
         self._structured: dict[int, _Structured] = {}
+        self._judges: list[MarkupJudge] = []
         self._looked_ahead = False
         self._pending_size = 0
+
+    @property
+    def patient(self) -> bool:
+        """Not while something has begun of which all that comes decides what it is, though it has left."""
+        return not any(judge.is_open for judge in self._judges)
 
     def judge(self, strand: Strand) -> MarkupJudge | None:
         if strand.start.kind not in ("text", "reasoning", "refusal") or strand.start.form == "opaque":
             return None
-        return MarkupJudge(self, strand)
+        judge = MarkupJudge(self, strand)
+        self._judges.append(judge)
+        return judge
 
     def push(self, event: Event) -> Iterable[Event]:
         if not self._looked_ahead:

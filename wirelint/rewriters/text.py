@@ -28,7 +28,10 @@ class TextRewriter:
     """The common part; a repair says what judges which block, and what it puts before the end of a candidate."""
 
     phase: ClassVar[float] = 3
-    patient: ClassVar[bool] = True
+
+    @property
+    def patient(self) -> bool:
+        return True
 
     def __init__(self, situation: Situation, repair: MakeRepair) -> None:
         self.situation = situation
