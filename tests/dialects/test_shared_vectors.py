@@ -91,7 +91,7 @@ def read(blocks: tuple[Block, ...]) -> list[Json]:
 def rest(text: str, blocks: tuple[Block, ...]) -> str:
     """What is left of the text; white space around markup is framing and not compared."""
     for block in reversed(blocks):
-        text = text[: block.start] + " " + text[block.end :]
+        text = text[: block.start] + text[block.end :]
     return " ".join(text.split())
 
 

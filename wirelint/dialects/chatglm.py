@@ -50,10 +50,10 @@ def _read(reader: Reader, position: int) -> Reading:
     token = reader.match(_ASSISTANT, position) if reader.tools else None
     if not reader.tools or (token is None and not reader.begins(position)) or position < reader.dead.get(_DIALECT, 0):
         return None
-    start = token.end() if token is not None else reader.space(position)
+    start = token.end() if token is not None else position
     turn = _Turn(start, told=token is not None)
     names = tuple(sorted(reader.tools))
-    at = start
+    at = start if token is not None else reader.space(position)
     while header := _header(reader, at, names):
         if not _read_line(reader, header, turn):
             break

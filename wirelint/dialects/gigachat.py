@@ -1,7 +1,7 @@
 """GigaChat 3's calls: a message of their own kind, with an object in it.
 
-Lineage: Sber's GigaChat 3, whose messages are joined by a token and headed by who speaks → the 10B models, with one token in
-place of the header. GigaChat 3.5 writes tags in DeepSeek's manner (another family).
+Lineage: Sber's GigaChat 3, whose messages are joined by a token and headed by who speaks → the 10B models, with one
+token in place of the header. GigaChat 3.5 writes tags in DeepSeek's manner (another family).
 
     Looking.<|message_sep|>
 

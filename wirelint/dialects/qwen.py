@@ -97,9 +97,8 @@ def _read(reader: Reader, position: int) -> Reading:
     _close(reader, run, wrapped=wrapper is not None)
     if reader.stand_ins(run.calls):
         return Skip(run.end)
-    start = reader.space(position) if wrapper is None else position
     dialect = _COMPACT if run.compact else run.dialect
-    return Found(dialect, start, run.end, tuple(run.calls), "generic", run.malformed)
+    return Found(dialect, position, run.end, tuple(run.calls), "generic", run.malformed)
 
 
 def _next_function(reader: Reader, at: int, *, bare_allowed: bool) -> Match | None:
