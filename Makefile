@@ -10,7 +10,7 @@ demo: install
 	@$(RUN) -m wirelint demo
 
 test: install
-	$(RUN) -m pytest -q -n auto --dist loadfile
+	$(RUN) -m pytest -q -n auto --dist loadgroup
 
 check: install
 	$(RUN) -m ruff check .

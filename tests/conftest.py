@@ -5,9 +5,56 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+from collections import Counter, defaultdict
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+_VECTOR = re.compile(
+    r"(?:test_shared_vectors\.py::test_agreement"
+    r"|test_shared_reasoning\.py::test_(?:thoughts_are_found|tokens_are_found|what_stays_text_is_left_alone))"
+    r"\[(?P<id>.*?)(?:-(?:openai|anthropic)[\w.-]*)?\]\Z"
+)
+_DIALECTS = Path(__file__).parent / "dialects"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that start processes share one worker: beside each other they would wait for the same cores."""
+    for item in items:
+        if "/live/" in item.nodeid or item.get_closest_marker("live") or item.get_closest_marker("install"):
+            item.add_marker(pytest.mark.xdist_group("processes"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """How many of the vectors beside the repository agree: for each class of expectation, per dialect."""
+    shared = _DIALECTS.parents[1] / ".." / "shared" / "vectors.jsonl"
+    passed = {
+        match["id"] for report in terminalreporter.stats.get("passed", []) if (match := _VECTOR.search(report.nodeid))
+    }
+    if not passed or not shared.exists():
+        return
+    listed = [json.loads(line) for line in (_DIALECTS / "shared_differences.jsonl").read_text().splitlines()]
+    passed -= {f"{row['dialect']}-{row['case']}" for row in listed}
+    wanted, agreed = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+    for vector in map(json.loads, shared.read_text(encoding="utf-8").splitlines()):
+        there = f"{vector['dialect']}-{vector['case']}" in passed
+        for group in ("", vector["dialect"]):
+            wanted[group][vector["expect"]] += 1
+            agreed[group][vector["expect"]] += there
+    terminalreporter.section("shared vectors that agree")
+    for group in sorted(wanted):
+        if group:
+            terminalreporter.write_line(f"{group}: {_counts(agreed[group], wanted[group])}")
+    terminalreporter.write_line(f"all: {_counts(agreed[''], wanted[''])}")
+
+
+def _counts(agreed: Counter[str], wanted: Counter[str]) -> str:
+    return ", ".join(f"{expect} {agreed[expect]}/{count}" for expect, count in sorted(wanted.items()))
+
 
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("explore", deadline=None, max_examples=2000)

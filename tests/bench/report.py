@@ -13,15 +13,19 @@ from tests.bench.online import METRICS, Outcome
 _SHOWN = 14
 
 
-def show_throughput(console: Console, results: Sequence[Throughput]) -> None:
+ENGINE = "The engine, MB/s (in brackets: of what orjson and a split reach)"
+MARKUP = "Looking for markup in text without any, MB/s (in brackets: of what a search for one substring reaches)"
+
+
+def show_throughput(console: Console, results: Sequence[Throughput], title: str = ENGINE) -> None:
     ways = list(results[0].ways)
-    table = Table(title="The engine, MB/s (in brackets: of what orjson and a split reach)", title_justify="left")
+    table = Table(title=title, title_justify="left")
     table.add_column("body")
     for way in ways:
         table.add_column(way, justify="right")
     for result in results:
         base = result.ways[ways[0]]
-        figures = [f"{speed:,.0f} ({speed / base:.2f})" for speed in result.ways.values()]
+        figures = [f"{speed:,.0f} ({speed / base:.2g})" for speed in result.ways.values()]
         table.add_row(f"{result.what}, {result.size / 1000:,.0f} KB", f"{base:,.0f}", *figures[1:])
     console.print(table)
 

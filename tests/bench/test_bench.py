@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import payloads
-from tests.bench.offline import exchange_costs, throughput
+from tests.bench.offline import exchange_costs, markup_throughput, throughput
 from tests.bench.online import METRICS, Metric, Outcome
 from tests.bench.wire import Take
 from wirelint.registry import Registry
@@ -45,6 +45,12 @@ def test_every_rule_has_its_cost() -> None:
     assert sorted(step for step in steps if step.startswith("rule ")) == sorted(
         f"rule {rule.name}" for rule in Registry.load().rules
     )
+
+
+def test_texts_without_markup_are_measured() -> None:
+    for result in markup_throughput(2_000, 0.0001):
+        assert result.size == 2_000
+        assert all(speed > 0 for speed in result.ways.values())
 
 
 def test_all_of_a_body_is_measured() -> None:

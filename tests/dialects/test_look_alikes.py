@@ -1,4 +1,4 @@
-"""Text that only looks like markup: documentation of every dialect, sources of parsers, documents, logs, prose, answers in JSON.
+"""Text that only looks like markup: documentation of every dialect, sources of parsers, logs, prose, JSON.
 
 Each line of `tests/corpus/look_alikes.jsonl` is what a model answered (`text`) to what a user asked (`user`), with tools
 declared or without. Nothing of it was meant as a call, so no leak is reported, and no repair touches a byte.

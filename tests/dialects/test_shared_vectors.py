@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from wirelint.dialects import FAMILIES, Block, find, may_hold_markup
+from wirelint.dialects import FAMILIES, Block, find, held_suffix, look, may_hold_markup
 from wirelint.knowledge.quoting import is_quoted
 from wirelint.model import Json, Tool
 
@@ -103,6 +103,21 @@ def named(vectors: list[Vector]) -> list[object]:
 def test_agreement(vector: Vector) -> None:
     listed = DIFFERENCES.get((vector.dialect, vector.case))
     assert agrees(vector) == (listed is None), listed
+
+
+@pytest.mark.parametrize("dialect", sorted({vector.dialect for vector in ALL}))
+def test_agreement_at_every_cut(dialect: str) -> None:
+    """What is settled in a beginning of a text is what the whole text says; nothing that begins later was let go."""
+    for vector in ALL:
+        if vector.dialect != dialect:
+            continue
+        whole = [block for block in find(vector.text, vector.tools) if block.calls]
+        for cut in range(len(vector.text)):
+            seen = look(vector.text[:cut], vector.tools)
+            held = cut - held_suffix(vector.text[:cut], vector.tools)
+            first = held if seen.open is None else min(held, seen.open)
+            settled = [block for block in seen.blocks if block.calls]
+            assert settled == [block for block in whole if block.start < first], (vector.case, cut)
 
 
 @pytest.mark.parametrize("vector", named([vector for vector in ALL if vector.dialect not in OURS]))

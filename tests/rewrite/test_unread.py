@@ -76,7 +76,9 @@ def test_a_rule_that_only_rewrites_is_asked_all_the_same() -> None:
 
 # --- streams ----------------------------------------------------------------------------------------------------------
 
-_SENTENCE = "The ferry leaves at nine every morning even during winter storms since people over there need bread and milk"
+_SENTENCE = (
+    "The ferry leaves at nine every morning even during winter storms since people over there need bread and milk"
+)
 PROSE = _SENTENCE.split()
 _CALL = '<invoke name="get_weather"><parameter name="city">Oslo</parameter></invoke>'
 

@@ -116,7 +116,8 @@ CASES = {
         ("think-leak", "control-token-leak"),
     ),
     "open web ui": Case(
-        '<details type="reasoning" done="true" duration="2">\n<summary>Thought for 2 seconds</summary>\n> Hm.\n</details>\nHello!',
+        '<details type="reasoning" done="true" duration="2">\n<summary>Thought for 2 seconds</summary>\n> Hm.\n</details>'
+        "\nHello!",
         "Hello!",
         "<summary>Thought for 2 seconds</summary>\n> Hm.\n",
     ),

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from wirelint.dialects.reader import Reader
 
 Kind: TypeAlias = Literal["literal", "word", "line", "text"]
+_NO_TAG = r"(?<![\w\"'|/\]=?-])"
 _THOUGHT_SPARKS = ("think", "THINK")
 _LONGEST_BEFORE = 16
 """Characters that may stand before an opener and decide whether it is one."""
@@ -336,8 +337,11 @@ def _places(kind: Kind, openers: list[Opener]) -> str:
     chars = alphabet(openers)
     match kind:
         case "literal":
-            first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
-            return rf"[{first}](?=[{chars}]*+\Z)"
+            marks = {head[0] for opener in openers for head in heads(opener)}
+            places = [rf"[{''.join(sorted(map(re.escape, marks - {'>'})))}]"] if marks - {">"} else []
+            # Nearly every `>` is the end of a tag, and nothing begins with it.
+            places += [f"{_NO_TAG}>"] if ">" in marks else []
+            return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
         case "word":
             first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
             return rf"(?<![\w.=/-])[{first}](?=[{chars}]*+\Z)"

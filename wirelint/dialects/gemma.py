@@ -29,24 +29,16 @@ from wirelint.model import Json, Tool
 
 
 class _Notation(NamedTuple):
-    """`response`: a token on which the model stops after its calls, since the answer is to follow it."""
-
     dialect: str
     start: Pattern
     end: Pattern
-    response: Pattern | None = None
 
 
 _S = r"\s{0,8}"
 _GEMMA = _Notation(
     "gemma4", re.compile(r"<\|tool_call>"), re.compile(r"<tool_call\|>|<\s{0,2}/\s{0,2}tool_call>|<\|/?tool_call\|>")
 )
-_FUNCTION = _Notation(
-    "functiongemma",
-    re.compile(r"<start_function_call>"),
-    re.compile(r"</?end_function_call>"),
-    re.compile(r"\s{0,4}<start_function_response>"),
-)
+_FUNCTION = _Notation("functiongemma", re.compile(r"<start_function_call>"), re.compile(r"</?end_function_call>"))
 _NOTATIONS = (_GEMMA, _FUNCTION)
 _CANONICAL_ENDS = frozenset({"<tool_call|>", "<end_function_call>"})
 _CALL = re.compile(rf"(?P<call>call:)?:?{_S}(?P<name>[A-Za-z_][\w.:/-]{{0,127}}){_S}(?=[{{(<])")
@@ -85,8 +77,6 @@ def _close(
 ) -> Reading:
     closer = reader.match(notation.end, reader.space(end))
     end = closer.end() if closer is not None else end
-    if closer is not None and notation.response is not None and (response := reader.match(notation.response, end)):
-        end = response.end()
     malformed |= closer is None or closer[0] not in _CANONICAL_ENDS
     if reader.stand_ins(calls):
         return Skip(end)

@@ -11,8 +11,7 @@ in a wrapper (another family); GLM 4 and older wrote a line and JSON (yet anothe
 
     <tool_call>lookup<arg_key>city</arg_key><arg_value>Graz</arg_value></tool_call>
 
-Values are text as it stands, typed by the declared schema. No ids, one call per tag. The token that ends the turn
-(`<|observation|>`, `<|user|>`) belongs to the call it stands behind. In the wild: line ends as the two
+Values are text as it stands, typed by the declared schema. No ids, one call per tag. In the wild: line ends as the two
 characters `\\n`; the opener of a key missing, doubled, or `<tool_call>` in its place; closers stray, doubled or without
 end; the opening tag taken away, so that a name is glued to the prose before it; JSON in place of the tags.
 """
@@ -26,7 +25,6 @@ from wirelint.dialects.family import Family, Found, Reading, Skip
 from wirelint.dialects.openers import Opener, Run, maybe
 from wirelint.dialects.pairs import GAP, pairs, read_body, read_call, tag
 from wirelint.dialects.reader import Reader
-from wirelint.dialects.tagged import Body
 from wirelint.model import Tool
 
 _LINED, _COMPACT, _IQUEST = "glm45", "glm47", "iquest_q1"
@@ -44,7 +42,6 @@ _TAGS = pairs(
     strays=tag("(?:arg|args|function|invoke|parameter|parameters)", closing=True),
 )
 _NAME_BEFORE = re.compile(rf"(?P<name>[\w.:/-]{{1,128}}){GAP}\Z")
-_TURN = re.compile(r"\s{0,4}<\|(?:observation|user)\|>")
 _NAME_LIMIT = 160
 _SHORTEST_GLUED = 4
 
@@ -65,13 +62,7 @@ def _read(reader: Reader, position: int) -> Reading:
     canonical = opener[0] in ("<tool_call>", "<iquest_tool_call>")
     canonical &= reader.value(position, body.end).endswith(opener[0].replace("<", "</"))
     malformed = body.malformed or doubled or not canonical
-    return Found(dialect, position, _end(reader, body), (call,), "generic", malformed)
-
-
-def _end(reader: Reader, body: Body) -> int:
-    """Where a call ends: after it GLM hands the turn to whoever answers, with a token."""
-    token = reader.match(_TURN, body.end) if body.closed else None
-    return token.end() if token is not None else body.end
+    return Found(dialect, position, body.end, (call,), "generic", malformed)
 
 
 def _read_headless(reader: Reader, position: int) -> Reading:
@@ -91,7 +82,7 @@ def _read_headless(reader: Reader, position: int) -> Reading:
     start = floor + before.end("name") - len(tool.name)
     call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
     lined = before.end("name") < before.end()
-    return Found(_LINED if lined else _COMPACT, start, _end(reader, body), (call,), "generic", malformed=True)
+    return Found(_LINED if lined else _COMPACT, start, body.end, (call,), "generic", malformed=True)
 
 
 def _named_last(reader: Reader, written: str) -> Tool | None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look
+from wirelint.dialects.partial import may_go_on
 from wirelint.events import Start
 from wirelint.knowledge.markup import BETWEEN, Said, judge, siblings
 from wirelint.model import Choice, Part, Reasoning, Refusal, Text, ToolCall
@@ -229,7 +230,7 @@ class MarkupJudge:
                 return self._wait(run[0].start, base)
             if not final and (self._waits_for_end(run, final=False) or (last and self._may_grow(text, run, seen, end))):
                 return self._wait_for(run, text, base, end)
-            self._read = base + self._settle(run, text, base)
+            self._read = base + self._settle(run, text, base, over=final)
         if seen.open is None:
             self._read = base + end
             return end
@@ -261,7 +262,7 @@ class MarkupJudge:
         after = run[-1].end
         if seen.open is not None:
             return BETWEEN.fullmatch(text, after, seen.open) is not None
-        if _AFTER.fullmatch(text, after, end) is not None or BETWEEN.fullmatch(text, after, end) is not None:
+        if _AFTER.fullmatch(text, after, end) is not None or may_go_on(BETWEEN, text, after):
             return True
         return self._in_open_code(text, run[0].start, after)
 
@@ -285,8 +286,8 @@ class MarkupJudge:
         names = {tool.name for tool in self._request.client_tools}
         return all(call.name in names for block in run for call in block.calls) and all(b.complete for b in run)
 
-    def _settle(self, run: tuple[Block, ...], text: str, base: int) -> int:
-        """Decides on a run; the offset behind it, and behind white space that goes with it."""
+    def _settle(self, run: tuple[Block, ...], text: str, base: int, *, over: bool) -> int:
+        """Decides on a run; the offset behind it, and behind what goes with it: white space, the tokens of a turn's end."""
         strand = self._strand
         start, end = run[0].start, run[-1].end
         if base + start < strand.sure:
@@ -315,8 +316,9 @@ class MarkupJudge:
         before = so_far[: base + start]
         cut_from = 0 if not before.strip() else base + start
         strand.cut(cut_from, base + end)
-        if not before.strip() or before[-1].isspace():
-            after = end + len(text[end:]) - len(text[end:].lstrip())
+        last = over and text[end:].strip() and BETWEEN.fullmatch(text, end) is not None
+        if last or not before.strip() or before[-1].isspace():
+            after = len(text) if last else end + len(text[end:]) - len(text[end:].lstrip())
             strand.cut(base + end, base + after)
             promotion.text += text[end:after]
             self._last = promotion
