@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -7,6 +8,9 @@ from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.toolnames import Match, match
 from wirelint.model import Exchange, Json, Request, ToolCall
+from wirelint.repair import Repair
+from wirelint.rewriters.chained import Chained
+from wirelint.rewriters.fanout import FanOut, Use, uses, wraps
 from wirelint.rewriters.names import Names, Rename, TakeOut, farewell, joined_name
 from wirelint.rule import Finding, Fix, Layer, Rewriter, Rule, Safety, Situation, excerpt
 
@@ -31,7 +35,8 @@ class UndeclaredTool(Rule):
     MCP servers, namespaces). Vendor-defined client tools (`bash_20250124`) count under the name they were given.
 
     ## Fix safety
-    Safe: the right name, where it is certain. Unsafe: a name that only probably means a tool, and taking a call out that no
+    Safe: the right name, where it is certain. Unsafe: a name that only probably means a tool; in the place of a
+    `multi_tool_use.parallel` the calls that it wraps, if all of them are of declared tools; and taking a call out that no
     client can run. A sentence in the text then says which call was taken out and which tools there are.
 
     ## References
@@ -117,12 +122,36 @@ class UndeclaredTool(Rule):
             )
             return TakeOut(text, repair) if meant is None else Rename(meant.name, repair)
 
-        return Names(situation, judge, lambda name: request.tool(name) is not None)
+        rewriter = Names(situation, judge, lambda name: request.tool(name) is not None)
+        if not situation.permit.allows(self.code, "unsafe"):
+            return rewriter
+
+        def fanned(start: Start, written: str, inside: tuple[Use, ...]) -> Repair:
+            return self.repair(
+                "response",
+                "unsafe",
+                f"made {_calls(inside)} of what {excerpt(start.name or '')} wrapped",
+                start.pointer,
+                event=start.frame.number if start.frame is not None and situation.streamed else None,
+                before=written,
+                after="\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside),
+            )
+
+        return Chained(2, FanOut(situation, request, fanned), rewriter)
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]
         meant = match(name, names) or match(joined, names)
         shown = excerpt(joined)
+        if wraps(name) and (inside := uses(call.arguments.value, request)):
+            return self.finding(
+                "response",
+                f"{shown} is not declared; it wraps {_calls(inside)}",
+                call.pointer,
+                event=call.event,
+                layer="model",
+                fix=Fix("unsafe", f"make {_calls(inside)} of it"),
+            )
         if meant is not None:
             message = f"{shown} is not declared; {meant.name} is, and the name has {meant.why}"
         elif not names:
@@ -180,3 +209,8 @@ def _fix(shown: str, meant: Match | None) -> Fix:
     if meant is None:
         return Fix("unsafe", f"take the call of {shown} out")
     return Fix("safe" if meant.certain else "unsafe", f"call it {meant.name}")
+
+
+def _calls(inside: tuple[Use, ...]) -> str:
+    named = ", ".join(dict.fromkeys(use.name for use in inside))
+    return f"a call of {named}" if len(inside) == 1 else f"{len(inside)} calls of {named}"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
@@ -17,6 +18,11 @@ TOOLS = {
 
 def named(name: str, **more: Any) -> Talk:
     return Talk(ASK, calls=(Call(name, {}),), tools=TOOLS, **more)
+
+
+def wrapped(*uses: tuple[str, dict[str, Any]], id_: str = "call_1") -> Talk:
+    inside = [{"recipient_name": name, "parameters": given} for name, given in uses]
+    return Talk(ASK, calls=(Call("multi_tool_use.parallel", {"tool_uses": inside}, id_),), tools=TOOLS)
 
 
 def chat(tools: Any, *calls: dict[str, Any], field: str = "tools", **more: Any) -> dict[str, Any]:
@@ -82,6 +88,33 @@ FIRES = {
     ),
     "both": Fires(Talk(ASK, calls=(Call("prune", {}), Call("fertilise", {}, "call_2")), tools=TOOLS), count=2),
     "parallel wrapper": Fires(named("multi_tool_use.parallel"), fix="unsafe"),
+    "two calls in a parallel wrapper": Fires(
+        wrapped(("functions.water", {"plant": "fern"}), ("functions.list_plants", {})),
+        says="wraps 2 calls",
+        fix="unsafe",
+    ),
+    "one call in a parallel wrapper": Fires(
+        wrapped(("water", {"plant": "fern"})), says="wraps a call of water", fix="unsafe"
+    ),
+    "a wrapper beside a call": Fires(
+        replace(
+            wrapped(("functions.water", {"plant": "moss"})),
+            calls=(Call("water", {"plant": "fern"}), *wrapped(("water", {"plant": "moss"}), id_="call_2").calls),
+        ),
+        says="wraps a call of water",
+        count=1,
+    ),
+    "a wrapper around a call that nobody has": Fires(
+        wrapped(("functions.water", {"plant": "fern"}), ("functions.weed", {})), says="the 4 declared", fix="unsafe"
+    ),
+    "a wrapper without arguments inside": Fires(
+        Talk(
+            ASK,
+            calls=(Call("multi_tool_use.parallel", {"tool_uses": [{"recipient_name": "functions.water"}]}),),
+            tools=TOOLS,
+        ),
+        says="the 4 declared",
+    ),
     "second choice": Fires(
         exchange(
             "/v1/chat/completions",

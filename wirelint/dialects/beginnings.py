@@ -30,6 +30,7 @@ from wirelint.dialects.openers import (
     LineStart,
     Name,
     Opener,
+    Piece,
     Run,
     TextStart,
     WordStart,
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["literal", "word", "line", "text"]
 _NO_TAG = r"(?<![\w\"'|/\]=?-])"
-_THOUGHT_SPARKS = ("think", "THINK")
 _LONGEST_BEFORE = 16
 """Characters that may stand before an opener and decide whether it is one."""
 
@@ -221,13 +221,30 @@ def heads(opener: Opener) -> Iterator[str]:
 
 
 def _sparks(openers: Iterable[Opener]) -> tuple[str, ...]:
-    """What tells cheaply that one of some openers may be there: a mark that its head has, else its head."""
-    found = {
-        next((char for char in head if not (char.isalnum() or char in " ._")), head)
-        for opener in openers
-        for head in heads(opener)
-    }
-    return tuple(sorted(found))
+    """What tells cheaply that one of some openers may be there: for each the rarest of what it must have."""
+    return tuple(sorted(frozenset[str]().union(*map(_marks_of, openers))))
+
+
+def _marks_of(opener: Opener) -> frozenset[str]:
+    certain = [marks for piece in opener if (marks := _marks(piece))]
+    return min(certain, key=lambda marks: sum(map(_weight, marks)), default=frozenset())
+
+
+def _marks(piece: Piece) -> frozenset[str]:
+    """The marks of which a text has one when a piece stands in it; empty where none is certain."""
+    match piece:
+        case str():
+            return frozenset({min(piece, key=_weight)}) if piece else frozenset()
+        case Either(options):
+            marks = [_marks_of(option) for option in options]
+            return frozenset[str]().union(*marks) if all(marks) else frozenset()
+        case _:
+            return frozenset()
+
+
+def _weight(mark: str) -> int:
+    """How common a character is in prose."""
+    return 40 if mark.isalnum() or mark in " \n,." else 4 if mark in "-'\"():" else 1
 
 
 def _groups(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
@@ -244,12 +261,12 @@ def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
             inside = full_pattern(opener[1:] for opener in openers)
             ends = "|".join(map(re.escape, THOUGHT_ENDS))
             yield Group((), re.compile(inside), first=True)
-            yield Group(_THOUGHT_SPARKS, re.compile(inside), re.compile(rf"(?:{ends})(?={inside})"))
+            yield Group(("</", "[/"), re.compile(inside), re.compile(rf"(?:{ends})(?={inside})"))
         case "line":
             inside = full_pattern(opener[1:] for opener in openers)
             first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
             yield Group((), re.compile(inside), first=True)
-            yield Group(("\n",), re.compile(inside), re.compile(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})"))
+            yield Group(_sparks(openers), re.compile(inside), re.compile(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})"))
         case _:
             yield from _by_character(kind, openers)
 
