@@ -232,7 +232,7 @@ PLACES = {
     "chain": [(chain.Chain, "push")],
     "chain of": [(chain.Chain, "of")],
     "release": [(chain.Chain, "release")],
-    "place": [(replies.Rewriting, "_place")],
+    "place": [(replies, "place")],
     "feed": [(replies.Rewriting, "feed")],
     "end": [(replies.Rewriting, "end")],
     "flush": [(replies.Rewriting, "flush")],
