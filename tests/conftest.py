@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 _VECTOR = re.compile(
     r"(?:test_shared_vectors\.py::test_agreement"
     r"|test_shared_reasoning\.py::test_(?:thoughts_are_found|tokens_are_found|what_stays_text_is_left_alone))"
-    r"\[(?P<id>.*?)(?:-(?:openai|anthropic)[\w.-]*)?\]\Z"
+    r"\[(?P<id>.*?)(?:-(?:openai\.chat|anthropic\.messages)[\w-]*)?\]\Z"
 )
 _DIALECTS = Path(__file__).parent / "dialects"
 
