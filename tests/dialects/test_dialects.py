@@ -295,7 +295,7 @@ def test_work_is_linear(unit: str, declared: bool) -> None:
     for end in ENDS:
         small, large = work_for(unit, end, 2_500, tools), work_for(unit, end, 20_000, tools)
         assert large <= 10 * small + 25_000, end
-        assert large <= 80 * 20_000, end
+        assert large <= 60 * 20_000, end
 
 
 def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
@@ -315,9 +315,16 @@ def test_depth_is_survived(text: str) -> None:
     assert all(not block.complete for block in find(text + "</tool_call>", (Tool("x", "/tools/0"),)))
 
 
-@pytest.mark.parametrize("unit", SOUP.values(), ids=SOUP.keys())
-def test_a_long_soup_ends(unit: str) -> None:
-    text = unit * (100_000 // len(unit))
+MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
+
+
+@pytest.mark.parametrize(
+    ("unit", "size"),
+    [*((unit, 100_000) for unit in SOUP.values()), *((unit, 1_000_000) for unit in MEGABYTES)],
+    ids=[*SOUP, *(f"a megabyte of {unit!r}" for unit in MEGABYTES)],
+)
+def test_a_long_soup_ends(unit: str, size: int) -> None:
+    text = unit * (size // len(unit))
     find(text)
     may_hold_markup(text)
     assert held_suffix(text) <= len(text)
