@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import Api, ReplyReader, recognise, recognise_reply
+from wirelint.apis import Api, ReplyReader, read_request, recognise, recognise_reply
 from wirelint.apis.likeness import Likeness
 from wirelint.conversation import Ledger, conversation_of
 from wirelint.events import Delta, Event, Fold, Frame
@@ -63,6 +63,8 @@ class Session:
         self._before: Delta | None = None
         self._size = 0
         self._unread = self._closed = False
+        self.unread_because: str | None = None
+        """What was missing to read the reply, where something was."""
         self._now: float | None = None
         self._first_byte: float | None = None
         self._first_token: float | None = None
@@ -87,7 +89,8 @@ class Session:
         when it waits as bytes: decoded it is ten times as large, and of as many objects as keep the collector busy.
         """
         document = _document(body)
-        api = recognise(method, urlsplit(url).path, headers, document)
+        parts = urlsplit(url)
+        api = recognise(method, parts.path, headers, document, parts.netloc)
         if api is None or not isinstance(document, dict):
             return None
         session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
@@ -104,7 +107,8 @@ class Session:
         if self._asked is not None:
             asked, self._asked = self._asked, None
             document = _document(asked) if isinstance(asked, bytes) else asked
-            self._request = self.api.read_request(document) if isinstance(document, dict) else None
+            path = urlsplit(self._url).path
+            self._request = read_request(self.api, document, path) if isinstance(document, dict) else None
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
@@ -125,7 +129,12 @@ class Session:
         """
         if not data or self._framer is None or not self._arrive(data, at):
             return []
-        return self._framer.feed(data)
+        frames = self._framer.feed(data)
+        if (why := self._framer.unreadable) is not None:
+            self.unread_because = why
+            self.abandon()
+            return []
+        return frames
 
     def _arrive(self, data: bytes, at: float | None) -> bool:
         """Takes down that bytes have come; whether they are to be read."""
@@ -249,6 +258,8 @@ class Session:
             end, reply = "unread", None
         elif end == "client-left" and reply is not None and reply.terminated:
             end = "complete"  # SDKs hang up at the terminator
+        if self.unread_because is not None and self.unread_because not in notes:
+            notes = (*notes, self.unread_because)
         measured = Timing(self._started, self._first_byte, self._first_token, None)
         return dataclasses.replace(
             self.head(),
@@ -359,7 +370,7 @@ def reply_api(body: bytes | None) -> Api | None:
     if not body:
         return None
     document = _document(body)
-    if document is not None:
+    if document is not None and not isinstance(document, list):
         return recognise_reply(document)
     sniffer = Sniffer({})
     frames = [*sniffer.feed(body), *sniffer.close()]

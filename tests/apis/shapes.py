@@ -6,26 +6,20 @@ where the words of a call are its name and arguments, and of a hosted call its n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import field
 from typing import Any
 
+from tests.apis.shape import Part, Shape
+from tests.apis.shapes_bedrock import SHAPES_BEDROCK, SHAPES_CLAUDE_ON_BEDROCK
+from tests.apis.shapes_cohere import SHAPES_COHERE
+from tests.apis.shapes_completions import SHAPES_COMPLETIONS
+from tests.apis.shapes_deepinfra import SHAPES_DEEPINFRA
+from tests.apis.shapes_gemini import SHAPES_GEMINI
+from tests.apis.shapes_mistral import SHAPES_MISTRAL
+from tests.apis.shapes_ollama import SHAPES_OLLAMA
+from tests.apis.shapes_responses import SHAPES_RESPONSES
 from tests.build import sse
-
-Part = tuple[str, str]
-
-
-@dataclass(frozen=True)
-class Shape:
-    parts: Sequence[Sequence[Part]] = ()
-    finish: Sequence[str | None] = ()
-    whole: Any = None
-    stream: str | None = None
-    error: bool = False
-    usage: Mapping[str, Any] | None = None
-    faults: Sequence[str] = ()
-    terminated: bool = True
-    id: str | None = None
 
 
 def delta(
@@ -602,5 +596,16 @@ ANTHROPIC: dict[str, Shape] = {
     "null content": Shape([[]], ["end_turn"], {"type": "message", "content": None, "stop_reason": "end_turn"}),
 }  # fmt: skip
 
-SHAPES = {"openai.chat": OPENAI, "anthropic.messages": ANTHROPIC}
-__all__ = ["SHAPES", "Shape", "field"]
+SHAPES: dict[str, Mapping[str, Shape]] = {
+    "openai.chat": OPENAI,
+    "anthropic.messages": ANTHROPIC | SHAPES_CLAUDE_ON_BEDROCK,
+    **SHAPES_BEDROCK,
+    **SHAPES_COMPLETIONS,
+    **SHAPES_DEEPINFRA,
+    **SHAPES_RESPONSES,
+    **SHAPES_OLLAMA,
+    **SHAPES_COHERE,
+    **SHAPES_GEMINI,
+    **SHAPES_MISTRAL,
+}
+__all__ = ["SHAPES", "Part", "Shape", "field"]

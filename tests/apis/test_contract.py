@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -41,7 +42,11 @@ CASES = [
 
 
 def body_of(shape: Shape, form: str) -> bytes:
-    return (json.dumps(shape.whole) if form == "whole" else shape.stream or "").encode()
+    made = json.dumps(shape.whole) if form == "whole" else shape.stream or ""
+    if isinstance(made, str):
+        return made.encode()
+    pytest.importorskip("botocore", reason="event streams of AWS take a decoder")
+    return made
 
 
 def understood(api: Api, pieces: Sequence[bytes]) -> tuple[list[Frame], list[Event], Reply | None]:
@@ -273,10 +278,16 @@ def test_no_request_makes_a_reader_fail(
         recognise_reply(request)
 
 
+UNKNOWN = {"/v1/chat"}
+"""Paths of Cohere's first version, which is passed by."""
+
+
 @pytest.mark.skipif(not SHARED.is_dir(), reason="no recordings beside this checkout")
 def test_recordings_are_understood_and_lossless() -> None:
     for name, record in _recordings():
         exchange = replay(record)
+        if exchange is None and urlsplit(record.url).path in UNKNOWN:
+            continue
         assert exchange is not None, (name, record.id)
         body = record.response_body or b""
         sniffer = Sniffer({})

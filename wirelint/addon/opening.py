@@ -46,7 +46,8 @@ def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> Visit | None
     """
     visit = open_visit(flow, None, limit)
     headers = lower(visit.request_headers)
-    api = recognise(visit.method, urlsplit(visit.url).path, headers, _LEAST_BODY)
+    parts = urlsplit(visit.url)
+    api = recognise(visit.method, parts.path, headers, _LEAST_BODY, parts.netloc)
     if api is None:
         return None
     visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)

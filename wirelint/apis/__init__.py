@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from wirelint.apis import anthropic, openai_chat
+from wirelint.apis import (
+    anthropic,
+    bedrock,
+    cohere,
+    deepinfra,
+    gemini,
+    mistral,
+    ollama,
+    openai_chat,
+    openai_completions,
+    openai_responses,
+)
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
 
-__all__ = ["APIS", "Api", "ReplyReader", "ReplyWriter", "by_name", "recognise", "recognise_reply"]
+__all__ = ["APIS", "Api", "ReplyReader", "ReplyWriter", "by_name", "read_request", "recognise", "recognise_reply"]
+
+
+@runtime_checkable
+class Routed(Protocol):
+    """An API in whose paths stands what others have in the body: the model, whether the reply is to be streamed."""
+
+    def read_request_at(self, body: Mapping[str, Json], path: str) -> Request: ...
 
 
 class ReplyReader(Protocol):
@@ -52,18 +70,40 @@ class Api(Protocol):
     def reply_writer(self, *, streamed: bool) -> ReplyWriter: ...
 
 
-APIS: tuple[Api, ...] = (anthropic, openai_chat)
+APIS: tuple[Api, ...] = (
+    anthropic,
+    bedrock,
+    openai_completions,
+    deepinfra,
+    openai_responses,
+    ollama.CHAT,
+    ollama.GENERATE,
+    cohere,
+    gemini,
+    mistral,
+    openai_chat,
+)
 
 
 def by_name(name: str) -> Api | None:
     return next((api for api in APIS if name == api.NAME), None)
 
 
-def recognise(method: str, path: str, headers: Mapping[str, str], body: Json) -> Api | None:
-    """The API of a request, or None for traffic that is none of ours. `path` is without the query."""
+def read_request(api: Api, body: Mapping[str, Json], path: str) -> Request:
+    """A request as its API understands it. `path` is that of its URL."""
+    return api.read_request_at(body, path) if isinstance(api, Routed) else api.read_request(body)
+
+
+def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, host: str = "") -> Api | None:
+    """The API of a request, or None for traffic that is none of ours. `path` is without the query.
+
+    `host` is that of the URL: HTTP/2 has no such header, and recordings leave it out.
+    """
     if method.upper() != "POST" or not isinstance(body, dict):
         return None
     path = path.rstrip("/")
+    if host and "host" not in headers:
+        headers = {**headers, "host": host}
     return next((api for api in APIS if api.claims(path, headers, body)), None)
 
 

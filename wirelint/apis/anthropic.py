@@ -4,21 +4,28 @@ Requests: `POST …/v1/messages`. Replies: a `message` body, or named events: `m
 `content_block_start`, `…_delta`, `…_stop`, then `message_delta` with the stop reason, `message_stop`; `ping` anywhere, and
 `error` at any time. Source: the vendor's API reference (Messages, Streaming messages).
 
+Bedrock and Vertex take the same bodies at paths of their own, in which the model stands (`/model/{id}/invoke`,
+`…/models/{id}:rawPredict`); Bedrock carries the events of a stream in messages of its own framing.
+
 A tool call's arguments come as `partial_json` deltas after a start whose `input` is `{}`; gateways that put the whole
 input into the start and repeat it in the deltas are field report material, so both are kept apart.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Iterator, Mapping
+from urllib.parse import unquote
 
 from wirelint.apis.anthropic_request import hosted_result, read_request
 from wirelint.apis.anthropic_writer import StreamWriter, WholeWriter
+from wirelint.apis.carried import Carried
 from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
-from wirelint.model import Json, Kind
+from wirelint.model import Json, Kind, Request
 
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
+__all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
 
 NAME = "anthropic.messages"
 
@@ -46,6 +53,11 @@ _DELTAS: dict[str, tuple[Kind, str]] = {
     "input_json_delta": ("tool_call", "partial_json"),
 }
 _STOP_POINTER = "/stop_reason"
+_HOSTED = re.compile(
+    r"(?:/model/(?P<bedrock>[^/]+(?:/[^/]+)*)/invoke(?P<stream>-with-response-stream)?"
+    r"|/models/(?P<vertex>[^/:]+):(?P<raw>rawPredict|streamRawPredict))\Z"
+)
+"""Where Bedrock and Vertex serve this API, among others."""
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
@@ -53,6 +65,8 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
         return False
     if path.endswith("/messages"):
         return "max_tokens" in body or "anthropic-version" in headers or "system" in body
+    if isinstance(body.get("anthropic_version"), str) and "max_tokens" in body:
+        return not path.endswith(("/count_tokens", "/count-tokens"))  # Bedrock and Vertex, whatever stands before them
     # Counting tokens and batches have the same shape and no reply of a model.
     return "anthropic-version" in headers and "max_tokens" in body and not path.endswith(("/count_tokens", "/batches"))
 
@@ -62,12 +76,22 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
     return (kind == "message" and isinstance(document.get("content"), list)) or kind == "message_start"
 
 
+def read_request_at(body: Mapping[str, Json], path: str) -> Request:
+    """A request with what its path says: the model, and whether the reply is to be streamed."""
+    request = read_request(body)
+    found = _HOSTED.search(path) if request.model == "" else None
+    if found is None:
+        return request
+    streamed = request.stream or found["stream"] is not None or found["raw"] == "streamRawPredict"
+    return dataclasses.replace(request, model=unquote(found["bedrock"] or found["vertex"]), stream=streamed)
+
+
 def reply_reader(*, streamed: bool) -> _Reader:
     return _Reader(streamed=streamed)
 
 
-def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
-    return StreamWriter() if streamed else WholeWriter()
+def reply_writer(*, streamed: bool) -> Carried | WholeWriter:
+    return Carried(StreamWriter()) if streamed else WholeWriter()
 
 
 class _Reader:

@@ -88,7 +88,8 @@ class StreamWriter:
                         return True
                 case Other(frame=frame) if frame is not None and frame.data is not None:
                     index = number(document_of(frame).get("index"))
-                    if index is not None and self._numbers.get(self._wire.get(index, -1), index) != index:
+                    block = self._wire.get(index) if index is not None else None
+                    if block is not None and self._numbers.get(block) != index:
                         return True
                 case _:
                     pass

@@ -33,6 +33,7 @@ from wirelint.capture.literals import (
 from wirelint.capture.moulds import Joiner, is_key
 from wirelint.capture.secrets import Span
 from wirelint.model import Json
+from wirelint.wire.json_array import ArrayStream
 
 _LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
 _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
@@ -93,6 +94,23 @@ def lines_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
         if match.start(1) > match.start()
     ]
     return _edits(body, units, [], known)
+
+
+def array_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
+    """The same for a body of one JSON array that was streamed element by element."""
+    stream, offset = ArrayStream(), 0
+    units: list[_Unit] = []
+    rest: list[tuple[int, str]] = []
+    for frame in (*stream.feed(body.encode("utf-8", "surrogateescape")), *stream.close()):
+        text = frame.raw.decode("utf-8", "surrogateescape")
+        if frame.data is not None and text.endswith(frame.data):
+            units.append(_Unit(((offset + len(text) - len(frame.data), frame.data),)))
+        elif text.strip("[], \t\r\n"):
+            rest.append((offset, text))
+        offset += len(text)
+    if not rest and _holds_nothing(body, known, (unit.text for unit in units)):
+        return []
+    return _edits(body, units, rest, known)
 
 
 def _holds_nothing(body: str, known: tuple[str, ...], documents: Iterator[str | None]) -> bool:

@@ -21,13 +21,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
-from wirelint.capture.fragments import Edit, lines_edits, looks_like_lines, stream_edits
+from wirelint.capture.fragments import Edit, array_edits, lines_edits, looks_like_lines, stream_edits
 from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, merge
+from wirelint.capture.messages import as_events, is_messages, put_back
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.model import Json
 from wirelint.repair import Repair
 from wirelint.wire import looks_like_events
+from wirelint.wire.json_array import looks_like_array
 
 _REMEMBERED = 64
 _SHORTEST_KNOWN = 8
@@ -104,7 +106,7 @@ class Redactor:
         """A body without secrets; the very same object when there was none. `streamed` None: told by its first bytes."""
         if not body or not self.enabled:
             return body
-        return _apply(body, self._edits(body, streamed), self.mark)[0]
+        return self._redacted(body, streamed)[0]
 
     def text(self, text: str) -> str:
         """A log line, an error message, a note."""
@@ -129,7 +131,7 @@ class Redactor:
         self.learn(record.request_headers, record.url)
         body, chunks = record.response_body, record.chunks
         if body:
-            body, edits = _apply(body, self._edits(body, None), self.mark)
+            body, edits = self._redacted(body, None)
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
@@ -215,11 +217,30 @@ class Redactor:
             position = span.end
         return "".join([*pieces, text[position:]])
 
+    def _redacted(self, body: bytes, streamed: bool | None) -> tuple[bytes, list[_ByteEdit]]:
+        edits = self._edits(body, streamed)
+        if not edits or not is_messages(body):
+            return _apply(body, edits, self.mark)
+        events, _ = _apply(as_events(body), edits, self.mark)
+        made, place = [], 0
+        pieces: list[bytes] = []
+        for before, after in put_back(body, events):
+            if after is not before:
+                made.append(_ByteEdit(place, place + len(before), len(after)))
+            place += len(before)
+            pieces.append(after)
+        return b"".join(pieces), made
+
     def _edits(self, body: bytes, streamed: bool | None) -> list[Edit]:
+        """What is to be changed in the text of a body: of its events, where it is a stream of messages."""
+        if is_messages(body):
+            return stream_edits(as_events(body).decode("utf-8", "surrogateescape"), self._known)
         text = body.decode("utf-8", "surrogateescape")
         known = self._known
         start = text.lstrip("\ufeff \t\r\n")[:1]
         if start in ("{", "["):
+            if streamed is not False and looks_like_array(body[:256]):
+                return array_edits(text, known)
             if streamed is not False and looks_like_lines(text):
                 return lines_edits(text, known)
             return _document_edits(text, known)

@@ -118,7 +118,7 @@ class Rewriting:
                 out = self._take_alone(frames[0])
             else:
                 if self._session.unread:
-                    return self._give_up("the reply is too large to be repaired", out)
+                    return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
                 for frame in frames:
                     events = self._session.read(frame)
                     if not self._passes_by(frame, events, out):

@@ -9,10 +9,11 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import by_name
+from wirelint.apis import by_name, read_request
 from wirelint.conversation import Ledger
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
@@ -101,7 +102,7 @@ def _read_again(exchange: Exchange, body: bytes) -> Exchange:
     api = by_name(exchange.api)
     if api is None or not isinstance(document, dict):
         raise ValueError("what is left is no request")
-    return dataclasses.replace(exchange, request=api.read_request(document))
+    return dataclasses.replace(exchange, request=read_request(api, document, urlsplit(exchange.url).path))
 
 
 class _Shift(NamedTuple):

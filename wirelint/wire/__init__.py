@@ -1,4 +1,7 @@
-"""Bytes to frames: server-sent events, whole bodies, content codings. No I/O, any cut of the input, nothing lost."""
+"""Bytes to frames: server-sent events, JSON lines and arrays, AWS event streams, whole bodies, content codings.
+
+No I/O, any cut of the input, nothing lost.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,29 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from wirelint.events import Frame
+from wirelint.wire.eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
+from wirelint.wire.json_array import ArrayStream, looks_like_array
+from wirelint.wire.ndjson import TYPES, JsonLines, WholeOrLines
 from wirelint.wire.sse import EventStream
 from wirelint.wire.whole import WholeBody
 
-__all__ = ["EventStream", "Framer", "Sniffer", "WholeBody", "looks_like_events"]
+__all__ = [
+    "ArrayStream",
+    "EventStream",
+    "Framer",
+    "JsonLines",
+    "MessageStream",
+    "Sniffer",
+    "WholeBody",
+    "looks_like_events",
+]
 
 
 class Framer(Protocol):
     """Takes a body in pieces, gives frames. `close` gives what is left; after it nothing may be fed."""
 
-    streamed: bool
+    @property
+    def streamed(self) -> bool: ...
 
     def feed(self, data: bytes) -> list[Frame]: ...
 
@@ -29,6 +45,7 @@ class Framer(Protocol):
 
 _EVENT_FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 _BOM = b"\xef\xbb\xbf"
+_STREAMED = TYPES | {CONTENT_TYPE}
 _LONGEST_FIELD = max(map(len, _EVENT_FIELDS))
 
 
@@ -49,19 +66,25 @@ class Sniffer:
     """Picks the framing of a body by its first bytes, whatever the content type says; a `Framer` itself."""
 
     def __init__(self, headers: Mapping[str, str]) -> None:
-        self._declared = headers.get("content-type", "").split(";")[0].strip().lower() == "text/event-stream"
+        self._type = headers.get("content-type", "").split(";")[0].strip().lower()
+        self._declared = self._type == "text/event-stream"
         self._head = bytearray()
         self._framer: Framer | None = None
 
     @property
     def streamed(self) -> bool:
-        return self._framer.streamed if self._framer is not None else self._declared
+        return self._framer.streamed if self._framer is not None else self._declared or self._type in _STREAMED
 
     def feed(self, data: bytes) -> list[Frame]:
         if self._framer is not None:
             return self._framer.feed(data)
         self._head += data
-        verdict = looks_like_events(bytes(self._head))
+        head = bytes(self._head)
+        if (messages := looks_like_messages(head)) is not False:
+            return [] if messages is None else self._go_on(MessageStream())
+        verdict = looks_like_events(head)
+        if verdict is False and (array := looks_like_array(head)) is not False:
+            return [] if array is None else self._go_on(ArrayStream())
         return [] if verdict is None else self._decide(verdict)
 
     def skip(self) -> int | None:
@@ -74,12 +97,31 @@ class Sniffer:
         return frames + self._framer.close()
 
     @property
+    def unreadable(self) -> str | None:
+        """Why the body cannot be read, where something is missing to read it; None when it can, or is not known yet."""
+        return self._framer.unreadable if isinstance(self._framer, MessageStream) else None
+
+    @property
     def waiting(self) -> bytes:
         return bytes(self._head) if self._framer is None else self._framer.waiting
 
     def _decide(self, events: bool) -> list[Frame]:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
-        looks_whole = bytes(self._head).lstrip(_BOM + b" \t\r\n").startswith((b"{", b"["))
-        self._framer = EventStream() if events or (self._declared and not looks_whole) else WholeBody()
+        start = bytes(self._head).lstrip(_BOM + b" \t\r\n")[:1]
+        looks_whole = start in (b"{", b"[")
+        if events or (self._declared and not looks_whole):
+            self._framer = EventStream()
+        elif self._type == CONTENT_TYPE and self._head[:1] == b"\0":
+            self._framer = MessageStream()  # cut within its first twelve bytes
+        elif start in (b"{", b"") and self._type in TYPES:
+            self._framer = JsonLines()
+        elif start == b"{" and not self._declared and self._type != "application/json":
+            self._framer = WholeOrLines()
+        else:
+            self._framer = WholeBody()
+        return self._go_on(self._framer)
+
+    def _go_on(self, framer: Framer) -> list[Frame]:
+        self._framer = framer
         head, self._head = bytes(self._head), bytearray()
-        return self._framer.feed(head)
+        return framer.feed(head)

@@ -1,0 +1,84 @@
+"""A `Talk` written as a request of Cohere's chat, version 2, with its reply, whole and streamed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.apis.shapes_cohere import called, content, stream
+from tests.build import Assistant, Call, Result, Talk, User, exchange
+
+_FINISH = {"stop": "COMPLETE", "tool": "TOOL_CALL", "length": "MAX_TOKENS", "filter": "ERROR"}
+_CHOICES = {"required": "REQUIRED", "any": "REQUIRED", "none": "NONE"}
+_BILLED = {"billed_units": {"input_tokens": 11, "output_tokens": 7}, "tokens": {"input_tokens": 11, "output_tokens": 7}}
+_ID = "5d2f7c1a-88e4-4b0f-9a63-1c7d5e90ab24"
+
+
+def record(talk: Talk, streamed: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": talk.model, "messages": list(_messages(talk)), "stream": streamed}
+    if talk.tools:
+        body["tools"] = [_tool(name, declared) for name, declared in talk.tools.items()]
+    if talk.tool_choice is not None:
+        body["tool_choice"] = _CHOICES.get(talk.tool_choice, talk.tool_choice)
+    body.update(talk.request)
+    reply = _stream(talk) if streamed else json.dumps(_whole(talk), ensure_ascii=False)
+    kind = "text/event-stream" if streamed else "application/json"
+    return exchange("/v2/chat", body, reply, content_type=kind, status=talk.status)
+
+
+def _reason(talk: Talk) -> dict[str, Any]:
+    return {} if talk.reason is None else {"finish_reason": _FINISH.get(talk.reason, talk.reason)}
+
+
+def _whole(talk: Talk) -> dict[str, Any]:
+    blocks = [{"type": "thinking", "thinking": talk.reasoning}] if talk.reasoning else []
+    blocks += [{"type": "text", "text": talk.text}] if talk.text else []
+    message: dict[str, Any] = {"role": "assistant", "content": blocks}
+    if talk.calls:
+        message["tool_calls"] = [_call(call) for call in talk.calls]
+    return {"id": _ID, "message": message, **_reason(talk), "usage": _BILLED}
+
+
+def _stream(talk: Talk) -> str:
+    begin = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
+    events: list[Any] = [{"id": _ID, "type": "message-start", "delta": {"message": begin}}]
+    index = 0
+    for kind, said in (("thinking", talk.reasoning), ("text", talk.text)):
+        if said:
+            events.append(content(index, *_cut(said, talk.step), kind=kind))
+            index += 1
+    for number, call in enumerate(talk.calls):
+        events.append(called(number, call.name, call.id or "", *_cut(call.text, talk.step)))
+    end = {"type": "message-end", "delta": {**_reason(talk), "usage": _BILLED}}
+    return stream(*events, end)
+
+
+def _cut(text: str, step: int) -> Iterator[str]:
+    return (text[start : start + step] for start in range(0, len(text), step))
+
+
+def _call(call: Call) -> dict[str, Any]:
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
+
+
+def _tool(name: str, declared: Any) -> dict[str, Any]:
+    described, parameters = declared if isinstance(declared, tuple) else ("", declared)
+    return {"type": "function", "function": {"name": name, "description": described, "parameters": parameters}}
+
+
+def _messages(talk: Talk) -> Iterator[dict[str, Any]]:
+    if talk.system:
+        yield {"role": "system", "content": talk.system}
+    for turn in talk.history:
+        match turn:
+            case User(text):
+                yield {"role": "user", "content": text}
+            case Assistant(text, calls, reasoning):
+                plan = {"tool_plan": reasoning} if reasoning else {}
+                said = {"content": [{"type": "text", "text": text}]} if text else {}
+                made = {"tool_calls": [_call(call) for call in calls]} if calls else {}
+                yield {"role": "assistant", **plan, **said, **made}
+            case Result(call_id, text, _):
+                document = {"type": "document", "document": {"data": text}}
+                yield {"role": "tool", "tool_call_id": call_id, "content": [document]}

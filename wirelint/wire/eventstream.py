@@ -1,0 +1,283 @@
+r"""The event stream of AWS (`application/vnd.amazon.eventstream`): bytes in, frames out, for any cut; and back to bytes.
+
+Theory of operation. A message is a prelude of 12 bytes (its length, the length of its headers, a CRC-32 of the two), the
+headers, the payload, and a CRC-32 of all that; numbers are big endian. The length alone cuts the bytes into frames. What a
+message holds is decoded by botocore, which checks both sums. It is an optional dependency: without it nothing is read, and
+the framer says why (`unreadable`).
+
+A frame has the name of its event and the payload as its data, as a server-sent event has them. Two kinds of message are
+read through to what they carry: Bedrock's `chunk` (`{"bytes": "<base64>"}` around an event of the model's own API, named by
+its `type`), and exceptions, whose type stands in a header only and is put into an error object.
+
+Where a prelude contradicts itself nobody can tell where the next message begins: the rest of the stream is one frame.
+Source: Smithy 2.0, "Amazon event stream".
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib
+import json
+import re
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol, cast
+
+import orjson
+
+from wirelint.events import Frame
+from wirelint.model import FaultKind, Json
+
+CONTENT_TYPE = "application/vnd.amazon.eventstream"
+CHUNK = "chunk"
+"""The event in which Bedrock carries the events of other APIs."""
+
+NO_DECODER = "the reply is an AWS event stream; reading it takes botocore, which is not installed"
+
+_PRELUDE = 12
+_LEAST = 16
+_MOST = (24 << 20) + (128 << 10) + _LEAST
+_FIRST = (b"\x00", b"\x01")
+"""What the length of a message begins with."""
+_STRING = b"\x07"
+
+
+class Message(NamedTuple):
+    headers: Mapping[str, object]
+    payload: bytes
+
+
+class _Decoded(Protocol):
+    headers: Mapping[str, object]
+    payload: bytes
+
+
+class _Decoder(Protocol):
+    def add_data(self, data: bytes) -> None: ...
+
+    def next(self) -> _Decoded: ...
+
+
+class _Botocore(Protocol):
+    """What is used of `botocore.eventstream`, which has no types of its own."""
+
+    ParserError: type[Exception]
+
+    def EventStreamBuffer(self) -> _Decoder: ...  # noqa: N802 - its name
+
+
+def _botocore() -> _Botocore | None:
+    try:
+        return cast("_Botocore", importlib.import_module("botocore.eventstream"))
+    except ImportError:
+        return None
+
+
+def looks_like_messages(head: bytes) -> bool | None:
+    """Whether a body is a stream of messages, by its first bytes; None when more of them are needed."""
+    if not head.startswith(_FIRST):
+        return False
+    return None if len(head) < _PRELUDE else _length(head) is not None
+
+
+def _length(buffer: bytes | bytearray) -> int | None:
+    """The length of the message whose prelude begins the buffer; None where it is no prelude."""
+    total, headers = int.from_bytes(buffer[:4]), int.from_bytes(buffer[4:8])
+    sound = zlib.crc32(buffer[:8]) == int.from_bytes(buffer[8:_PRELUDE])
+    return total if sound and headers + _LEAST <= total <= _MOST else None
+
+
+class MessageStream:
+    """Incremental parser of one event stream."""
+
+    streamed = True
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._number = 0
+        self._lost = False
+        self._botocore = _botocore()
+
+    @property
+    def unreadable(self) -> str | None:
+        """Why this stream cannot be read; None when it can."""
+        return None if self._botocore is not None else NO_DECODER
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Frames completed by `data`, in order."""
+        self._buffer += data
+        buffer, frames, start = self._buffer, [], 0
+        while not self._lost and len(buffer) - start >= _PRELUDE:
+            length = _length(buffer[start : start + _PRELUDE])
+            if length is None:
+                self._lost = True
+            elif len(buffer) - start < length:
+                break
+            else:
+                frames.append(self._frame(bytes(buffer[start : start + length])))
+                start += length
+        if start:
+            del buffer[:start]
+        return frames
+
+    def close(self) -> list[Frame]:
+        """What stands behind the last complete message, as a frame of its own."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        if not rest:
+            return []
+        kind: FaultKind = "broken-json" if self._lost else "cut-event"
+        why = "no message begins here" if self._lost else f"a message of which {len(rest)} bytes came"
+        return [Frame(self._next(), rest, None, None, ((kind, why),))]
+
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._buffer)
+
+    def _next(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    def _frame(self, raw: bytes) -> Frame:
+        number = self._next()
+        if self._botocore is None:
+            return Frame(number, raw, None, None)
+        decoder = self._botocore.EventStreamBuffer()
+        decoder.add_data(raw)
+        try:
+            decoded = decoder.next()
+        except (self._botocore.ParserError, StopIteration, ValueError, LookupError, TypeError, struct.error) as error:
+            return Frame(number, raw, None, None, (("broken-json", f"{type(error).__name__}: {error}"[:80]),))
+        name, data, faults = _content(Message(decoded.headers, decoded.payload))
+        return Frame(number, raw, name, data, faults)
+
+
+def _content(message: Message) -> tuple[str | None, str | None, tuple[tuple[FaultKind, str], ...]]:
+    """The name of an event, its data, and what is wrong with it."""
+    faults: list[tuple[FaultKind, str]] = []
+    name, payload = _name(message.headers), message.payload
+    kind = message.headers.get(":message-type")
+    if kind in ("exception", "error"):
+        return "error", _failure(message), ()
+    if name == CHUNK and (carried := _carried(payload)) is not None:
+        name, payload = _type_of(carried) or name, carried
+    try:
+        data = payload.decode()
+    except UnicodeDecodeError:
+        data = payload.decode("utf-8", "replace")
+        faults.append(("bad-utf8", data[:60]))
+    return name, data or None, tuple(faults)
+
+
+def _name(headers: Mapping[str, object]) -> str | None:
+    name = headers.get(":event-type")
+    return name if isinstance(name, str) else None
+
+
+def _failure(message: Message) -> str:
+    """An exception as an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
+    headers = message.headers
+    kind = headers.get(":exception-type") or headers.get(":error-code") or "error"
+    said = _mapping(message.payload)
+    words = said.get("message") or said.get("Message") or headers.get(":error-message") or ""
+    error = {**said, "type": str(kind), "message": words if isinstance(words, str) else str(words)}
+    return json.dumps({"type": "error", "error": error}, ensure_ascii=False)
+
+
+def _carried(payload: bytes) -> bytes | None:
+    """The event within a `chunk`; None where it holds none."""
+    carried = _mapping(payload).get("bytes")
+    if not isinstance(carried, str):
+        return None
+    try:
+        return base64.b64decode(carried, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def _type_of(payload: bytes) -> str | None:
+    kind = _mapping(payload).get("type")
+    return kind if isinstance(kind, str) else None
+
+
+def _mapping(payload: bytes) -> dict[str, Json]:
+    try:
+        document = orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        return {}
+    return document if isinstance(document, dict) else {}
+
+
+def split(body: bytes) -> tuple[list[bytes], bytes]:
+    """The messages of a body, and what is none behind them. Takes no decoder."""
+    found: list[bytes] = []
+    start = 0
+    while len(body) - start >= _PRELUDE:
+        length = _length(body[start : start + _PRELUDE])
+        if length is None or len(body) - start < length:
+            break
+        found.append(body[start : start + length])
+        start += length
+    return found, body[start:]
+
+
+def content_of(raw: bytes) -> bytes:
+    """The payload of a message, or what that carries."""
+    payload = raw[_PRELUDE + int.from_bytes(raw[4:8]) : -4]
+    carried = _carried(payload)
+    return payload if carried is None else carried
+
+
+def with_content(raw: bytes, content: bytes) -> bytes:
+    """A message with another payload, or with a payload that carries something else."""
+    end = _PRELUDE + int.from_bytes(raw[4:8])
+    payload = raw[end:-4]
+    if _carried(payload) is not None:
+        content = orjson.dumps({**_mapping(payload), "bytes": base64.b64encode(content).decode()})
+    return _framed(raw[_PRELUDE:end], content)
+
+
+# --- written -----------------------------------------------------------------------------------------------------------
+
+
+def message(payload: bytes, event: str, *, exception: bool = False) -> bytes:
+    """One message with a JSON payload, as Bedrock sends it."""
+    kind = ("exception", ":exception-type") if exception else ("event", ":event-type")
+    headers = ((kind[1], event), (":content-type", "application/json"), (":message-type", kind[0]))
+    head = b"".join(_header(name, value) for name, value in headers)
+    return _framed(head, payload)
+
+
+def _framed(head: bytes, payload: bytes) -> bytes:
+    lengths = (_LEAST + len(head) + len(payload)).to_bytes(4) + len(head).to_bytes(4)
+    whole = lengths + zlib.crc32(lengths).to_bytes(4) + head + payload
+    return whole + zlib.crc32(whole).to_bytes(4)
+
+
+def chunk(payload: bytes) -> bytes:
+    """A message that carries an event of another API."""
+    return message(orjson.dumps({"bytes": base64.b64encode(payload).decode()}), CHUNK)
+
+
+def _header(name: str, value: str) -> bytes:
+    key, words = name.encode(), value.encode()
+    return len(key).to_bytes(1) + key + _STRING + len(words).to_bytes(2) + words
+
+
+_EVENT = re.compile(rb"(?:event: ([^\n]*+)\n)?+data: ([^\n]*+)\n\n")
+
+
+def carry(events: bytes) -> bytes:
+    """Server-sent events, as a writer makes them (`event: …`, one line of data), in messages that carry them."""
+    made: list[bytes] = []
+    for event in _EVENT.finditer(events):
+        name, data = event.groups()
+        if name == b"error" and (error := _mapping(data).get("error")) and isinstance(error, dict):
+            kind = error.get("type")
+            rest = {key: value for key, value in error.items() if key != "type"}
+            made.append(message(orjson.dumps(rest), kind if isinstance(kind, str) else "error", exception=True))
+        else:
+            made.append(chunk(data))
+    return b"".join(made)

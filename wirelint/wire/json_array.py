@@ -1,0 +1,136 @@
+r"""A JSON array whose elements come one by one: a stream of documents, for any cut of the bytes.
+
+Theory of operation. Google's APIs stream so where a client does not ask for server-sent events (`[{…}`, `\n,\n{…}`, `\n]`).
+An element is complete with its closing bracket, and is a frame then, together with the separator before it; the frame's
+data is the element alone. The closing bracket of the array is a frame of its own without data. Brackets are counted and
+strings are skipped; what is between the brackets is for others to decode.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wirelint.events import Frame
+from wirelint.model import FaultKind
+
+_BOM = b"\xef\xbb\xbf"
+_BLANK = b" \t\r\n"
+_HEAD = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[[ \t\r\n]*+\{[ \t\r\n]*+\"([^\"\\]{0,40})\"")
+_MAYBE = re.compile(
+    rb"(?:\xef(?:\xbb\xbf?)?)?\Z|(?:\xef\xbb\xbf)?[ \t\r\n]*+(?:\[[ \t\r\n]*+(?:\{[ \t\r\n]*+(?:\"[^\"\\]{0,40})?)?)?\Z"
+)
+_OTHERS = frozenset({b"jsonrpc", b"id", b"method", b"params", b"result", b"error"})
+"""How the first message of a JSON-RPC batch may begin, which is an array as well; so does an error that is all there is."""
+
+_STRUCTURE = re.compile(rb'(?:[^"{}\[\]]*+"[^"\\]*+(?:\\.[^"\\]*+)*+")*+[^"{}\[\]]*+(["{}\[\]])', re.DOTALL)
+"""The next bracket, over all strings that are complete, or the quotation mark that begins one that is not."""
+
+_IN_STRING = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
+_SHOWN = 60
+
+
+def looks_like_array(head: bytes) -> bool | None:
+    """Whether a body is an array of events, by its first bytes; None when more of them are needed."""
+    if (found := _HEAD.match(head)) is not None:
+        return found[1] not in _OTHERS
+    return None if _MAYBE.match(head) else False
+
+
+class ArrayStream:
+    """Incremental parser of one array."""
+
+    streamed = True
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._scanned = 0
+        self._depth = 0
+        self._in_string = False
+        self._begin = 0
+        """Where in the buffer the element begins that is open."""
+        self._number = 0
+        self._ended = False
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Frames completed by `data`, in order."""
+        self._buffer += data
+        frames: list[Frame] = []
+        buffer, start, position = self._buffer, 0, self._scanned
+        while not self._ended:
+            if self._in_string:
+                position = self._skip_string(position)
+                if self._in_string:
+                    break
+            found = _STRUCTURE.match(buffer, position)
+            if found is None:
+                position = len(buffer)
+                break
+            position = found.end()
+            if self._count(found[1], found.start(1)):
+                data_from = self._begin if not self._ended else position
+                frames.append(self._frame(bytes(buffer[start:position]), data_from - start))
+                start = position
+        if start:
+            del buffer[:start]
+        self._scanned = max(position - start, 0)
+        self._begin -= start
+        return frames
+
+    def close(self) -> list[Frame]:
+        """What stands behind the last complete element, as a frame of its own."""
+        rest, ended = bytes(self._buffer), self._ended
+        self._buffer.clear()
+        if not rest:
+            return []
+        text = rest.strip(_BLANK + b",")
+        if ended or not text:
+            late: tuple[FaultKind, str] = ("after-end", _shorten(text))
+            return [Frame(self._number, rest, None, None, (late,) if text else ())]
+        cut: tuple[FaultKind, str] = ("cut-event", _shorten(text))
+        data_from = self._begin if self._depth > 1 else 0
+        data = rest[data_from:].decode("utf-8", "replace")
+        return [Frame(self._number, rest, None, data if self._depth > 1 else None, (cut,) if self._depth > 1 else ())]
+
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._buffer)
+
+    def _skip_string(self, position: int) -> int:
+        """The offset after the string, or of what is known of it."""
+        found = _IN_STRING.match(self._buffer, position)
+        end = found.end() if found is not None else position
+        if self._buffer[end : end + 1] == b'"':
+            self._in_string = False
+            return end + 1
+        return end  # at half an escape, or at the end
+
+    def _count(self, mark: bytes, at: int) -> bool:
+        """Takes in a mark of structure; whether it ends an element, or the array."""
+        if mark == b'"':
+            self._in_string = True
+            return False
+        if mark in b"{[":
+            self._depth += 1
+            if self._depth == 2:
+                self._begin = at
+            return False
+        self._depth -= 1
+        self._ended = self._depth <= 0
+        return self._depth <= 1
+
+    def _frame(self, raw: bytes, data_from: int) -> Frame:
+        number = self._number
+        self._number += 1
+        text = raw[data_from:]
+        if not text:
+            return Frame(number, raw, None, None)
+        try:
+            return Frame(number, raw, None, text.decode())
+        except UnicodeDecodeError:
+            shown = text.decode("utf-8", "replace")
+            return Frame(number, raw, None, shown, (("bad-utf8", _shorten(text)),))
+
+
+def _shorten(raw: bytes) -> str:
+    text = raw[: 4 * _SHOWN].decode("utf-8", "replace")
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"

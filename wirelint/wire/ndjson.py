@@ -1,0 +1,159 @@
+r"""JSON lines: a JSON document a line (`application/x-ndjson`), bytes in, frames out, for any cut of the bytes.
+
+A frame ends with the line feed of its line. A line feed cannot stand inside a JSON document that is written on one line,
+and is no part of any longer UTF-8 sequence, so bytes are cut first and decoded afterwards. Blank lines belong to the frame
+after them. What stands behind the last line feed is a line as well, for clients read it; one that holds no complete
+document was cut off.
+
+Bodies that nobody declares to be lines show it themselves: their first line is a document, and something else follows it.
+Until then they may be whole bodies, which end with a line feed at most.
+"""
+
+from __future__ import annotations
+
+import orjson
+
+from wirelint.events import Frame
+from wirelint.model import FaultKind
+from wirelint.wire.whole import WholeBody
+
+TYPES = frozenset({
+    "application/x-ndjson",
+    "application/ndjson",
+    "application/jsonl",
+    "application/x-jsonlines",
+    "application/jsonlines",
+    "application/stream+json",
+})  # fmt: skip
+"""Content types that declare JSON lines."""
+
+_BOM = b"\xef\xbb\xbf"
+_SPACE = b" \t\r\n"
+_SHOWN = 60
+
+
+class JsonLines:
+    """Incremental parser of JSON lines."""
+
+    streamed = True
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._searched = 0
+        self._line = 0
+        """Where the last line in the buffer begins: before it there are blank ones only."""
+        self._number = 0
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Frames completed by `data`, in order."""
+        if not self._buffer and 0 < data.find(b"\n") == len(data) - 1 and not data.isspace():
+            return [self._frame(data)]  # a line a chunk, as most servers send them
+        self._buffer += data
+        buffer = self._buffer
+        frames: list[Frame] = []
+        start, line, position = 0, self._line, self._searched
+        while (end := buffer.find(b"\n", position)) >= 0:
+            position = end + 1
+            if not buffer[line:position].isspace():
+                frames.append(self._frame(bytes(buffer[start:position])))
+                start = position
+            line = position
+        if start:
+            del buffer[:start]
+        self._line, self._searched = line - start, len(buffer)
+        return frames
+
+    def close(self) -> list[Frame]:
+        """What stands behind the last line feed."""
+        rest = bytes(self._buffer)
+        self._buffer.clear()
+        self._searched = self._line = 0
+        if not rest:
+            return []
+        frame = self._frame(rest)
+        if frame.data is None or _is_document(frame.data.encode()):
+            return [frame]
+        cut: tuple[FaultKind, str] = ("cut-event", _shorten(frame.data))
+        return [frame._replace(faults=(*frame.faults, cut))]
+
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._buffer)
+
+    def _frame(self, raw: bytes) -> Frame:
+        number = self._number
+        self._number += 1
+        body = (raw.removeprefix(_BOM) if number == 0 else raw).strip(_SPACE)
+        if not body:
+            return Frame(number, raw, None, None)
+        try:
+            return Frame(number, raw, None, body.decode())
+        except UnicodeDecodeError:
+            text = body.decode("utf-8", "replace")
+            return Frame(number, raw, None, text, (("bad-utf8", _shorten(text)),))
+
+
+class WholeOrLines:
+    """A JSON body of which it is not known whether it is whole or lines. A `Framer`; it knows by the first frame."""
+
+    def __init__(self) -> None:
+        self._framer: WholeBody | JsonLines | None = None
+        self._head = bytearray()
+        self._line_end = -1
+        self._lines = False
+
+    @property
+    def streamed(self) -> bool:
+        return isinstance(self._framer, JsonLines)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._framer is not None:
+            return self._framer.feed(data)
+        known = len(self._head)
+        self._head += data
+        if self._line_end < 0 and not self._ends_line(known):
+            return []
+        if not self._lines:
+            return self._decide(WholeBody())
+        rest = self._head[max(self._line_end, known) :].lstrip(_SPACE)
+        if not rest:
+            return []
+        return self._decide(JsonLines() if rest.startswith(b"{") else WholeBody())
+
+    def close(self) -> list[Frame]:
+        made = [] if self._framer is not None else self._decide(WholeBody())
+        assert self._framer is not None
+        return made + self._framer.close()
+
+    @property
+    def waiting(self) -> bytes:
+        return bytes(self._head) if self._framer is None else self._framer.waiting
+
+    def _ends_line(self, known: int) -> bool:
+        """Whether the first line that is not blank has ended. Only if it is a document these may be lines."""
+        head = self._head
+        while (end := head.find(b"\n", known)) >= 0:
+            line = head[:end].removeprefix(_BOM)
+            known = end + 1
+            if not line.strip(_SPACE):
+                continue
+            self._line_end = end + 1
+            self._lines = _is_document(bytes(line))
+            return True
+        return False
+
+    def _decide(self, framer: WholeBody | JsonLines) -> list[Frame]:
+        self._framer = framer
+        head, self._head = bytes(self._head), bytearray()
+        return framer.feed(head)
+
+
+def _is_document(text: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(text), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
