@@ -19,7 +19,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from wirelint.dialects.openers import (
@@ -104,19 +104,61 @@ class Search:
         return match
 
 
+class _Cut(NamedTuple):
+    """Openers of a kind that are not complete: where they may begin, and what tells them there, by the first character.
+
+    Openers of lines and of texts begin at a place between characters: they have one pattern, under "".
+    """
+
+    kind: Kind
+    places: re.Pattern[str]
+    patterns: Mapping[str, re.Pattern[str]]
+
+    def place(self, text: str, start: int) -> int | None:
+        if not _may_stand(self.kind, text, start):
+            return None
+        patterns = self.patterns
+        for place in self.places.finditer(text, start):
+            at = place.start()
+            pattern = patterns.get("") or patterns.get(text[at])
+            if pattern is not None and pattern.match(text, at):
+                return at
+        return None
+
+
 class _NamedCut(NamedTuple):
     """A cut opener with a name in it: cut off in the name, or behind it."""
 
+    kind: Kind
     places: re.Pattern[str]
     inside: re.Pattern[str]
     behind: re.Pattern[str]
 
-    def matches(self, text: str, place: int, names: Collection[str]) -> bool:
+    def place(self, text: str, start: int, names: Collection[str]) -> int | None:
+        if not _may_stand(self.kind, text, start):
+            return None
+        for place in self.places.finditer(text, start):
+            if self._matches(text, place.start(), names):
+                return place.start()
+        return None
+
+    def _matches(self, text: str, place: int, names: Collection[str]) -> bool:
         inside = self.inside.match(text, place)
         if inside is not None and any(name.startswith(inside["name"] or "") for name in names):
             return True
         behind = self.behind.match(text, place)
         return behind is not None and behind["name"] in names
+
+
+def _may_stand(kind: Kind, text: str, start: int) -> bool:
+    """Whether an opener of a kind may begin at or after an offset: a cheap look."""
+    match kind:
+        case "line":
+            return start == 0 or "\n" in text
+        case "text":
+            return start == 0 or "</" in text or "[/" in text
+        case _:
+            return True
 
 
 class Beginnings:
@@ -135,8 +177,7 @@ class Beginnings:
         self._by_spark = tuple(by_spark.items())
         held = tuple(dict.fromkeys((*self.openers, *more)))
         plain = [opener for opener in held if not has_name(opener)]
-        self._places = re.compile("|".join(_places(kind, some) for kind, some in _by_kind(plain).items()))
-        self._cut = re.compile(cut_pattern(plain))
+        self._cuts = [_cut(kind, some) for kind, some in _by_kind(plain).items()]
         self._named = [_named_cut(opener) for opener in held if has_name(opener)]
 
     def within(self, text: str, names: Collection[str]) -> list[Group]:
@@ -159,19 +200,21 @@ class Beginnings:
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """The offset at or after `start` from where on the end of the text may begin an opener that is not complete."""
-        found: int | None = None
-        for place in self._places.finditer(text, start):
-            if self._cut.match(text, place.start()):
-                found = place.start()
-                break
-        for named in self._named if names else ():
-            for place in named.places.finditer(text, start):
-                if found is not None and place.start() >= found:
-                    break
-                if named.matches(text, place.start(), names):
-                    found = place.start()
-                    break
-        return found
+        found = [cut.place(text, start) for cut in self._cuts]
+        if names:
+            found += [cut.place(text, start, names) for cut in self._named]
+        return min((place for place in found if place is not None), default=None)
+
+
+def _cut(kind: Kind, openers: list[Opener]) -> _Cut:
+    places = re.compile(_places(kind, openers))
+    if kind in ("line", "text"):
+        return _Cut(kind, places, {"": re.compile(cut_pattern(openers))})
+    by_first: dict[str, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        for first in {head[0] for head in heads(opener)}:
+            by_first[first].append(opener)
+    return _Cut(kind, places, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
 
 
 def _named_cut(opener: Opener) -> _NamedCut:
@@ -180,7 +223,9 @@ def _named_cut(opener: Opener) -> _NamedCut:
     head = full_pattern([before])
     inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)" if before else ""
     behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
-    return _NamedCut(re.compile(_places(_kind(opener), [opener])), re.compile(inside), re.compile(behind))
+    return _NamedCut(
+        _kind(opener), re.compile(_places(_kind(opener), [opener])), re.compile(inside), re.compile(behind)
+    )
 
 
 def _by_kind(openers: Iterable[Opener]) -> dict[Kind, list[Opener]]:
