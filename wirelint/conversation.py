@@ -33,6 +33,7 @@ _SESSION_HEADERS = (
     "session-id",
     "x-conversation-id",
     "conversation_id",
+    "mcp-session-id",
 )
 
 
