@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Label, Start
 from wirelint.knowledge.succession import Succession, announced
@@ -32,7 +33,7 @@ class ToolIndexCollision(Rule):
     ## False positives
     Calls in one event each, numbered; several calls in one event; ids and names that are repeated with every delta; the
     same index in different choices; another id after a call's arguments that nothing follows. Another id in the middle of
-    one call's arguments is `id-unstable`.
+    one call's arguments is `id-unstable`. Gemini and Ollama's own API send every call whole and number none.
 
     ## Fix safety
     Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one.
@@ -133,4 +134,7 @@ def _number(event: Start | Label) -> int | None:
 
 
 def _needs_none(exchange: Exchange) -> bool:
+    """Whether calls have no number by design."""
+    if not traits(exchange.api).call_index:
+        return True
     return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)

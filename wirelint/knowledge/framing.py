@@ -13,6 +13,7 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint.apis.traits import is_raw
 from wirelint.knowledge.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
 from wirelint.knowledge.control_tokens import (
     Framing,
@@ -25,7 +26,7 @@ from wirelint.knowledge.control_tokens import (
     residue,
     residue_may_come,
 )
-from wirelint.knowledge.markup import RAW_APIS, call_spans
+from wirelint.knowledge.markup import call_spans
 from wirelint.knowledge.mentions import is_mention
 from wirelint.model import Exchange, Request
 
@@ -45,7 +46,7 @@ class Framer:
     def __init__(self, exchange: Exchange, request: Request) -> None:
         self._request = request
         self._model = exchange.model
-        self._raw = exchange.api in RAW_APIS
+        self._raw = is_raw(exchange.api, exchange.request)
         self._heard: dict[str, bool] = {}
 
     @functools.cached_property

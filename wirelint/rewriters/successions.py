@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Start, Stop
 from wirelint.knowledge.minting import mint
 from wirelint.knowledge.succession import Succession, Verdict
@@ -137,7 +138,7 @@ class ReplyIds:
     def __init__(self, situation: Situation, told: Callable[[Head, str], None]) -> None:
         self._situation = situation
         self._told = told
-        self._everywhere = not situation.exchange.api.startswith("anthropic")
+        self._everywhere = traits(situation.exchange.api).head_everywhere
         self._first: str | None = None
         self._stray = self._over = self._known = False
         self._stamped: Frame | None = None
@@ -195,6 +196,8 @@ class CallNumbers(_Follower):
         self._situation = situation
         self._numbered, self._split = numbered, split
         self._needs_index = needs_index
+        own = traits(situation.exchange.api)
+        self._blocks, self._form = own.blocks, own.arguments
         self._starts: dict[int, Start] = {}
         self._now: dict[int, int] = {}
         """The block that events of a block now belong to, where that is another."""
@@ -236,7 +239,7 @@ class CallNumbers(_Follower):
         self._situation.taken.add(id_)
         self._situation.repairs.append(self._split(label, id_, calls))
         before = self._now.get(label.block, label.block)
-        closed = [Close(before, label.frame)] if before in self._open and first.pointer.startswith("/content") else []
+        closed = [Close(before, label.frame)] if before in self._open and self._blocks else []
         self._open.discard(before)
         self._open.add(block)
         self._now[label.block] = block
@@ -249,7 +252,7 @@ class CallNumbers(_Follower):
             None,
             id_,
             label.name or calls.name,
-            _input(label.frame),
+            self._input(label.frame),
             first.form,
             max(label.item, 0),
         )
@@ -265,11 +268,12 @@ class CallNumbers(_Follower):
             return (event._replace(),) if block in self._unnumbered else (event,)
         return (event._replace(block=block),)
 
-
-def _input(frame: Frame | None) -> Json:
-    """What an Anthropic block began with, when it began under the index of another."""
-    if frame is None or frame.data is None or '"content_block"' not in frame.data:
-        return None
-    document = Arguments(frame.data).mapping or {}
-    block = document.get("content_block")
-    return block.get("input") if isinstance(block, dict) else None
+    def _input(self, frame: Frame | None) -> Json:
+        """What a block began with, when it began under the index of another."""
+        if self._form == "text":
+            return None
+        if frame is None or frame.data is None or '"content_block"' not in frame.data:
+            return {}
+        document = Arguments(frame.data).mapping or {}
+        block = document.get("content_block")
+        return block.get("input") if isinstance(block, dict) else {}
