@@ -36,11 +36,12 @@ class ToolIndexCollision(Rule):
     one call's arguments is `id-unstable`. Gemini and Ollama's own API send every call whole and number none.
 
     ## Fix safety
-    Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one.
+    Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one. The
+    items of OpenAI's Responses are told again when they end; there a collision is only reported.
 
     ## References
     - OpenAI, Chat streaming: `delta.tool_calls[].index`
-    - Anthropic, Streaming messages: `index` of a content block
+    - Anthropic, Streaming messages: `index` of a content block; Amazon Bedrock, ConverseStream: `contentBlockIndex`
     """
 
     code = "ST606"
@@ -81,14 +82,16 @@ class ToolIndexCollision(Rule):
             for call in choice.calls:
                 if not call.pieces:
                     continue
-                others = tuple(found.piece for found in announced(call) if found.verdict == "anew")
+                others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
                 if others:
-                    yield self._shared(call, others)
+                    yield self._shared(call, others, parts=not traits(exchange.api).ends_repeat)
                 elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
                     yield self._missing(call)
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+            return None
+        if traits(situation.exchange.api).ends_repeat:
             return None
 
         def numbered(start: Start) -> Repair:
@@ -107,7 +110,7 @@ class ToolIndexCollision(Rule):
 
         return CallNumbers(situation, numbered, split, needs_index=not _needs_none(situation.exchange))
 
-    def _shared(self, call: ToolCall, others: tuple[Piece, ...]) -> Finding:
+    def _shared(self, call: ToolCall, others: tuple[Piece, ...], *, parts: bool) -> Finding:
         index = others[0].index
         where = "no index" if index is None else f"index {index}"
         names = " and ".join(excerpt(piece.id or piece.name or "?", 40) for piece in others[:3])
@@ -116,7 +119,7 @@ class ToolIndexCollision(Rule):
             f"{names} of {others[0].name or call.name or 'a tool'} under {where}, which {call.id or call.name} holds",
             call.pointer,
             event=others[0].event,
-            fix=Fix("safe", f"number the {len(others) + 1} calls"),
+            fix=Fix("safe", f"number the {len(others) + 1} calls") if parts else None,
         )
 
     def _missing(self, call: ToolCall) -> Finding:

@@ -73,6 +73,9 @@ class Traits:
     """Whether every call has an id. Elsewhere calls are known by their order, and an id is an extra."""
     call_index: bool = True
     """Whether the calls of a stream are numbered, so that a number can be missing or taken."""
+    ends_repeat: bool = False
+    """Whether a call is told again when it ends, all of it: an id alone begins no other one then, and two that share a
+    number cannot be parted."""
     id_model: str | None = "call_" + "A" * 24
     """An id as the vendor makes them; None: it makes none."""
     strict_ids: bool = False
@@ -159,6 +162,7 @@ _TABLE: dict[str, Traits] = {
         reasoning_at="/output",
         reasoning="a reasoning item",
         calls_at="/output",
+        ends_repeat=True,
     ),
     "openai.completions": _COMPLETIONS,
     "deepinfra.inference": replace(

@@ -27,7 +27,9 @@ class _Follower:
     phase: ClassVar[int] = 1
     heeds_text: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._own = traits(situation.exchange.api)
         self._calls: dict[int, Succession] = {}
         self._choices: dict[int, int] = {}
         self._waiting: list[Event] = []
@@ -79,7 +81,7 @@ class _Follower:
         match event:
             case Start(kind="tool_call"):
                 given = event.input not in (None, {}, "", [])
-                self._calls[event.block] = Succession(event.id, event.name, given=given)
+                self._calls[event.block] = Succession(event.id, event.name, given=given, repeated=self._own.ends_repeat)
                 self._choices[event.block] = event.choice
                 return self._begins(event)
             case Label() if (calls := self._calls.get(event.block)) is not None:
@@ -114,8 +116,8 @@ class _Follower:
 class CallIds(_Follower):
     """Takes out the ids that come after the first one of a call. `told` gets the announcement and the first id."""
 
-    def __init__(self, told: Callable[[Label, str], None]) -> None:
-        super().__init__()
+    def __init__(self, situation: Situation, told: Callable[[Label, str], None]) -> None:
+        super().__init__(situation)
         self._told = told
         self._known: set[int] = set()
 
@@ -192,12 +194,9 @@ class CallNumbers(_Follower):
         *,
         needs_index: bool,
     ) -> None:
-        super().__init__()
-        self._situation = situation
+        super().__init__(situation)
         self._numbered, self._split = numbered, split
         self._needs_index = needs_index
-        own = traits(situation.exchange.api)
-        self._blocks, self._form = own.blocks, own.arguments
         self._starts: dict[int, Start] = {}
         self._now: dict[int, int] = {}
         """The block that events of a block now belong to, where that is another."""
@@ -239,7 +238,7 @@ class CallNumbers(_Follower):
         self._situation.taken.add(id_)
         self._situation.repairs.append(self._split(label, id_, calls))
         before = self._now.get(label.block, label.block)
-        closed = [Close(before, label.frame)] if before in self._open and self._blocks else []
+        closed = [Close(before, label.frame)] if before in self._open and self._own.blocks else []
         self._open.discard(before)
         self._open.add(block)
         self._now[label.block] = block
@@ -270,7 +269,7 @@ class CallNumbers(_Follower):
 
     def _input(self, frame: Frame | None) -> Json:
         """What a block began with, when it began under the index of another."""
-        if self._form == "text":
+        if self._own.arguments == "text":
             return None
         if frame is None or frame.data is None or '"content_block"' not in frame.data:
             return {}
