@@ -17,11 +17,11 @@ from tests.apis import talk_bedrock_converse as converse
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema
 from tests.rewriters import test_contract as contract
 from tests.rewriters.drive import run
-from wirelint.apis import APIS
+from wirelint.apis import APIS, channel_of
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.model import Choice
 
-ALL = tuple(api.NAME for api in APIS)
+ALL = tuple(api.NAME for api in APIS if channel_of(api.NAME) == "model")
 RAW = ("openai.completions", "deepinfra.inference")
 PLAIN = (*RAW, "ollama.generate")
 """APIs without calls."""
