@@ -116,6 +116,10 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
         ("one\nObservation: two", True, LOUD),
         ("one\nfin", True, 3),
         ("one\nfinely", True, CLEAR),
+        ("THINK]", True, LOUD),
+        ("> and", True, LOUD),
+        ("x >= y", True, CLEAR),
+        ("d] e", True, CLEAR),
     ],
 )
 def test_what_has_to_wait(text: str, inside: bool, place: int) -> None:
