@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from wirelint.apis.histories import history_of
 from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
@@ -34,7 +35,8 @@ class DuplicateId(Rule):
 
     ## False positives
     Silent when the same message was sent twice (same call, same result), on the candidates of one reply (`n` > 1), on
-    empty ids in different turns, and on Kimi K3, whose ids count from zero for every message of the user.
+    empty ids in different turns, on calls without ids where the API does without (Gemini, Ollama), and on Kimi K3, whose
+    ids count from zero for every message of the user.
 
     ## Fix safety
     Unsafe: renumbering the later call and its result assumes that results stand in the order of their calls.
@@ -222,9 +224,12 @@ class _Known:
         self._earlier = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
         self._seen: dict[tuple[int, str | None], ToolCall] = {}
+        self._needed = history_of(exchange.api).ids
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
         """The call that has this call's id, in the reply or in the history."""
+        if not (call.id or self._needed):
+            return None
         beside = self._seen.get((choice, call.id))
         if beside is not None and call.name:
             return beside
@@ -265,8 +270,9 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 def _groups(request: Request) -> dict[str, list[Pair]]:
     """The calls of a history by their ids."""
     groups: dict[str, list[Pair]] = {}
+    needed = history_of(request.api).ids
     for each in pair(request).pairs:
-        if each.call.id is not None:
+        if each.call.id or (needed and each.call.id is not None):
             groups.setdefault(each.call.id, []).append(each)
     return groups
 

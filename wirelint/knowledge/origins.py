@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from wirelint.apis.histories import history_of
 from wirelint.conversation import Issued, Ledger
 from wirelint.knowledge.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
 from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
@@ -53,12 +54,14 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     request = exchange.request
     if request is None:
         return
-    pairs = pair(request).pairs
+    pairs, needed = pair(request).pairs, history_of(request.api).ids
     history = {each.call.id for each in pairs if each.call.id}
     found = []
     for each in pairs:
         if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
             continue
+        if not (needed or each.call.id):
+            continue  # left out, as the API allows
         one = _judge(each, exchange, ledger, history)
         if one is not None:
             found.append(one)
