@@ -40,8 +40,8 @@ class MangledId(Rule):
 
     ## Fix safety
     Safe: the id that the wire carried, or the only one that the form allows, is put back on the call and its result
-    together. An item's wrong id is removed: the API needs none. Nothing is offered where the original is not known, or where
-    another call would come to share it.
+    together. An item's wrong id is removed: the API needs none. Nothing is offered where the original is not known, or
+    where another call would come to share it.
 
     ## References
     - OpenAI, Function calling: `tool_call_id`; Anthropic, Tool use: `tool_use_id`

@@ -34,8 +34,8 @@ class OrphanResult(Rule):
 
     ## Fix safety
     Unsafe: the result is dropped; the model no longer sees what it said. Where the history needs the message that held it
-    (Anthropic, Converse, Gemini), since the assistant would speak first, last or twice in a row, it is kept as plain text. Nothing is offered
-    for a result before its call: without it the call would have none.
+    (Anthropic, Converse, Gemini), since the assistant would speak first, last or twice in a row, it is kept as plain text.
+    Nothing is offered for a result before its call: without it the call would have none.
 
     ## References
     - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"

@@ -122,7 +122,9 @@ class MissingResult(Rule):
 def _refers(request: Request) -> bool:
     """Whether items of the history stand for others that the server keeps: results among them, perhaps."""
     items = request.body.get("input") if request.api == "openai.responses" else None
-    return any(isinstance(item, dict) and item.get("type") == "item_reference" for item in items or ())
+    return isinstance(items, list) and any(
+        isinstance(item, dict) and item.get("type") == "item_reference" for item in items
+    )
 
 
 def _next(request: Request, position: int) -> str:

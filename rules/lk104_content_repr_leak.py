@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.conversation import Ledger
+from wirelint.knowledge.asking import demands_json
 from wirelint.knowledge.content_reprs import (
     ContentRepr,
     Syntax,
@@ -160,22 +162,21 @@ def _is_meant(request: Request, message: Message, part: Text, found: tuple[Conte
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
     if not found[0].framed and speaks_of_structures(beside, found[0].syntax):
         return True
-    asked = request.body.get("response_format") is not None
-    return asked and message.role == "assistant" and found[0].syntax == "JSON"
+    return demands_json(request) and message.role == "assistant" and found[0].syntax == "JSON"
 
 
 def _edit(request: Request, part: Text) -> Edit | None:
     says = unwrap(part.text)
-    if says is None:
-        return None
-    if says.strip() or request.api != "anthropic.messages":
+    if says is None or at(request.body, part.pointer) != part.text:
+        return None  # a text that is put together from several places
+    if says.strip() or not history_of(request.api).blocks:
         return Edit("replace", part.pointer, says)
-    # Anthropic refuses blank text; the block goes where something else is left in its message.
+    # Where messages are blocks, blank text is refused; the block goes where something else is left in its message.
     block, _, field = part.pointer.rpartition("/")
     content = at(request.body, block.rpartition("/")[0])
     blocks = content if field == "text" and isinstance(content, list) else []
-    others = any(isinstance(one, dict) and one.get("type") not in (None, "text") for one in blocks)
-    return Edit("remove", block) if others else None
+    others = any(isinstance(one, dict) and not is_text(one) for one in blocks)
+    return Edit("remove", block) if others and not is_signed(at(request.body, block)) else None
 
 
 def _confidence(found: ContentRepr) -> Confidence:

@@ -9,11 +9,12 @@ Sources: the vendors' API references, as named in the file of each API.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from wirelint.model import Json, Request
 
-__all__ = ["History", "continues", "history_of"]
+__all__ = ["History", "continues", "history_of", "is_signed", "is_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +77,13 @@ def _items(value: Json) -> list[Json]:
 
 def _stands_in(item: Json) -> bool:
     return isinstance(item, dict) and item.get("type") in _STANDING_IN
+
+
+def is_text(block: Mapping[str, Json]) -> bool:
+    """Whether a block of a message is text: by its type, or by its only member where the API has no types."""
+    return block.get("type", "text") == "text" and ("type" in block or "text" in block)
+
+
+def is_signed(block: Json) -> bool:
+    """Whether a block carries a signature (Gemini's), which must go back with it whatever else it says."""
+    return isinstance(block, dict) and any(block.get(name) for name in ("thoughtSignature", "thought_signature"))

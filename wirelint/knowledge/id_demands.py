@@ -2,9 +2,9 @@
 
 Theory of operation. Most servers take any id. Five targets do not, and each is an object of one small class that judges
 an id and mints an acceptable one from it. A model's name decides for Kimi K2 (whose templates were trained on one form, so
-that others work badly rather than fail) and, with the API, for Claude; the API alone for Converse; the host decides where the vendor's own
-service checks and the many others that serve the same models do not (Mistral, OpenAI). An error reply that names the constraint
-decides before all of them.
+that others work badly rather than fail) and, with the API, for Claude; the API alone decides for Converse; the host decides
+where the vendor's own service checks and the many others that serve the same models do not (Mistral, OpenAI). An error
+reply that names the constraint decides before all of them.
 """
 
 from __future__ import annotations

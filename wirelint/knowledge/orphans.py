@@ -57,7 +57,9 @@ def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict
     by_message: dict[int, dict[str, str]] = {}
     for answer in found:
         place = answer.result.pointer.split("/")
-        if len(place) > 4 and place[2].isdecimal() and place[4].isdecimal():  # not in a message that stands alone where a row should
+        if (
+            len(place) > 4 and place[2].isdecimal() and place[4].isdecimal()
+        ):  # not in a message that stands alone where a row should
             by_message.setdefault(int(place[2]), {})[answer.result.pointer] = "/".join(place[:5])
     body = at(request.body, history.place)
     messages = body if isinstance(body, list) else []
@@ -120,7 +122,8 @@ def _words(block: Mapping[str, Json]) -> Iterator[Json]:
 
 
 def _of_converse(content: Json) -> Iterator[Json]:
-    for one in content if isinstance(content, list) else [{"text": content}]:
+    parts: list[Json] = content if isinstance(content, list) else [{"text": content}]
+    for one in parts:
         if not isinstance(one, dict):
             continue
         if "json" in one:

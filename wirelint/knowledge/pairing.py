@@ -74,7 +74,7 @@ def pair(request: Request) -> Pairing:
 
 class _Pairer:
     def __init__(self, request: Request) -> None:
-        self.history = history_of(request.api)
+        self.history, self.messages = history_of(request.api), request.messages
         self.pairs: list[Pair] = []
         self.results: list[Answer] = []
         self.hosted: set[str | None] = set()
@@ -166,7 +166,9 @@ class _Pairer:
         if self.history.counted:
             return False
         before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
-        turn = self._turn_before(answer.position)
+        turn = answer.position - 1
+        while turn >= 0 and self.messages[turn].results and answer.position - turn < _COMPARED:
+            turn -= 1
         return any(
             each.answer is not None
             and answer.result.name in (None, each.call.name)
