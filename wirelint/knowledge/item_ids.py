@@ -1,10 +1,10 @@
 """Ids of the items of a Responses history that are not what the vendor made: `call_…` where `fc_…` was.
 
-Theory of operation. An item that the model made has an id of its own (`fc_…`, `msg_…`, `rs_…`); a call has another one, that
-pairs it with its output (`call_id`). Clients that know one id per call put it into both. OpenAI's service looks at the first
-letters of an item's id and refuses the whole request; other servers of this API make item ids of any form. So an id counts
-as wrong only there, or where a reply refuses it. The API takes items without an id, so a wrong one can go: nothing refers
-to it but the vendor's own store, which never had it.
+Theory of operation. An item that the model made has an id of its own (`fc_…`, `msg_…`, `rs_…`); a call has another one,
+that pairs it with its output (`call_id`). Clients that know one id per call put it into both. OpenAI's service looks at
+the first letters of an item's id and refuses the whole request; other servers of this API make item ids of any form. So
+an id counts as wrong only there, or where a reply refuses it. The API takes items without an id, so a wrong one can go:
+nothing refers to it but the vendor's own store, which never had it.
 """
 
 from __future__ import annotations
