@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
-from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
@@ -155,7 +155,7 @@ class NonconformingId(Rule):
         demand = complained or demand_of(exchange)
         if demand is None:
             return
-        needed = history_of(exchange.api).ids
+        needed = traits(exchange.api).call_ids
         taken = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
         for ordinal, each in enumerate(pairs):

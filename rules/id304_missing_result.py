@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.pairing import Pair, pair
 from wirelint.model import Exchange, Json, Request
@@ -99,7 +100,7 @@ class MissingResult(Rule):
         answered = {each.call.id for each in pairs if each.call.id and each.answer is not None}
         last = len(request.messages) - 1
         for each in pairs:
-            known = bool(each.call.id) or not history.ids
+            known = bool(each.call.id) or not traits(request.api).call_ids
             if not known or each.position == last or "[redacted:" in (each.call.id or ""):
                 continue
             if each.answer is None and each.call.id not in answered:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
@@ -220,16 +220,16 @@ class _Known:
 
     def __init__(self, exchange: Exchange) -> None:
         request = exchange.request
+        self._needs_ids = traits(exchange.api).call_ids
         pairs = pair(request).pairs if request is not None else ()
         self._earlier = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
         self._seen: dict[tuple[int, str | None], ToolCall] = {}
-        self._needed = history_of(exchange.api).ids
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
         """The call that has this call's id, in the reply or in the history."""
-        if not (call.id or self._needed):
-            return None
+        if not call.id and not self._needs_ids:
+            return None  # calls are known by their order
         beside = self._seen.get((choice, call.id))
         if beside is not None and call.name:
             return beside
@@ -270,7 +270,7 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
 def _groups(request: Request) -> dict[str, list[Pair]]:
     """The calls of a history by their ids."""
     groups: dict[str, list[Pair]] = {}
-    needed = history_of(request.api).ids
+    needed = traits(request.api).call_ids
     for each in pair(request).pairs:
         if each.call.id or (needed and each.call.id is not None):
             groups.setdefault(each.call.id, []).append(each)

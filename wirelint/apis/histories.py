@@ -32,8 +32,6 @@ class History:
     """Whether calls and results are blocks of messages, and a message must hold something."""
     next_message: bool = False
     """Whether results must stand in the message right behind their calls."""
-    ids: bool = True
-    """Whether calls and results need ids. Elsewhere they belong together by name and order, and an id is an extra."""
     counted: bool = False
     """Whether a history with more results than calls is refused, ids or none."""
 
@@ -43,10 +41,9 @@ _TABLE: dict[str, History] = {
     "anthropic.messages": _BLOCKS,
     "bedrock.converse": replace(_BLOCKS, call_id="toolUse/toolUseId", result_id="toolResult/toolUseId"),
     "google.generate_content": replace(
-        _BLOCKS, place="/contents", content="parts", call_id="id", result_id="id", ids=False, counted=True
+        _BLOCKS, place="/contents", content="parts", call_id="id", result_id="id", counted=True
     ),
     "openai.responses": History("/input", None, "call_id", "call_id"),
-    "ollama.chat": History(ids=False),
 }
 _OPENAI = History()
 

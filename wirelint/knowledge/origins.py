@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.conversation import Issued, Ledger
 from wirelint.knowledge.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
 from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
@@ -54,7 +54,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     request = exchange.request
     if request is None:
         return
-    pairs, needed = pair(request).pairs, history_of(request.api).ids
+    pairs, needed = pair(request).pairs, traits(request.api).call_ids
     history = {each.call.id for each in pairs if each.call.id}
     found = []
     for each in pairs:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import orjson
 
 from wirelint.apis.histories import History, continues, history_of
+from wirelint.apis.traits import traits
 from wirelint.knowledge.pairing import Answer, pair
 from wirelint.knowledge.pointers import at
 from wirelint.model import Json, Request
@@ -30,7 +31,7 @@ def orphans(request: Request) -> tuple[Answer, ...]:
     found = pair(request).orphans
     if not found or continues(request):
         return ()
-    needed = history_of(request.api).ids
+    needed = traits(request.api).call_ids
     return tuple(one for one in found if _told(one.result.call_id, needed=needed))
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.knowledge.ids import Match, is_other_kind, is_placeholder, key, match
 from wirelint.model import HostedCall, Request, ToolCall, ToolResult
 
@@ -75,6 +76,7 @@ def pair(request: Request) -> Pairing:
 class _Pairer:
     def __init__(self, request: Request) -> None:
         self.history, self.messages = history_of(request.api), request.messages
+        self.ids_needed = traits(request.api).call_ids
         self.pairs: list[Pair] = []
         self.results: list[Answer] = []
         self.hosted: set[str | None] = set()
@@ -150,7 +152,7 @@ class _Pairer:
 
     def _pair_nameless(self, answer: Answer) -> bool:
         """OpenAI's first function calls had no ids; some servers leave them out on one side to this day."""
-        id_, free = answer.result.call_id, not self.history.ids
+        id_, free = answer.result.call_id, not self.ids_needed
         if id_ is not None and not free:
             return False
         for number in self._unanswered(answer.position):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.knowledge.id_demands import Demand, KimiK2, Mistral, is_kimi_k3
 from wirelint.knowledge.ids import form_of, key, restore
 from wirelint.knowledge.pairing import Answer, Pair
@@ -24,7 +25,7 @@ def give_id(part: ToolCall | ToolResult, new: str, api: str) -> Edit:
 
 def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
     """The edits that give a call and its result an id; none for what has it already, or may go without one and does."""
-    needed = history_of(api).ids
+    needed = traits(api).call_ids
     if pair.call.id != new and (needed or pair.call.id):
         yield give_id(pair.call, new, api)
     if pair.answer is not None and pair.answer.result.call_id != new and (needed or pair.answer.result.call_id):

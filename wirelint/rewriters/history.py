@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wirelint.apis.histories import continues, history_of
+from wirelint.apis.traits import traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.knowledge.id_demands import Demand, demand_of
 from wirelint.knowledge.ids import restore
@@ -102,7 +103,7 @@ def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[L
     if not answers or len(answers) != len(calls):
         return None
     used = {each.call.id for each in pair(request).pairs if each.call.id}
-    demand, needed = demand_of(exchange), history_of(request.api).ids
+    demand, needed = demand_of(exchange), traits(request.api).call_ids
     for call, answer in zip(calls, answers, strict=True):
         id_ = answer.result.call_id
         if id_ in used or not (id_ or not needed) or not _answers_call(call, answer.result, demand):
