@@ -97,13 +97,13 @@ class MissingResult(Rule):
         pairs, history = pair(request).pairs, history_of(request.api)
         if not pairs or _refers(request):
             return
-        answered = {each.call.id for each in pairs if each.call.id and each.answer is not None}
+        answered = {_known_by(each, each.position) for each in pairs if each.answer is not None}
         last = len(request.messages) - 1
         for each in pairs:
             known = bool(each.call.id) or not traits(request.api).call_ids
             if not known or each.position == last or "[redacted:" in (each.call.id or ""):
                 continue
-            if each.answer is None and each.call.id not in answered:
+            if each.answer is None and _known_by(each, each.position + 1) not in answered:
                 yield self._tell(exchange, each, f"has no result, and {_next(request, each.position)} follows")
             elif each.answer is not None and history.next_message and _late(request, each):
                 place = each.answer.result.pointer
@@ -118,6 +118,11 @@ class MissingResult(Rule):
             each.call.pointer,
             severity="warning" if accepted else None,
         )
+
+
+def _known_by(each: Pair, position: int) -> tuple[int, str, str] | str:
+    """What a call has in common with itself, sent again: its id or, where it has none, its place and all that it says."""
+    return each.call.id or (position, each.call.name or "", each.call.arguments.text)
 
 
 def _refers(request: Request) -> bool:

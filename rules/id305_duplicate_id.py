@@ -263,8 +263,13 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
     """Neighbours among calls of one id that cannot be told apart by it, and are not one call sent twice."""
     for one, two in itertools.pairwise(group):
         scoped = turns is not None and turns[one.position] != turns[two.position]
-        if one.position == two.position or not (scoped or not two.call.id or _resent(one, two)):
+        if _together(one, two) or not (scoped or not two.call.id or _resent(one, two)):
             yield one, two
+
+
+def _together(one: Pair, two: Pair) -> bool:
+    """Whether two calls stand in one message. Where each is an item of its own (Responses), it can be sent again alone."""
+    return one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange
-from tests.rules.case import Fires, Silent
+from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 CHAT = (("openai.chat", False), ("openai.chat", True))
 CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
@@ -106,4 +106,42 @@ SILENT = {
     "redacted": asked("[{'type': 'text', 'text': '[redacted:key] is mine'}]"),
     "empty": with_content(""),
     "in a reply": Silent(Talk((User("Is it open?"),), text=ONE)),
+}
+
+
+# --- other APIs --------------------------------------------------------------------------------------------------------
+
+BLOCKS = (("bedrock.converse", False), ("google.generate_content", False))
+RAW = tuple((api, False) for api in ("openai.completions", "deepinfra.inference", "ollama.generate"))
+FIRES |= {
+    f"{id_}, elsewhere": Fires(FIRES[id_].case, says=FIRES[id_].says, fix=FIRES[id_].fix, forms=ELSEWHERE)
+    for id_ in (
+        "all of the user's text", "two parts", "an sdk's class", "json", "a picture is in it", "javascript",
+        "in the system prompt", "the assistant's", "nothing, beside calls",
+    )
+} | {
+    "nothing, and nothing beside it, elsewhere": Fires(FIRES["nothing, and nothing beside it"].case, fix="none", forms=BLOCKS),
+    "nothing, and nothing beside it, in a row": Fires(
+        FIRES["nothing, and nothing beside it"].case, fix="safe", forms=without("bedrock.converse", "google.generate_content")
+    ),
+    "all of a prompt": Fires(FIRES["all of the user's text"].case, fix="safe", forms=RAW),
+    "responses: all of the input": Fires(
+        exchange("/v1/responses", {"model": "acme-1", "input": ONE}, {"output": []}), pointer="/input", fix="safe"
+    ),
+}  # fmt: skip
+SILENT |= {
+    f"{id_}, elsewhere": Silent(case.case if isinstance(case, Silent) else case, ELSEWHERE)
+    for id_, case in SILENT.items()
+    if isinstance(case, Talk)
+} | {
+    "gemini: json was asked for": Silent(
+        answered(DUMPED, request={"generationConfig": {"responseMimeType": "application/json"}}), BLOCKS[1:]
+    ),
+    "ollama: json was asked for": Silent(answered(DUMPED, request={"format": "json"}), (("ollama.chat", False),)),
+    "responses: json was asked for": Silent(
+        answered(DUMPED, request={"text": {"format": {"type": "json_object"}}}), (("openai.responses", False),)
+    ),
+    "what a tool gave, elsewhere": Silent(
+        Talk((User("Open?"), Assistant("", (Call("look", {}, ID),)), Result(ID, ONE), User("So?")), **TEXT), ELSEWHERE
+    ),
 }
