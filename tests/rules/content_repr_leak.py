@@ -111,7 +111,7 @@ SILENT = {
 
 # --- other APIs --------------------------------------------------------------------------------------------------------
 
-BLOCKS = (("bedrock.converse", False), ("google.generate_content", False))
+IN_BLOCKS = (("bedrock.converse", False), ("google.generate_content", False))
 RAW = tuple((api, False) for api in ("openai.completions", "deepinfra.inference", "ollama.generate"))
 FIRES |= {
     f"{id_}, elsewhere": Fires(FIRES[id_].case, says=FIRES[id_].says, fix=FIRES[id_].fix, forms=ELSEWHERE)
@@ -120,7 +120,7 @@ FIRES |= {
         "in the system prompt", "the assistant's", "nothing, beside calls",
     )
 } | {
-    "nothing, and nothing beside it, elsewhere": Fires(FIRES["nothing, and nothing beside it"].case, fix="none", forms=BLOCKS),
+    "nothing, and nothing beside it, elsewhere": Fires(FIRES["nothing, and nothing beside it"].case, fix="none", forms=IN_BLOCKS),
     "nothing, and nothing beside it, in a row": Fires(
         FIRES["nothing, and nothing beside it"].case, fix="safe", forms=without("bedrock.converse", "google.generate_content")
     ),
@@ -135,7 +135,7 @@ SILENT |= {
     if isinstance(case, Talk)
 } | {
     "gemini: json was asked for": Silent(
-        answered(DUMPED, request={"generationConfig": {"responseMimeType": "application/json"}}), BLOCKS[1:]
+        answered(DUMPED, request={"generationConfig": {"responseMimeType": "application/json"}}), IN_BLOCKS[1:]
     ),
     "ollama: json was asked for": Silent(answered(DUMPED, request={"format": "json"}), (("ollama.chat", False),)),
     "responses: json was asked for": Silent(

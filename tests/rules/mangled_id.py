@@ -184,7 +184,7 @@ FOREIGN = (
     "call_1",
 )
 
-SILENT = {
+SILENT: dict[str, Any] = {
     **{f"foreign: {id_}": same(id_) for id_ in FOREIGN},
     "a name that begins with functions": same("functions.functions_list:0", name="functions_list"),
     "somebody else's function": same("functionsweather0"),
@@ -321,6 +321,7 @@ FIRES |= {
     "gemini: cut": Fires(gemini(OPENAI, OPENAI[:20]), says="cut off", fix="safe"),
 }  # fmt: skip
 SILENT |= {
+    "ledger: a counter of each reply, qualified": [issued("call_0"), same("resp_41d0b7c9e2f3486aa5b1c2d3e4f50617:call_0")],
     "item: its own id": responses(item(JOINED), output()),
     "item: none": responses(item(None), output()),
     "item: short, but its own": responses(item("fc_1"), output(id="fco_1")),
