@@ -11,6 +11,7 @@ from wirelint.knowledge.content_reprs import (
     ContentRepr,
     Syntax,
     find_reprs,
+    find_untyped,
     may_hold_repr,
     speaks_of_structures,
     unwrap,
@@ -18,6 +19,9 @@ from wirelint.knowledge.content_reprs import (
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Message, Request, Text
 from wirelint.rule import Confidence, Edit, Finding, Fix, Mending, Permit, Rule, excerpt
+
+_UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
+"""APIs whose content parts have no type."""
 
 
 class ContentReprLeak(Rule):
@@ -27,6 +31,7 @@ class ContentReprLeak(Rule):
     Reads the texts of the request's messages for the printed form of content parts: Python's
     (`[{'type': 'text', 'text': 'Hi'}]`, `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's `[object Object]`. A
     text that is nothing else is reported, and so is a prompt made of turns in which one is, and a last paragraph that is.
+    At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts, too.
 
     ## Why is this bad?
     A program put a list where it should have joined the texts in it. The model reads brackets and quotes as if the user had
@@ -138,7 +143,7 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         if isinstance(part, Text)
         and may_hold_repr(part.text)
         and "[redacted:" not in part.text
-        and (found := find_reprs(part.text))
+        and (found := find_reprs(part.text) or (find_untyped(part.text) if request.api in _UNTYPED else ()))
     ]
     places = {part.pointer for _, part, _ in suspects}
     others = [
@@ -167,6 +172,8 @@ def _is_meant(request: Request, message: Message, part: Text, found: tuple[Conte
 
 def _edit(request: Request, part: Text) -> Edit | None:
     says = unwrap(part.text)
+    if says == part.text:
+        says = next((one.says for one in find_untyped(part.text)), None)
     if says is None or at(request.body, part.pointer) != part.text:
         return None  # a text that is put together from several places
     if says.strip() or not history_of(request.api).blocks:

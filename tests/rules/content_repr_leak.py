@@ -125,6 +125,11 @@ FIRES |= {
         FIRES["nothing, and nothing beside it"].case, fix="safe", forms=without("bedrock.converse", "google.generate_content")
     ),
     "all of a prompt": Fires(FIRES["all of the user's text"].case, fix="safe", forms=RAW),
+    "parts without a type": Fires(asked("[{'text': 'When does it open?'}]"), fix="safe", forms=IN_BLOCKS),
+    "two of them": Fires(asked("[{'text': 'Two boats: '}, {'text': \"the tug's first.\"}]"), fix="safe", forms=IN_BLOCKS),
+    "an sdk's parts": Fires(
+        asked("[Part(video_metadata=None, thought=None, text='When does it open?')]"), fix="safe", forms=IN_BLOCKS
+    ),
     "responses: all of the input": Fires(
         exchange("/v1/responses", {"model": "acme-1", "input": ONE}, {"output": []}), pointer="/input", fix="safe"
     ),
@@ -134,6 +139,16 @@ SILENT |= {
     for id_, case in SILENT.items()
     if isinstance(case, Talk)
 } | {
+    "parts without a type, where parts have one": Silent(
+        asked("[{'text': 'When does it open?'}]"), without("bedrock.converse", "google.generate_content")
+    ),
+    "objects that say more": Silent(asked("[{'text': 'When?', 'label': 'question'}]"), IN_BLOCKS),
+    "a list in a sentence": Silent(asked("[{'text': 'When?'}] is what I typed"), IN_BLOCKS),
+    "data in json": Silent(asked('[{"text": "When?"}]'), IN_BLOCKS),
+    "a file of a user's": Silent(
+        Talk((User("Sort this list of dicts."), Assistant("Which?"), User("[{'text': 'b'}, {'text': 'a'}]")), **TEXT),
+        IN_BLOCKS,
+    ),
     "gemini: json was asked for": Silent(
         answered(DUMPED, request={"generationConfig": {"responseMimeType": "application/json"}}), IN_BLOCKS[1:]
     ),
