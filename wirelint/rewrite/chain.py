@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from wirelint.apis import channel_of
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Start
 from wirelint.repair import Rewriter, Situation
@@ -55,7 +56,10 @@ class Chain:
     def of(cls, rules: Iterable[Rule], situation: Situation, faults: list[Finding]) -> Chain:
         """The rewriters that rules have for a reply; a rule that fails to make one goes without, and is told of."""
         made: list[tuple[int, str, str, Rewriter]] = []
+        channel = channel_of(situation.exchange.api)
         for rule in rules:
+            if channel not in rule.channels:
+                continue
             try:
                 rewriter = rule.rewriter(situation)
             except Exception as error:  # fail open: the other rules repair what they can

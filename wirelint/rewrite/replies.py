@@ -90,8 +90,7 @@ class Rewriting:
         `request` is the one that the upstream answers, where that is not the client's own: the ids that new ones have to
         resemble are the upstream's.
         """
-        head = session.head()
-        if not permit or session.request is None or head.status is None or not 200 <= head.status < 300:
+        if not permit or not session.repairable:
             return None
         return cls(session, rules, ledger, permit, longest_hold, request)
 
