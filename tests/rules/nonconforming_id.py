@@ -98,7 +98,7 @@ FIRES = {
     "mistral refuses through a router": Fires(at("router", "g0", "mistralai/devstral", NINE), severity="error"),
     "openai, over 64": Fires(at("openai", TOO_LONG, "gpt-5"), says="69 characters", severity="warning"),
     "azure, over 64": Fires(at("azure", TOO_LONG, "gpt-4o")),
-    "openai refuses over 40": Fires(at("openai", LONG, "gpt-4o", FORTY), says="at most 40", severity="error"),
+    "openai refuses over 40": Fires(at("openai", LONG, "gpt-4o", FORTY), says="1 to 40", severity="error"),
     "somebody refuses over 40": Fires(at("router", LONG, "openai/gpt-4o", FORTY), severity="error"),
 }
 

@@ -129,7 +129,7 @@ class Limited:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.form = f"at most {limit} characters"
+        self.form = f"1 to {limit} characters"
 
     def fault(self, id_: str, name: str | None) -> str | None:
         if not id_:
