@@ -18,6 +18,7 @@ from wirelint.apis import APIS
 from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine
+from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange
 from wirelint.repair import Edit, Permit
 from wirelint.rewrite.edits import apply
@@ -96,7 +97,7 @@ def _edits(fix: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Edit]:
     yield from (Edit("remove", pointer) for pointer in fix.get("drop", ()))
     if replaced := fix.get("replace"):
         field = replaced["field"]
-        yield Edit("replace", f"/{field}", body[field].replace(replaced["old"], replaced["new"]))
+        yield Edit("replace", field, str(at(body, field)).replace(replaced["old"], replaced["new"]))
 
 
 @NEEDS_SHARED
