@@ -127,6 +127,7 @@ FIRES |= {
     "all of a prompt": Fires(FIRES["all of the user's text"].case, fix="safe", forms=RAW),
     "parts without a type": Fires(asked("[{'text': 'When does it open?'}]"), fix="safe", forms=IN_BLOCKS),
     "two of them": Fires(asked("[{'text': 'Two boats: '}, {'text': \"the tug's first.\"}]"), fix="safe", forms=IN_BLOCKS),
+    "mistral's chunks": Fires(asked("[TextChunk(text='Opens at six?', type='text')]"), fix="safe"),
     "an sdk's parts": Fires(
         asked("[Part(video_metadata=None, thought=None, text='When does it open?')]"), fix="safe", forms=IN_BLOCKS
     ),

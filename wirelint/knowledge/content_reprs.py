@@ -32,7 +32,7 @@ _BESIDE = frozenset({
 _PART = (
     rf"(?:\{{\s{{0,4}}(?:(['\"])type\1\s?:\s?(['\"])(?:{'|'.join(sorted(_WORDS | _OTHERS))})\2"
     rf"|(['\"])(?:{'|'.join(sorted(_BESIDE - {'type'}))})\3\s?:)"
-    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text)\w{0,20}\()"
+    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text|Chunk)\w{0,20}\()"
 )
 _OPENER = re.compile(rf"\[?\s{{0,8}}{_PART}")
 _UNTYPED = re.compile(r"\[\s{0,8}(?:\{\s{0,4}'text'\s?:\s?['\"]|Part\()")
