@@ -1,0 +1,2 @@
+FIRES = {}
+SILENT = {}
