@@ -24,7 +24,6 @@ Kind = Literal[
     "result-apart",  # other messages stand between a call and its result
     "result-not-first",  # words before the results, in one message
     "call-turn",  # Gemini: a call that answers neither the user nor a result
-    "response-turn",  # Gemini: a result that follows no call
     "item-apart",  # Responses: an item without the one that it goes with
 ]
 
@@ -35,8 +34,8 @@ CONTRACTS: dict[str, frozenset[Kind]] = {
     "mistral.chat": _RESULTS | {"user-after-tool", "assistant-last"},
     "cohere.chat": _RESULTS,
     "anthropic.messages": frozenset({"result-before-call", "result-not-first"}),
-    "bedrock.converse": frozenset({"result-before-call"}),
-    "google.generate_content": frozenset({"response-turn"}),
+    "bedrock.converse": _RESULTS,
+    "google.generate_content": _RESULTS,
     "ollama.chat": frozenset({"result-before-call"}),
 }
 """What each API forbids by its own reference, and does refuse. Recordings show that newer models of several vendors take an
@@ -46,7 +45,7 @@ _TURNS: frozenset[Kind] = frozenset({"assistant-first", "same-role", "system-lat
 _LAST: frozenset[Kind] = frozenset({"assistant-last"})
 _FIRST: frozenset[Kind] = frozenset({"assistant-first", "system-late"})
 _LATE: frozenset[Kind] = frozenset({"system-late"})
-_PARTS: frozenset[Kind] = frozenset({"result-not-first", "call-turn", "response-turn"})
+_PARTS: frozenset[Kind] = frozenset({"result-not-first", "call-turn"})
 _ITEMS: frozenset[Kind] = frozenset({"item-apart"})
 _WORDS: tuple[tuple[str, frozenset[Kind]], ...] = (
     (r"\balternat(?:e|es|ing)\b|\broles? must\b", _TURNS),
@@ -59,6 +58,7 @@ _WORDS: tuple[tuple[str, frozenset[Kind]], ...] = (
     (r"without its required", _ITEMS),
 )
 _REFUSALS = tuple((re.compile(pattern, re.IGNORECASE), kinds) for pattern, kinds in _WORDS)
+_LOOKED_AT = 32
 _ITEM = re.compile(r"[Ii]tem '(\w{1,128})'")
 
 
@@ -147,11 +147,6 @@ def _gemini(message: Message, before: Message | None) -> Iterator[Misplaced]:
     if message.calls and (before is None or before.role == "assistant"):
         after = "begins the conversation" if before is None else "follows a turn of the model"
         yield Misplaced("call-turn", message.pointer, f"calls `{message.calls[0].name}` and {after}")
-    if message.results and not (before is not None and (before.calls or before.results)):
-        after = "begins the conversation" if before is None else "follows a turn without calls"
-        yield Misplaced(
-            "response-turn", message.pointer, f"holds the result of `{message.results[0].name}` and {after}"
-        )
 
 
 def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
@@ -160,8 +155,8 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
     leads: list[int] = []
     lead = -1
     for position, message in enumerate(request.messages):
-        leads.append(lead)  # the last message before it that is no tool's
-        lead = position if message.role != "tool" else lead
+        leads.append(lead)  # the last message before it that brings no results
+        lead = lead if message.results else position
     for each in pair(request).pairs:
         answer = each.answer
         if answer is None:
@@ -169,9 +164,17 @@ def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         result, message = answer.result, request.messages[answer.position]
         if answer.position < each.position:
             yield _misplaced("result-before-call", result, "which stands before its call")
-        elif message.role == "tool" and leads[answer.position] != each.position:
+        elif leads[answer.position] != each.position:
             between = request.messages[leads[answer.position]].role
+            if message.role != "tool" and _answered_late(request, each.position, answer.position):
+                continue  # a matter of `missing-result`
             yield _misplaced("result-apart", result, f"and the {between}'s message stands between its call and it")
+
+
+def _answered_late(request: Request, call: int, result: int) -> bool:
+    """Whether the assistant has gone on before a result came, where results are in the user's messages."""
+    between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
+    return any(message.role == "assistant" for message in between)
 
 
 def _misplaced(kind: Kind, result: ToolResult, what: str) -> Misplaced:
