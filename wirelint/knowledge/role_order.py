@@ -137,7 +137,7 @@ def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
             continue
         if gemini:
             yield from _gemini(message, before)
-        elif message.results and isinstance(message.parts[0], Text) and message.role == "user":
+        elif message.results and isinstance(message.parts[0], Text) and before is not None and before.calls:
             pointer = message.parts[0].pointer
             yield Misplaced("result-not-first", pointer, "has words before the tool results that it brings")
         before = message
