@@ -208,10 +208,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` none | auto | required | named; `name` with `named` only."""
+    """`mode` none | auto | required | named; `name` with `named` only.
+
+    `names`: the tools that alone may be called, where the caller narrowed the choice to some of those declared.
+    """
 
     mode: Literal["none", "auto", "required", "named"] = "auto"
     name: str | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +223,9 @@ class Request:
     """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
 
     `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
-    server, a stored prompt): a rule must not then say that a tool is undeclared.
+    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens` is the limit that the caller
+    set on the reply. `wants_usage`: whether a stream was asked to tell its token counts, in an API where that is a choice;
+    None when nothing was said.
     """
 
     api: str
@@ -232,6 +238,8 @@ class Request:
     stream: bool = False
     hosted: bool = False
     tools_known: bool = True
+    max_tokens: int | None = None
+    wants_usage: bool | None = None
 
     @property
     def client_tools(self) -> tuple[Tool, ...]:
@@ -321,7 +329,8 @@ class Reply:
 
     `finished`: a finish reason was given for every candidate, or the terminal event came. `terminated`: the protocol's
     own end was seen (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
-    wherever in the body or the stream it stood. `ids` are the different reply ids of a stream with their first events.
+    wherever in the body or the stream it stood, `error_event` the number of its event. `ids` are the different reply ids of
+    a stream with their first events.
     """
 
     id: str | None
@@ -335,6 +344,7 @@ class Reply:
     events: int = 0
     faults: tuple[Fault, ...] = ()
     ids: tuple[tuple[str, int], ...] = ()
+    error_event: int | None = None
 
 
 End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
