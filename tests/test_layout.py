@@ -33,7 +33,7 @@ ROWS = (
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    {"knowledge", "conversation", "repair"},
+    {"knowledge", "conversation", "repair", "policy"},
     {"rule"},
     {"rewriters"},
     {"registry"},

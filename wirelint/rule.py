@@ -23,6 +23,7 @@ from wirelint.repair import Situation as Situation
 
 if TYPE_CHECKING:
     from wirelint.conversation import Ledger
+    from wirelint.policy import Policies
 
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
@@ -78,6 +79,10 @@ class Rule:
     confidence: ClassVar[Confidence] = "high"
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
+
+    def under(self, policies: Policies) -> Rule:
+        """The rule as it is where these argument policies are in force."""
+        return self
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
         """Findings on what the client sent."""
