@@ -44,6 +44,7 @@ class Police(ArgumentRewriter):
         self._left: dict[int, int] = {}
         self._emptied: set[int] = set()
         self._spoken: set[int] = set()
+        self._lengths: dict[int, int] = {}
         self._voidable: dict[str, frozenset[str]] = {}
         self._unsafe = situation.permit.allows(rule.code, "unsafe")
         self._current: Call | None = None
@@ -117,8 +118,18 @@ class Police(ArgumentRewriter):
         return out
 
     def _decide(self, call: Call, *, final: bool) -> None:
+        if not self._situation.streamed and call.length < self._length(call.start.block):
+            return  # of a whole body the start comes first, and the text is there already
         self._current = call
         super()._decide(call, final=final)
+
+    def _length(self, block: int) -> int:
+        """Characters of a call's text in a whole body."""
+        if not self._lengths:
+            for event in self._situation.frame_events:
+                if isinstance(event, Delta):
+                    self._lengths[event.block] = self._lengths.get(event.block, 0) + len(event.text)
+        return self._lengths.get(block, 0)
 
     def _carry_out(self, call: Call, made: ToolCall, change: Change) -> None:
         faults, blocked = self._outcomes.pop(call.start.block)
