@@ -12,8 +12,8 @@ from wirelint.knowledge.unsaid import Said, voidable
 from wirelint.model import Exchange, Json, Request, Tool, ToolCall
 from wirelint.policy import NO_POLICIES, Policies
 from wirelint.policy.outcome import Fault, Outcome, hold
-from wirelint.rewriters.policing import Police
-from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Safety, Side, Situation
+from wirelint.rewriters.policing import Police, farewell
+from wirelint.rule import Answer, Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Safety, Side, Situation
 
 
 class PlaceholderArgument(Rule):
@@ -175,6 +175,23 @@ class PlaceholderArgument(Rule):
                 place = f"{call.pointer}/arguments"
                 done = self.repair("request", fault.safety or "unsafe", f"{call.name}: {fault.done}", place)
                 yield (edits if not number else [], done)
+
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+        asked = list(self._asked(exchange))
+        if len(asked) != 1 or exchange.request is None or "jsonrpc" not in exchange.request.body:
+            return None  # the other messages of a batch are to be answered by the server
+        call, arguments = asked[0]
+        why = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety)).blocked
+        if why is None:
+            return None
+        said: Json = [{"type": "text", "text": farewell(call.name or "", why)}]
+        document: Json = {
+            "jsonrpc": "2.0",
+            "id": exchange.request.body.get("id"),
+            "result": {"content": said, "isError": True},
+        }
+        title = f"{call.name}: answered the call in the place of the server"
+        return Answer(document, self.repair("request", "unsafe", title, call.pointer, before=call.arguments.text))
 
     def _asked(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
         """The calls that a request hands to a server of tools, where policies are in force."""

@@ -13,6 +13,7 @@ from wirelint.model import Exchange, Json
 from wirelint.model import Layer as Layer
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
+from wirelint.repair import Answer as Answer
 from wirelint.repair import Edit as Edit
 from wirelint.repair import Mending as Mending
 from wirelint.repair import Permit as Permit
@@ -101,6 +102,10 @@ class Rule:
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
         """Repairs of the request, before it is sent: the exchange has neither status nor reply."""
         return ()
+
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+        """A reply to a request that is not to be sent at all; None to send it."""
+        return None
 
     def repair(
         self,
