@@ -67,7 +67,7 @@ class Rule:
     The docstring of the subclass is its manual, in Markdown: a first line that says what is wrong, then the headings
     `## What it does`, `## Why is this bad?`, `## Example`, `## False positives`, `## Fix safety`, `## References`.
     `fires` and `silent` are hand-made records (`{"request": …, "response": …}`) that the manual shows and the tests run:
-    the rule must fire on the first and be silent on the second.
+    the rule must fire on the first and be silent on the second. `prior` in a record are records that pass before it.
 
     A rule is a pure function of the exchange and of what the ledger saw pass before it. What it cannot know makes it
     skip: parts that are None, an exchange that is not `ok`, text that was redacted.
