@@ -153,6 +153,15 @@ def test_a_code_span_that_passed_by_still_quotes() -> None:
     assert run(record, ["xml-leak"]).delivered == record["response"]["body"].encode()
 
 
+@pytest.mark.parametrize("end", ["</think>", "</thinking>", "[/THINK]"])
+def test_white_space_behind_a_thought_is_not_quiet(end: str) -> None:
+    """There the text begins anew, and what may begin a text is looked for."""
+    for step in range(1, 30):
+        talk = Talk(text=f"<thinking>I have to find it, both times.{end}\n", tools=TOOLS, step=step)
+        record = talk.record("openai.chat", True)
+        assert run(record, ["xml-leak"]).faults == (), step
+
+
 def test_calls_are_never_quiet() -> None:
     talk = Talk(text="Wait.", calls=[Call("find", {"place": "Bodø"})], tools=TOOLS, step=2)
     record = talk.record("openai.chat", True)

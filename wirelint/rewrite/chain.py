@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wirelint.apis import channel_of
+from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Start
 from wirelint.repair import Rewriter, Situation
@@ -18,6 +19,8 @@ from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
 """Characters that may pass by before the rewriters get them."""
+_ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
+"""With what the markup ends behind which a text begins anew."""
 _MOST_AT_ONCE = 1 << 14
 """Characters of one piece, or of several that wait for each other."""
 
@@ -110,6 +113,9 @@ class Chain:
         event = events[0] if len(events) == 1 else None
         if not untouched or type(event) is not Delta or event.block not in self._texts or not self._is_patient():
             self._calm = None
+            return
+        if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
+            self._calm = None  # where a thought has ended the text begins anew, be it with white space
             return
         self._in_line = in_line(event.text, self._in_line and self._last == event.block)
         self._calm = self._last = event.block

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
 from wirelint.repair import Situation
 from wirelint.rewriters.strands import Candidate as Candidate
@@ -149,7 +150,7 @@ class TextRewriter:
             return [*out, event]
         self._strands[event.block] = strand
         candidate.strands.append(strand)
-        if self.situation.exchange.api != "anthropic.messages":  # where a start has no form on the wire
+        if not traits(self.situation.exchange.api).blocks:  # where a start has no form on the wire
             strand.opened = True
             out.append(event)
         return out
