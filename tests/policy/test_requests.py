@@ -27,7 +27,8 @@ def message(arguments: Any, name: str = "lookup", id_: Any = 7) -> dict[str, Any
 
 def record(body: Any) -> dict[str, Any]:
     made = exchange("/mcp", {}, {"jsonrpc": "2.0", "id": 7, "result": {"content": []}})
-    return {**made, "request": {**made["request"], "body": json.dumps(body)}}
+    headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    return {**made, "request": {**made["request"], "headers": headers, "body": json.dumps(body)}}
 
 
 def mended(text: str, body: Any, permit: Permit = UNSAFE) -> tuple[Any, list[tuple[str, str]]]:
@@ -128,6 +129,12 @@ def test_other_requests_are_sent(name: str) -> None:
     head = read(record(body))
     assert answer_request(head, [rule(BLOCK)], Ledger(), permit).answer is None
     assert mend_request(head, b"{}", [rule(BLOCK)], Ledger(), permit).body == b"{}"
+
+
+def test_where_answers_come_on_another_connection_the_request_is_sent() -> None:
+    made = record(message({"shelf": "Harbour"}))
+    made["request"]["headers"] = {"accept": "*/*", "content-type": "application/json"}
+    assert answer_request(read(made), [rule(BLOCK)], Ledger(), UNSAFE).answer is None
 
 
 def test_a_rule_that_fails_to_answer_lets_the_request_pass() -> None:
