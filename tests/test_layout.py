@@ -33,7 +33,7 @@ ROWS = (
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    {"knowledge", "conversation", "toolwire", "repair"},
+    {"knowledge", "conversation", "toolwire", "repair", "policy"},
     {"rule"},
     {"rewriters"},
     {"registry"},

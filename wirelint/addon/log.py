@@ -13,6 +13,7 @@ from mitmproxy.log import LegacyLogEvents
 
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
+from wirelint.apis import channel_of
 from wirelint.report.writer import place
 from wirelint.rule import SEVERITIES, Finding, Repair
 
@@ -102,13 +103,21 @@ def say(text: str, level: int = logging.INFO) -> None:
     logger.log(level, "%s", line)
 
 
+def _is_judged(verdict: Verdict) -> bool:
+    exchange = verdict.exchange
+    if exchange is None:
+        return False
+    settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
+    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
+
+
 def _counts(verdict: Verdict) -> str:
     counts = []
     for severity in SEVERITIES:
         count = sum(finding.severity == severity for finding in verdict.findings)
         if count:
             counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
-    counts = counts or ["ok" if verdict.exchange is not None and verdict.exchange.ok else "not judged"]
+    counts = counts or ["ok" if _is_judged(verdict) else "not judged"]
     if verdict.record.fixes:
         counts.append(f"{len(verdict.record.fixes)} fixed")
     return ", ".join(counts)

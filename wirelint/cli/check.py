@@ -9,13 +9,14 @@ import click
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
-from wirelint.cli.selection import rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.report import FORMATS, Statistics
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @rule_options
+@policy_option
 @click.option(
     "--output-format",
     type=click.Choice(list(FORMATS)),
@@ -30,6 +31,7 @@ def check(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     output_format: str,
     statistics: bool,
     exit_zero: bool,
@@ -41,7 +43,7 @@ def check(
 
     Exit status: 0 nothing of warning or worse, 1 findings, 2 something could not be read.
     """
-    rules = selected(select, ignore, folders)
+    rules = selected(select, ignore, folders, policy)
     writer = FORMATS[output_format](sys.stdout)
     counts = Statistics()
     problems = 0

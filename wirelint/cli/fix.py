@@ -21,7 +21,7 @@ from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import write
-from wirelint.cli.selection import fix_options, repairing, rule_options, tell, tell_failure
+from wirelint.cli.selection import fix_options, policy_option, repairing, rule_options, tell, tell_failure
 from wirelint.repair import Permit
 from wirelint.report import FORMATS
 from wirelint.report.patch import write_patch
@@ -50,6 +50,7 @@ class _Job:
 @click.option("--diff", is_flag=True, help="Print what would be changed, as unified diffs, and write nothing.")
 @fix_options
 @rule_options
+@policy_option
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of what remains.")
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True,
@@ -68,6 +69,7 @@ def fix(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     statistics: bool,
     output_format: str,
     force: bool,
@@ -86,7 +88,7 @@ def fix(
         raise click.UsageError(wrong)
     rules, permit = repairing(
         select, ignore, folders,
-        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history,
+        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history, policy=policy,
     )  # fmt: skip
     to_stdout = output == _STDIO
     writer = None if diff or statistics or to_stdout else FORMATS[output_format](sys.stdout)
