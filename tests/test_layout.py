@@ -28,7 +28,7 @@ TOP = {
 
 # Imports point from a later row to an earlier one, or stay within a row.
 ROWS = (
-    {"jsonvalues", "offsets"},
+    {"arrivals", "jsonvalues", "offsets"},
     {"model"},
     {"events"},
     {"wire"},
