@@ -45,9 +45,9 @@ class StreamStall(Rule):
     is made when the exchange has ended. It names the longest gap, what came before it and after it, and whether pings came.
 
     ## Why is this bad?
-    Clients wait for as long as their own timeout lets them, mostly ten minutes, and show nothing meanwhile. Pings keep every
-    timeout of the connection from seeing it. Usual causes: a server that holds back a tool call until all of its arguments
-    are there, a queue or a worker that died behind a gateway, a gateway that waits for its buffer to fill.
+    Clients wait for as long as their own timeout lets them, mostly ten minutes, and show nothing meanwhile. Pings keep
+    every timeout of the connection from seeing it. Usual causes: a server that holds back a tool call until all of its
+    arguments are there, a worker that died behind a gateway, a gateway that waits for its buffer to fill.
 
     ## Example
     `data: {"choices":[{"delta":{"content":"First of all,"}}]}` comes after 0.9 s, a comment after 15 s, and the next delta
@@ -73,6 +73,10 @@ class StreamStall(Rule):
     layer = "gateway"
     fires: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 46_200, 46_210, 46_210)
     silent: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 26_200, 26_210, 26_210)
+
+    @property
+    def patience(self) -> float:
+        return self.limits.stall
 
     def due(self, arrivals: Arrivals) -> float | None:
         _, at = arrivals.last() or (None, 0.0)

@@ -57,9 +57,15 @@ class SilentHang(Rule):
     }
     silent: ClassVar[dict[str, Json]] = {
         "request": _REQUEST,
-        "response": {"body": {"type": "message", "content": [{"type": "text", "text": "I am."}], "stop_reason": "end_turn"}},
+        "response": {
+            "body": {"type": "message", "content": [{"type": "text", "text": "I am."}], "stop_reason": "end_turn"}
+        },
         "timing": {"first_byte_ms": 2_400, "duration_ms": 2_600},
     }
+
+    @property
+    def patience(self) -> float:
+        return self.limits.hang
 
     def due(self, arrivals: Arrivals) -> float | None:
         return self.limits.hang * 1000 if arrivals.answered is None else None

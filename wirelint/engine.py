@@ -277,12 +277,10 @@ class Session:
             self._head = self._make_head()
         return self._head
 
-    def look(self, now: float) -> Exchange:
+    def look(self, now: float, arrivals: Arrivals) -> Exchange:
         """The exchange as far as it has come, `now` milliseconds after the request."""
         timing = Timing(self._started, self._log.first, self._first_token, now)
-        return dataclasses.replace(
-            self.head(), reply=self.reply(), timing=timing, arrivals=self.arrivals(), open=True
-        )
+        return dataclasses.replace(self.head(), reply=self.reply(), timing=timing, arrivals=arrivals, open=True)
 
     def arrivals(self) -> Arrivals:
         """When what has come came."""

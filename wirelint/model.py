@@ -349,8 +349,8 @@ class Exchange:
 
     Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
     arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
-    times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the upstream sent; `delivered` what the
-    client got, when that was something else.
+    times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
+    upstream sent; `delivered` what the client got, when that was something else.
     """
 
     id: str

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
 from wirelint.arrivals import Arrivals
-
 from wirelint.knowledge.excerpts import excerpt as excerpt
 from wirelint.knowledge.excerpts import printable
 from wirelint.model import Confidence as Confidence
@@ -116,9 +116,14 @@ class Rule:
     def due(self, arrivals: Arrivals) -> float | None:
         """When `check_course` is to look at an open exchange, if nothing more comes (ms after the request); None: never.
 
-        It gets no earlier as more arrives.
+        It gets no earlier as more arrives, and is `patience` at the least.
         """
         return None
+
+    @property
+    def patience(self) -> float:
+        """Seconds in which no open exchange can be due."""
+        return math.inf
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         """What repairs a reply while it passes; None when this rule has no repair for it, or none is permitted."""

@@ -81,7 +81,12 @@ def _at(reply: Reply, event: int) -> str:
                 return "reasoning"
         if choice.finish_event == event:
             return "the finish reason"
-    said = [part.events for choice in reply.choices for part in choice.parts if isinstance(part, Text | Reasoning | ToolCall)]
+    said = [
+        part.events
+        for choice in reply.choices
+        for part in choice.parts
+        if isinstance(part, Text | Reasoning | ToolCall)
+    ]
     first = min((first for events in said for _, first in events), default=None)
     return "the head of the message" if first is None or event < first else "an event without text"
 
