@@ -35,8 +35,10 @@ class SilentHang(Rule):
 
     ## False positives
     A reply that is not streamed takes as long as it takes to be written, and a model that thinks without showing it is
-    silent meanwhile: an answer that came is not reported where its length or its token counts explain the wait. Set the
-    limit higher for slow hardware and long prompts. Silent where the times are not known.
+    silent meanwhile: an answer that came is not reported where its length or its token counts explain the wait. Servers of
+    tools (MCP) may take as long as they like when they answer in the end; streams that a client opens for a server to
+    speak on (`GET`) are no requests in this sense. Set the limit higher for slow hardware and long prompts. Silent where
+    the times are not known.
 
     ## Fix safety
     Reported only: there is nothing to repair.
@@ -49,6 +51,7 @@ class SilentHang(Rule):
     name = "silent-hang"
     severity = "error"
     layer = "gateway"
+    channels = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {
         "request": _REQUEST,
         "response": {"status": None},
@@ -82,6 +85,9 @@ class SilentHang(Rule):
         reply, status = exchange.reply, exchange.status
         failed = (status is not None and status >= 400) or (reply is not None and reply.error is not None)
         good = came is not None and not failed
+        mcp = exchange.api == "mcp"
+        if exchange.method != "POST" or (good and mcp):
+            return
         if good and reply is not None and (unseen(reply, silence) if reply.streamed else written(reply, silence)):
             return
         whole = exchange.request is not None and not exchange.request.stream
@@ -91,7 +97,7 @@ class SilentHang(Rule):
             f"no byte of an answer for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, came)}",
             severity="info" if good else "warning" if exchange.open else None,
             confidence="medium" if unsure or exchange.open else None,
-            layer="model" if exchange.status is not None and not failed else None,
+            layer="tool" if mcp else "model" if exchange.status is not None and not failed else None,
         )
 
 

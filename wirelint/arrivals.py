@@ -18,7 +18,7 @@ import bisect
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 _MOST_CHUNKS = 1 << 16
 """Chunks that are told apart whatever their times. Those after them are joined, a second's worth at a time."""
@@ -108,6 +108,11 @@ class Arrivals:
 NO_ARRIVALS = Arrivals()
 
 
+class Numbered(Protocol):
+    @property
+    def number(self) -> int: ...
+
+
 class ArrivalLog:
     """Takes arrivals down while a reply is read."""
 
@@ -134,7 +139,12 @@ class ArrivalLog:
             self._speaks = not data.isspace()
             self._blank += not self._speaks
 
-    def count(self, events: int) -> None:
+    def count(self, events: Sequence[Numbered]) -> None:
+        """These events are complete now."""
+        if events:
+            self.count_to(events[-1].number + 1)
+
+    def count_to(self, events: int) -> None:
         """So many events are complete now."""
         if self._counts:
             self._counts[-1] = events

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import Api, ReplyReader, read_request, recognise
+from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise
 from wirelint.apis.likeness import Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
@@ -86,10 +86,10 @@ class Session:
         document = _document(body)
         parts = urlsplit(url)
         api = recognise(method, parts.path, headers, document, parts.netloc)
-        if api is None or not isinstance(document, dict):
+        if api is None:
             return None
         session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
-        session._asked = body if later else document
+        session._asked = body if later else as_object(document)
         return session
 
     @property
@@ -101,9 +101,8 @@ class Session:
         """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = _document(asked) if isinstance(asked, bytes) else asked
-            path = urlsplit(self._url).path
-            self._request = read_request(self.api, document, path) if isinstance(document, dict) else None
+            document = as_object(_document(asked)) if isinstance(asked, bytes) else asked
+            self._request = read_request(self.api, document, urlsplit(self._url).path)
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
@@ -129,8 +128,7 @@ class Session:
             self.unread_because = why
             self.abandon()
             return []
-        if frames and at is not None:
-            self._log.count(frames[-1].number + 1)
+        self._log.count(frames)
         return frames
 
     def _arrive(self, data: bytes, at: float | None) -> bool:
@@ -149,7 +147,7 @@ class Session:
         if not text or number is None or self._fold is None:
             return False
         if self._arrive(data, at):
-            self._log.count(number + 1)
+            self._log.count_to(number + 1)
             self._fold.extend(like.block, text, number)
             self._mind_the_text(self._fold)
         return True
@@ -207,8 +205,7 @@ class Session:
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
         frames = self._framer.close() if self._framer is not None and not self._unread else []
-        if frames:
-            self._log.count(frames[-1].number + 1)
+        self._log.count(frames)
         return frames
 
     def close_events(self) -> list[Event]:
@@ -220,6 +217,12 @@ class Session:
         for event in events:
             self._fold.push(event)
         return events
+
+    @property
+    def repairable(self) -> bool:
+        """Whether the reply is one that repairs are made on: a model's, a good one, to a request that could be read."""
+        good = self._status is not None and 200 <= self._status < 300
+        return good and self.request is not None and channel_of(self.api.NAME) == "model"
 
     @property
     def streamed(self) -> bool:
@@ -342,14 +345,12 @@ class Engine:
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
-        findings = [finding for rule in self.rules for finding in self._run(rule, exchange)]
+        channel = channel_of(exchange.api)
+        findings = [f for rule in self.rules if channel in rule.channels for f in self.run(rule, exchange)]
         return tuple(sorted(findings, key=_order))
 
-    def watch(self, rule: Rule, exchange: Exchange) -> tuple[Finding, ...]:
-        """What one rule finds by now in an exchange that is still open."""
-        return tuple(self._run(rule, exchange))
-
-    def _run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
+    def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
+        """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
         findings: list[Finding] = []
         try:
             if rule in self.timed:

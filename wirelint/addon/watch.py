@@ -20,6 +20,7 @@ from mitmproxy import http
 from wirelint.addon.failures import Failures
 from wirelint.addon.mending import Mending
 from wirelint.addon.visit import Visit
+from wirelint.apis import channel_of
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
@@ -95,7 +96,7 @@ class Watch:
     def _look_at(self, one: Open, now: float) -> float:
         """Looks at an exchange; when it may be due again."""
         visit = one.visit
-        if not visit.live or visit.unread or not visit.readable or visit.session is None:
+        if not visit.live or visit.unread or not visit.readable or visit.method != "POST":
             return math.inf
         try:
             return self._ask(one, now)
@@ -116,7 +117,10 @@ class Watch:
         next_due = math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
+        channel = channel_of(visit.session.api.NAME)
         for rule in self._engine.timed:
+            if channel not in rule.channels:
+                continue
             due = rule.due(arrivals)
             if due is None or (rule.code, due) in visit.asked_of:
                 continue
@@ -126,7 +130,7 @@ class Watch:
                 continue
             visit.asked_of.add((rule.code, due))
             exchange = exchange or visit.session.look(max(visit.now(), due), arrivals)
-            findings += self._engine.watch(rule, exchange)
+            findings += self._engine.run(rule, exchange)
         if findings and exchange is not None:
             self._report(one, exchange, tuple(findings))
         return next_due if next_due < math.inf else now + self._shortest

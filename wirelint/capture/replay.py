@@ -32,13 +32,13 @@ def replay(record: Record) -> Exchange | None:
 def begin(record: Record) -> Session | None:
     """A session that has read a record's request; None when it is not of an API that is understood."""
     headers = lower(record.request_headers)
-    if record.request_body is not None:
+    if record.request_body is not None or record.method.upper() in ("GET", "DELETE"):
         session = Session.begin(
             id=record.id,
             method=record.method or "POST",
             url=record.url,
             headers=headers,
-            body=record.request_body,
+            body=record.request_body or b"",
             started=record.timing.started,
         )
         if session is not None:
@@ -97,8 +97,8 @@ def _reply_api(body: bytes | None) -> Api | None:
     if not body:
         return None
     document = _decoded(body)
-    if document is not None and not isinstance(document, list):
-        return recognise_reply(document)
+    if document is not None and (api := recognise_reply(document)) is not None:
+        return api
     sniffer = Sniffer({})
     frames = [*sniffer.feed(body), *sniffer.close()]
     documents = (_decoded(frame.data.encode()) for frame in frames if frame.data is not None)
