@@ -96,11 +96,12 @@ class StreamStall(Rule):
             return
         gap = max(gaps, key=lambda one: one.length)
         more = f"; {len(gaps) - 1} more such gap{'s' if len(gaps) > 2 else ''}" if len(gaps) > 1 else ""
+        meanwhile = f"; only {came} came" if (came := alive(exchange, gap.idle)) else ""
         so_far = " so far" if exchange.open and gap.after is None else ""
         explained = reply is not None and unseen(reply, gap.length)
         yield self.finding(
             "response",
-            f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{alive(gap)}{more}",
+            f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{meanwhile}{more}",
             event=gap.before if arrivals.framed else None,
             severity="info" if explained else None,
             confidence="medium" if explained else None,

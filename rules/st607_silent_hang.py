@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from wirelint.arrivals import Arrivals
 from wirelint.conversation import Ledger
-from wirelint.knowledge.pauses import seconds, unseen, written
+from wirelint.knowledge.pauses import alive, seconds, unseen, written
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule
 
@@ -121,10 +121,9 @@ def _meanwhile(exchange: Exchange) -> str:
     if exchange.status is None:
         return ", nor any other"
     arrivals = exchange.arrivals
-    idle = len(arrivals.idle)
     if not arrivals or arrivals.answered is not None:
         return ""
-    keep = f"{idle} keep-alive{'s' if idle > 1 else ''}" if idle else ""
+    keep = alive(exchange, len(arrivals.idle))
     head = "the head of a message" if arrivals.last() is not None else ""
     return f"; only {' and '.join(filter(None, (head, keep)))} came" if head or keep else ""
 

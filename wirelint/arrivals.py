@@ -84,16 +84,19 @@ class Arrivals:
         """The times of `least` milliseconds and more between one event and the next, in order. The time after the last one
         is none of them."""
         before: int | None = None
-        start, first, pings, idle = 0.0, 0, 0, 0
+        start = now = 0.0
+        first = pings = idle = fresh = 0  # fresh: keep-alives that came at the very time of what came last
         for at, count in zip(self.times, self.counts, strict=True):
             told: int | None = None
+            if at != now:
+                now, idle, fresh = at, idle + fresh, 0
             for number in range(first, count):
                 if pings < len(self.idle) and self.idle[pings] == number:
-                    pings, idle = pings + 1, idle + 1
+                    pings, fresh = pings + 1, fresh + 1
                     continue
                 if told is None and at - start >= least:
                     yield Gap(before, number, start, at, idle)
-                told, idle = number, 0
+                told, idle, fresh = number, 0, 0
             if told is not None:
                 before, start = told, at
             first = count

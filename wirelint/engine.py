@@ -258,7 +258,7 @@ class Session:
         reply = self._finish_reply()
         if self._unread:
             end, reply = "unread", None
-        elif end == "client-left" and reply is not None and reply.terminated:
+        elif end == "client-left" and reply is not None and reply.terminated and (reply.streamed or not reply.faults):
             end = "complete"  # SDKs hang up at the terminator
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)

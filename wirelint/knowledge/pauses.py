@@ -38,9 +38,13 @@ def describe(exchange: Exchange, gap: Gap) -> str:
     return where if exchange.open else f"{where}, {_ENDS.get(exchange.end, 'then the connection ended')}"
 
 
-def alive(gap: Gap) -> str:
-    """What came in the meantime all the same; empty when nothing did."""
-    return f"; only {gap.idle} keep-alive{'s' if gap.idle > 1 else ''} came" if gap.idle else ""
+def alive(exchange: Exchange, idle: int) -> str:
+    """What came in the meantime all the same, as a noun; empty when nothing did. `idle`: events that say nothing."""
+    if not idle:
+        return ""
+    if not exchange.arrivals.framed:
+        return "white space"
+    return f"{idle} keep-alive{'s' if idle > 1 else ''}"
 
 
 def unseen(reply: Reply, before: float) -> bool:
