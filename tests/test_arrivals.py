@@ -111,9 +111,9 @@ def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatc
         made.count_to(number + 1)
     assert list(made.chunks) == [(0, 5), (10, 5), (20, 15), (1500, 10), (40_000, 5)]
     counted = 0
-    for at, size in made.chunks:
+    for when, size in made.chunks:
         counted += size // 5
-        again.add(at, b"e" * size)
+        again.add(when, b"e" * size)
         again.count_to(counted)
     assert list(made.arrivals(framed=True).gaps(1000)) == list(again.arrivals(framed=True).gaps(1000))
 
