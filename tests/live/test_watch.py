@@ -26,8 +26,8 @@ from wirelint.wire import Sniffer
 
 pytestmark = pytest.mark.live
 
-LIMITS = Limits(stall=1.0, burst=1.0, hang=1.0)
-OPTIONS = ("wirelint_stall=1", "wirelint_burst=1", "wirelint_hang=1")
+LIMITS = Limits(stall=1.0, burst=1.0, hang=2.0)
+OPTIONS = ("wirelint_stall=1", "wirelint_burst=1", "wirelint_hang=2")
 CHAT = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 STREAM: dict[str, Any] = {"content_type": "text/event-stream"}
@@ -326,7 +326,7 @@ def test_the_client_leaves(watching: Proxy, upstream: Upstream) -> None:
 
 def test_many_at_a_time(watching: Proxy, upstream: Upstream) -> None:
     """Each is reported, once, and settled, once."""
-    count = 40
+    count = 24
     everybody = threading.Event()
     upstream.scripts["crowd"] = lambda peer: stalls(peer, everybody)
     before = len(watching.log)
@@ -361,7 +361,7 @@ def test_the_proxy_stops_meanwhile(upstream: Upstream, tmp_path: Path) -> None:
         over.set()
         record = proxy.records()[0]
     assert [one["name"] for one in record["findings"]] == ["silent-hang"]
-    assert "Traceback" not in proxy.log
+    assert " failed: " not in proxy.log, "a failure of ours"
 
 
 def _waits(peer: Peer, over: threading.Event) -> None:
