@@ -24,7 +24,8 @@ class SilentHang(Rule):
     limit). White space, comments, pings and the head of a message are no answer: they come from servers that have nothing
     to say yet. Live, it is reported when the limit passes, while the client still waits. When the exchange has ended it is
     judged again: an error where no answer ever came (the client left, the connection broke, a gateway's error page came
-    in its place), an info where a good answer came after all.
+    in its place), an info where a good answer came after all. A stream whose head came in time and that went on late has
+    stalled instead (`stream-stall`).
 
     ## Why is this bad?
     It is the quietest of all failures: no error, no line in a log, a client that waits for the ten minutes of its default
@@ -79,12 +80,13 @@ class SilentHang(Rule):
         if exchange.end == "unread" or max(end or 0.0, _first(exchange) or 0.0) < limit:
             return
         came = _answered(exchange)
-        silence = came if came is not None else end
-        if silence is None or silence < limit:
-            return
         reply, status = exchange.reply, exchange.status
         failed = (status is not None and status >= 400) or (reply is not None and reply.error is not None)
         good = came is not None and not failed
+        # What comes between the head of a reply that goes on and its first words is a stall.
+        silence = end if came is None else (exchange.arrivals.begun or came) if good else came
+        if silence is None or silence < limit:
+            return
         mcp = exchange.api == "mcp"
         if exchange.method != "POST" or (good and mcp):
             return

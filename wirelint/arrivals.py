@@ -70,6 +70,14 @@ class Arrivals:
         """When the answer began."""
         return None if self.answer is None else self.at(self.answer)
 
+    @property
+    def begun(self) -> float | None:
+        """When the first event came that says something."""
+        number = 0
+        while number < len(self.idle) and self.idle[number] == number:
+            number += 1
+        return self.at(number)
+
     def last(self) -> tuple[int, float] | None:
         """The last event that says something: its number and time."""
         number, pings = (self.counts[-1] if self.counts else 0) - 1, len(self.idle) - 1

@@ -58,9 +58,6 @@ FIRES = {
         timed([(400, PING), (70_000, f"data: {ERROR}\n\n")]), says="then an error", severity="error"
     ),
     "it came after all": Fires(timed([(75_000, said("Hello.")), (75_010, DONE)]), says="then it came", severity="info"),
-    "the head came at once, the answer late": Fires(
-        timed([(300, HEAD), (75_000, said("Hello.")), (75_010, DONE)]), severity="info"
-    ),
     "a short whole body, late": Fires(timed([(75_000, REPLY + "}")], body=ASKED, kind="application/json"), severity="info"),
     "by the time of the head alone": Fires(recorded(75_000.0), severity="info"),
     "too few tokens for the wait": Fires(
@@ -85,6 +82,7 @@ SILENT = {
     "the client soon left": unanswered(2_000.0),
     "no time is known": {**unanswered(0.0), "timing": {}},
     "a long stream": timed([(400, HEAD), *[(1_000.0 * n, said("and ")) for n in range(1, 120)], (120_000.0, DONE)]),
+    "the head came at once, the answer late: a stall": timed([(300, HEAD), (75_000, said("Hello.")), (75_010, DONE)]),
     "a stall is another thing": timed([(400, said("Mer")), (200_000, said("cury")), (200_010, DONE)]),
     "cut off in the middle, long after": timed([(400, said("Mer"))], duration=200_000.0, end="client-left"),
     "a long whole body": timed([(95_000, REPLY + ', "usage": {"completion_tokens": 4000}}')], body=ASKED, kind="application/json"),
