@@ -84,7 +84,8 @@ class SilentHang(Rule):
         failed = (status is not None and status >= 400) or (reply is not None and reply.error is not None)
         good = came is not None and not failed
         # What comes between the head of a reply that goes on and its first words is a stall.
-        silence = end if came is None else (exchange.arrivals.begun or came) if good else came
+        begun = exchange.arrivals.begun if good else None
+        silence = end if came is None else came if begun is None else begun
         if silence is None or silence < limit:
             return
         mcp = exchange.api == "mcp"

@@ -76,6 +76,21 @@ def test_the_answer_begins_once() -> None:
     assert log((10, 1, ())).arrivals(framed=True).answered is None
 
 
+BEGUN = {
+    "nothing": (log(), None),
+    "at once": (log((0, 1, ())), 0),
+    "pings first": (log((10, 1, (0,)), (20, 2, (1,)), (30, 3, ())), 30),
+    "pings alone": (log((10, 1, (0,)), (20, 2, (1,))), None),
+    "pings later": (log((10, 1, ()), (20, 2, (1,)), (30, 3, ())), 10),
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_when_anything_was_said(name: str) -> None:
+    made, begun = BEGUN[name]
+    assert made.arrivals(framed=True).begun == begun
+
+
 BODIES: dict[str, tuple[tuple[bytes, ...], float | None, list[Gap]]] = {
     "at once": ((b'{"a": 1}',), 0, []),
     "white space first": ((b" ", b"\n", b"{}"), 40, [Gap(None, 2, 0, 40, 2)]),
