@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.pairing import Pair, pair
 from wirelint.model import Exchange, Json, Request
@@ -99,7 +100,7 @@ class MissingResult(Rule):
                 continue
             if each.answer is None and each.call.id not in answered:
                 yield self._tell(exchange, each, f"has no result, and {_next(request, each.position)} follows")
-            elif each.answer is not None and exchange.api == "anthropic.messages" and _late(request, each):
+            elif each.answer is not None and traits(exchange.api).results_next and _late(request, each):
                 place = each.answer.result.pointer
                 yield self._tell(exchange, each, f"has no result in the next message; it comes later, at {place}")
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
@@ -218,6 +219,7 @@ class _Known:
 
     def __init__(self, exchange: Exchange) -> None:
         request = exchange.request
+        self._needs_ids = traits(exchange.api).call_ids
         pairs = pair(request).pairs if request is not None else ()
         self._earlier = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
@@ -225,6 +227,8 @@ class _Known:
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
         """The call that has this call's id, in the reply or in the history."""
+        if not call.id and not self._needs_ids:
+            return None  # calls are known by their order
         beside = self._seen.get((choice, call.id))
         if beside is not None and call.name:
             return beside

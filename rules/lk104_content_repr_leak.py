@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.content_reprs import (
     ContentRepr,
@@ -168,13 +169,13 @@ def _edit(request: Request, part: Text) -> Edit | None:
     says = unwrap(part.text)
     if says is None:
         return None
-    if says.strip() or request.api != "anthropic.messages":
+    if says.strip() or not traits(request.api).results_next:
         return Edit("replace", part.pointer, says)
-    # Anthropic refuses blank text; the block goes where something else is left in its message.
+    # Blank text is refused; the block goes where something else is left in its message.
     block, _, field = part.pointer.rpartition("/")
     content = at(request.body, block.rpartition("/")[0])
     blocks = content if field == "text" and isinstance(content, list) else []
-    others = any(isinstance(one, dict) and one.get("type") not in (None, "text") for one in blocks)
+    others = any(isinstance(one, dict) and "text" not in one for one in blocks)
     return Edit("remove", block) if others else None
 
 
