@@ -49,7 +49,10 @@ def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: P
         * 2
     )
     fixed = wirelint("fix", source, "-o", tmp_path / "out.jsonl", *policy)
-    assert (fixed.status, fixed.err.splitlines()[0]) == (0, "Fixed 4 problems (4 safe) in 2 of 2 exchanges; nothing remains")
+    assert (fixed.status, fixed.err.splitlines()[0]) == (
+        0,
+        "Fixed 4 problems (4 safe) in 2 of 2 exchanges; nothing remains",
+    )
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [[repair["title"] for repair in record["fixes"]] for record in records] == [
         [f"search_notes: replaced workspace by {notes}", "search_notes: replaced subWorkspace by null"]
