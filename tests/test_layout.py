@@ -33,7 +33,7 @@ ROWS = (
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    {"knowledge", "conversation", "repair"},
+    {"knowledge", "conversation", "lineage", "repair"},
     {"rule"},
     {"rewriters"},
     {"registry"},

@@ -11,12 +11,15 @@ from tests.addon.build import verdict_of
 from tests.build import Call, Talk, schema
 from wirelint.addon.current import CurrentLedger
 from wirelint.conversation import Ledger
+from wirelint.model import Exchange
 
 EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
 assert EXCHANGE is not None
 CONVERSATION = EXCHANGE.conversation
 
 QUESTIONS: dict[str, tuple[Any, ...]] = {
+    "place": (EXCHANGE,),
+    "lineage": (CONVERSATION,),
     "issued": ("call_7", CONVERSATION),
     "calls": (CONVERSATION,),
     "similar": ("Call-7", CONVERSATION),
@@ -52,4 +55,6 @@ def test_what_waits_comes_first(question: str) -> None:
 
 
 def _plain(answer: Any) -> Any:
+    if isinstance(answer, Exchange):
+        return answer.conversation, answer.link
     return list(answer) if hasattr(answer, "__next__") else answer

@@ -20,6 +20,12 @@ class CurrentLedger(Ledger):
         self._catch_up()
         return self._find()
 
+    def place(self, exchange: Exchange) -> Exchange:
+        return self._now().place(exchange)
+
+    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
+        return self._now().lineage(conversation)
+
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         return self._now().issued(id_, conversation)
 
