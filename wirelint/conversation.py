@@ -26,6 +26,7 @@ from wirelint.knowledge.ids import key
 from wirelint.knowledge.turns import content_of
 from wirelint.lineage import Lineage, Place, Trunk, name_of
 from wirelint.model import Exchange, Request
+from wirelint.toolwire import ToolWire
 
 __all__ = ["Issued", "Ledger", "Returned", "SeenFrom", "content_of", "conversation_of", "key"]
 
@@ -82,13 +83,19 @@ class Ledger:
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
+        self._tools = ToolWire()
+
+    @property
+    def tools(self) -> ToolWire:
+        """What servers of tools have said on this wire."""
+        return self._tools
 
     def place(self, exchange: Exchange) -> Exchange:
         """The exchange with the conversation that it belongs to, and what it goes on from. The ledger stays as it is.
 
         An exchange without a reply is placed by its request alone.
         """
-        if self._placed is not None and self._placed[0] is exchange:
+        if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
             return exchange
         place = self._lineage.place(exchange)
         if place is not None:
@@ -153,6 +160,9 @@ class Ledger:
 
     def record(self, exchange: Exchange) -> None:
         """Takes in what an exchange carried. Call it after the exchange was judged."""
+        self._tools.record(exchange)
+        if exchange.api == "mcp":
+            return
         conversation = exchange.conversation
         known = self._placed is not None and self._placed[0] is exchange
         self._lineage.record(exchange, self._placed[1] if known and self._placed else self._lineage.place(exchange))
@@ -272,6 +282,10 @@ class SeenFrom(Ledger):
         if self._found is None:
             self._found = self._ledger.place(self._exchange)
         return self._found.conversation
+
+    @property
+    def tools(self) -> ToolWire:
+        return self._ledger.tools
 
     def place(self, exchange: Exchange) -> Exchange:
         return self._ledger.place(exchange)

@@ -10,7 +10,7 @@ import pytest
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, schema
 from wirelint.addon.current import CurrentLedger
-from wirelint.conversation import Ledger
+from wirelint.conversation import Ledger, SeenFrom
 from wirelint.model import Exchange
 
 EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
@@ -32,8 +32,11 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def test_all_that_can_be_asked_is_here() -> None:
-    public = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
-    assert public == set(QUESTIONS) == {name for name in vars(CurrentLedger) if not name.startswith("_")}
+    asked = {name for name in vars(Ledger) if not name.startswith("_")}
+    methods = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
+    assert methods == set(QUESTIONS)
+    assert asked == {name for name in vars(CurrentLedger) if not name.startswith("_")}
+    assert asked == {name for name in vars(SeenFrom) if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)

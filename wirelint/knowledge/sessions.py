@@ -61,6 +61,8 @@ def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
     `headers` are lower-cased. A `prompt_cache_key` counts where it was drawn for one conversation (`019a…-73c1-…`): what
     can be read (`support-bot-v2`) is mostly the name of a prompt that many conversations share.
     """
+    if request.api == "mcp":
+        return headers.get("mcp-session-id") or None
     named = next(_said(headers, request.body), None)
     if named is not None:
         return named
