@@ -124,6 +124,8 @@ def content_of(name: str, arguments: str) -> str:
 
 
 def _without_reminders(message: Message) -> Sequence[Part]:
+    if not any(isinstance(part, Text) and part.text[:32].lstrip()[:1] == "<" for part in message.parts):
+        return message.parts
     words = message.words
     if len(words) == len(message.text):
         return message.parts
