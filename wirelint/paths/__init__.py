@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from wirelint.capture.offline import Checked
 from wirelint.knowledge.ids import key
 from wirelint.paths.calls import calls_of_exchange
-from wirelint.paths.tracer import Source, Tracer
+from wirelint.paths.tracer import Source, Tracer, in_the_text
 from wirelint.paths.values import Path, State, Step
 
 __all__ = ["Path", "Paths", "State", "Step"]
@@ -33,12 +33,14 @@ class Paths:
                 self._sources.setdefault(checked.record.source, Source()).add(checked, checked.exchange)
 
     def all(self) -> Iterator[Path]:
-        """A path for each call that a reply carried, in the order of the replies."""
+        """A path for each call of a reply, those among them that stand in its text only, in the order of the replies."""
         for source in self._sources.values():
-            for number, (_, exchange) in enumerate(source.items):
-                if exchange.api != "mcp":
-                    for choice, call in calls_of_exchange(exchange):
-                        yield Tracer(source, number, choice, call).path()
+            for number, (checked, exchange) in enumerate(source.items):
+                if exchange.api == "mcp":
+                    continue
+                for choice, call in calls_of_exchange(exchange):
+                    yield Tracer(source, number, choice, call).path()
+                yield from in_the_text(checked, exchange)
 
     def of_call(self, id_: str) -> tuple[Path, ...]:
         """The paths of the calls with this id, or with an id that is the same but for marks and case; else of this name."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -29,6 +29,7 @@ from wirelint.rule import Finding
 from wirelint.toolwire import Passed, ToolWire, digest_of
 
 _SHOWN = 160
+_LEAK = "LK101"
 _LOOKED_AT = 8
 """Later exchanges with the same call, of which one is looked for that was answered."""
 
@@ -59,6 +60,23 @@ class Source:
             self.conversations.setdefault(exchange.conversation, []).append(len(self.items))
         self.items.append((checked, exchange))
         self.tools.record(exchange)
+
+
+def in_the_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
+    """The path of a call that stands in the text of a reply and was made by nobody: it ends where it began."""
+    reply = exchange.reply
+    if reply is None or exchange.delivered is not None or any(choice.calls for choice in reply.choices):
+        return
+    for finding in checked.findings:
+        if finding.code != _LEAK or finding.side != "response":
+            continue
+        at, took = arrival(checked.record, finding.event), exchange.timing.duration
+        place = (exchange.id, finding.side, finding.pointer, finding.event)
+        written = Step("model", "changed", "wrote a call as text", "", at, took, *place)
+        left = Step("gateway", "missing", "left it in the text", "", took, None, *place, findings=(finding,))
+        source, conversation = checked.record.source, exchange.conversation
+        end = "no call was made of the text"
+        yield Path(None, None, "", source, exchange.id, conversation, (written, left), end)
 
 
 class Tracer:
