@@ -72,8 +72,13 @@ def in_the_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
             continue
         at, took = arrival(checked.record, finding.event), exchange.timing.duration
         place = (exchange.id, finding.side, finding.pointer, finding.event)
-        written = Step("model", "changed", "wrote a call as text", "", at, took, *place)
-        left = Step("gateway", "missing", "left it in the text", "", took, None, *place, findings=(finding,))
+        blamed = finding.layer == "model"
+        written = Step(
+            "model", "changed", "wrote a call as text", "", at, took, *place, findings=(finding,) if blamed else ()
+        )
+        left = Step(
+            "gateway", "missing", "left it in the text", "", took, None, *place, findings=() if blamed else (finding,)
+        )
         source, conversation = checked.record.source, exchange.conversation
         end = "no call was made of the text"
         yield Path(None, None, "", source, exchange.id, conversation, (written, left), end)

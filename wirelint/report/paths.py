@@ -31,11 +31,11 @@ def path(traced: Path) -> RenderableType:
         grid.add_row(_time(step.at), Text(_MARKS[step.state], style), Text(step.layer, style), _told(step))
         for finding in step.findings:
             grid.add_row("", "", Text(finding.code, f"bold {STYLES[finding.severity]}"), _finding(finding))
-    head = Text(visible(traced.name or "(no name)"), "bold blue")
-    head.append(f"  {visible(traced.id or '(no id)')}", "cyan")
+    head = Text.assemble(
+        (visible(traced.name or "(no name)"), "bold blue"), (f"  {visible(traced.id or '(no id)')}", "cyan")
+    )
     head.append(f"  exchange {visible(traced.exchange)}", "dim")
     head.append(f", conversation {traced.conversation}" if traced.conversation else "", "dim")
-    head.overflow = "fold"
     return Group(head, trail(traced), Text(""), grid, Text(""))
 
 
@@ -54,7 +54,7 @@ def trails(traced: Iterable[Path]) -> RenderableType:
     """Several paths, two lines each, for picking one."""
     lines: list[RenderableType] = []
     for one in traced:
-        head = Text(visible(one.name or "(no name)"), "bold blue", overflow="fold")
+        head = Text.assemble((visible(one.name or "(no name)"), "bold blue"), overflow="fold")
         head.append(f" {visible(excerpt(one.arguments, 40))}")
         head.append(f"  {visible(one.id or '(no id)')}", "cyan").append(f"  exchange {visible(one.exchange)}", "dim")
         lines += [head, Text("  ").append_text(trail(one))]
@@ -102,7 +102,7 @@ def _told(step: Step) -> Text:
     if step.exchange:
         told.append(f"  [{visible(', '.join(where))}]", "dim")
     if step.took is not None:
-        told.append(f" {_duration(step.took)}", "dim")
+        told.append(f"  took {_duration(step.took)}", "dim")
     if step.said:
         told.append(f"\n{visible(step.said)}", "italic")
     for line in _changes(step):
