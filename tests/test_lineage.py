@@ -320,6 +320,70 @@ def test_a_beginning_that_was_cut_off_does_not_part_a_conversation() -> None:
     assert made[2].conversation == made[0].conversation
 
 
+def test_words_that_a_client_puts_before_each_question_do_not_part_a_conversation() -> None:
+    one = Talk((User("[10:31] Hello."),), text="Hi.")
+    two = then(one, User("[10:32] And now?"), text="Yes.")
+    three = then(two, User("[10:33] Still?"), text="No.")
+
+    def stamped_once(history: list[Turn]) -> list[Turn]:
+        return [
+            replace(turn, text=turn.text[8:]) if n == 2 and isinstance(turn, User) else turn
+            for n, turn in enumerate(history)
+        ]
+
+    four = then(three, User("[10:34] Why?"), text="So.", shape=stamped_once)
+    made = placed([(talk, "openai.chat", False) for talk in (one, two, three, four)])
+    assert [exchange.link for exchange in made] == [None, Link("e0"), Link("e1"), Link("e2")]
+    assert len({exchange.conversation for exchange in made}) == 1
+
+
+def test_another_question_with_the_same_short_answer_is_another_conversation() -> None:
+    one = Talk((User("Is it dry?"),), text="Yes.")
+    unseen = Talk((User("Is it wet?"), Assistant("Yes."), User("How wet?")), text="Very.")
+    made = placed([(talk, "openai.chat", False) for talk in (one, unseen)])
+    assert made[1].link is None
+    assert made[0].conversation != made[1].conversation
+
+
+THOUGHT = "They want to know. So I look."
+
+
+@pytest.mark.parametrize("said", [f"<think>{THOUGHT}</think>\n\nA trunk.", f"{THOUGHT}</think>\nA trunk."])
+def test_thinking_that_a_client_takes_out_of_the_text_does_not_part_a_conversation(said: str) -> None:
+    one = Talk((ASK,), text=said)
+    two = then(replace(one, text="A trunk."), User("Open it."))
+    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+
+
+def test_an_answer_without_words_is_gone_on_from() -> None:
+    one = Talk((ASK,), text="")
+    two = then(one, User("Hello?"))
+    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+    assert made[0].conversation == made[1].conversation
+
+
+def test_what_was_delivered_is_gone_on_from() -> None:
+    ledger = Ledger()
+    leaked = Talk((ASK,), text="<tool_call>look</tool_call>")
+    repaired = first()
+    came, got = (
+        read({**talk.record("openai.chat", False), "id": "e0"})
+        for talk in (replace(repaired, text=leaked.text, calls=()), repaired)
+    )
+    ledger.record(ledger.place(replace(came, delivered=got.reply)))
+    after = then(repaired, Result(IDS[0], "A trunk."))
+    assert ledger.place(read({**after.record("openai.chat", False), "id": "e1"})).link == Link("e0")
+
+
+def test_what_the_assistant_had_begun_to_say_is_part_of_its_answer() -> None:
+    one = Talk((ASK, Assistant("In the attic")), text=" there is a trunk.")
+    two = Talk((ASK, Assistant("In the attic there is a trunk."), User("Open it.")), text="It is locked.")
+    made = placed([(talk, "anthropic.messages", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+
+
 SUMMARY = "\n".join((
     "The user wanted to know what is in the attic of the old house, and in its cellar.",
     "We looked into the attic and found a trunk with letters from the year 1871.",

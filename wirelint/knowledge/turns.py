@@ -18,11 +18,12 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
-from wirelint.model import Arguments, Message, Opaque, Part, Reply, Request, Text, ToolCall, ToolResult
+from wirelint.model import Arguments, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
 
 Size = tuple[int, int, int, int]
 """Calls, characters of their arguments, results, characters of everything else."""
 
+_WORDS = (Text, Refusal)
 _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
 
 
@@ -52,13 +53,13 @@ class Turn:
 
     @property
     def text(self) -> str:
-        return "\n".join(part.text for part in self._parts if isinstance(part, Text))
+        return "\n".join(part.text for part in self._parts if isinstance(part, _WORDS))
 
     @property
     def empty(self) -> bool:
         """Whether nothing is said in it that a client would send back."""
         return not any(
-            part.text.strip() if isinstance(part, Text) else isinstance(part, (ToolCall, ToolResult, Opaque))
+            part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque))
             for part in self._parts
         )
 
@@ -67,7 +68,7 @@ class Turn:
         if self._size is None:
             calls = arguments = results = characters = 0
             for part in self._parts:
-                if isinstance(part, Text):
+                if isinstance(part, _WORDS):
                     characters += len(part.text)
                 elif isinstance(part, ToolCall):
                     calls += 1
@@ -106,12 +107,11 @@ def turns_of(request: Request) -> list[Turn]:
 
 
 def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
-    """What a reply adds to a history: a turn for each candidate that says anything. It goes on with an assistant's last."""
+    """What a reply adds to a history: a turn for each candidate. It goes on with what the assistant has begun to say."""
     if reply is None:
         return []
     begun = asked[-1] if asked and asked[-1].assistant else Turn(True, [])
-    made = [begun.extended(choice.parts) for choice in reply.choices]
-    return [turn for turn in made if not turn.empty]
+    return [begun.extended(choice.parts) for choice in reply.choices]
 
 
 def content_of(name: str, arguments: str) -> str:
@@ -134,15 +134,17 @@ def _without_reminders(message: Message) -> Sequence[Part]:
 
 
 def _assistant(parts: Sequence[Part]) -> str:
-    calls = [content_of(part.name or "", part.arguments.text) for part in parts if isinstance(part, ToolCall)]
+    calls = [
+        content_of(part.name or "", part.arguments.text.strip() or "{}") for part in parts if isinstance(part, ToolCall)
+    ]
     if calls:
         return f"calls {' '.join(calls)}"
-    return f"says {_plain([part.text for part in parts if isinstance(part, Text)])}"
+    return f"says {_plain([part.text for part in parts if isinstance(part, _WORDS)])}"
 
 
 def _user(parts: Sequence[Part]) -> str:
     words = _plain([part.text for part in parts if isinstance(part, Text)])
-    given = [" ".join(part.text.split()) for part in parts if isinstance(part, ToolResult)]
+    given = [_plain([part.text]) for part in parts if isinstance(part, ToolResult)]
     return "\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in parts))))
 
 
@@ -150,4 +152,5 @@ def _plain(texts: Sequence[str]) -> str:
     text = "\n".join(texts)
     if "</th" in text or "</reason" in text:
         text = _THINKING.sub("", text)
-    return "".join(text.split())
+        text = text.rpartition("</think>")[2]  # templates open it in the prompt
+    return text.replace(" ", "").replace("\n", "").replace("\t", "").replace("\r", "")

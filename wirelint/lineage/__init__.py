@@ -127,7 +127,10 @@ class Lineage:
             made,
             lines=tuple(line for turn in place.answers for line in lines_of(turn.text)),
             replies=[reply.id] if reply is not None and reply.id else [],
-            broken=not made or reply is None or not reply.finished or exchange.end in ("client-left", "upstream-died"),
+            broken=all(turn.empty for turn in place.answers)
+            or reply is None
+            or not reply.finished
+            or exchange.end in ("client-left", "upstream-died"),
         )
         thread = self._conversations.get(conversation)
         if thread is None:

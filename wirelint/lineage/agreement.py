@@ -19,11 +19,13 @@ _TELLING_WORDS = 60
 class Agreement(NamedTuple):
     """How far a node agrees with a history, what tells most first.
 
-    `whole`: to the beginning. `ids`: in the ids of so many turns. `turns`: in so many, from the last one back. `fresh`:
-    nothing has gone on from it. `same_ids`: in the ids of the last turn.
+    `whole`: to the beginning, in every turn. `like`: to the beginning, but for some turns of the user's side. `ids`: in the
+    ids of so many turns. `turns`: in so many, from the last one back. `fresh`: nothing has gone on from it. `same_ids`: in
+    the ids of the last turn.
     """
 
     whole: bool
+    like: bool
     ids: int
     turns: int
     fresh: bool
@@ -37,16 +39,23 @@ def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) ->
     Beyond the last two turns equal sizes count as agreement, and ids are not looked at, unless `exact`.
     """
     same_ids = _same_ids(node.answers, turns[at])
-    agreed, ids, here, whole = 0, int(same_ids), at, False
+    agreed, heard, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
     for said in _path(node):
         near = exact or here >= at - 1
-        if here < 0 or not any(_equal(one, turns[here], exact=near) for one in said):
+        if here < 0:
             break
+        if any(_equal(one, turns[here], exact=near) for one in said):
+            agreed, heard = agreed + 1, heard + (not turns[here].assistant)
+        elif turns[here].assistant:
+            break
+        else:
+            missed += 1
         ids += exact and here < at and _same_ids(said, turns[here])
-        agreed, here = agreed + 1, here - 1
+        here -= 1
     else:
-        whole = here < 0 or _root(node).cut
-    return Agreement(whole, ids, agreed, not node.continued, node.number, same_ids)
+        ended = here < 0 or _root(node).cut
+    whole, like = ended and not missed, ended and heard >= missed
+    return Agreement(whole, like, ids, agreed, not node.continued, node.number, same_ids)
 
 
 def _path(node: Node) -> Iterator[tuple[Said, ...]]:
@@ -85,7 +94,9 @@ def settle(node: Node, turns: Sequence[Turn], at: int) -> None:
 
 
 def is_telling(turn: Turn, agreement: Agreement) -> bool:
-    """Whether what agrees is more than an accident: ids that were drawn, a long answer, or several turns in a row."""
+    """Whether what agrees is more than an accident: nearly all, ids that were drawn, a long answer, or several turns."""
+    if agreement.like and agreement.turns > 1:
+        return True
     if agreement.same_ids and any(drawn_ids(turn.calls)):
         return True
     _, arguments, _, characters = turn.size
