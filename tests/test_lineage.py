@@ -345,6 +345,36 @@ def test_another_question_with_the_same_short_answer_is_another_conversation() -
     assert made[0].conversation != made[1].conversation
 
 
+@pytest.mark.parametrize(
+    "said",
+    [LONG[:60], LONG + " (I looked twice.)", "Well. " + LONG],
+    ids=["cut", "with more behind it", "with more before it"],
+)
+@pytest.mark.parametrize("before", [0, 1], ids=["the first answer", "a later answer"])
+def test_an_answer_that_a_client_edits_does_not_part_a_conversation(before: int, said: str) -> None:
+    one = Talk((ASK,), text="A trunk, I believe.")
+    two = then(one, User("Are you sure?"), text=LONG) if before else replace(one, text=LONG)
+    three = then(replace(two, text=said), User("Open it."), text="It is locked.")
+    four = then(three, User("Break it."), text="Gladly.")
+    made = placed([(talk, "openai.chat", False) for talk in ([one, two] if before else [two]) + [three, four]])
+    assert len({exchange.conversation for exchange in made}) == 1
+    assert made[-2].link == Link(f"e{len(made) - 3}")
+
+
+def test_candidates_that_begin_alike_are_branches() -> None:
+    one = Talk((ASK,), text=LONG + " The letters are from 1871.")
+    other = replace(one, text=LONG + " The letters are from 1913.")
+    talks = [
+        one,
+        other,
+        then(one, User("Read one."), text="Dear Ada."),
+        then(other, User("Read one."), text="Dear Bo."),
+    ]
+    made = placed([(talk, "openai.chat", False) for talk in talks])
+    assert [exchange.link for exchange in made[2:]] == [Link("e0"), Link("e1")]
+    assert made[2].conversation != made[3].conversation
+
+
 THOUGHT = "They want to know. So I look."
 
 

@@ -23,6 +23,7 @@ from wirelint.model import Arguments, Message, Opaque, Part, Refusal, Reply, Req
 Size = tuple[int, int, int, int]
 """Calls, characters of their arguments, results, characters of everything else."""
 
+_END = 24
 _WORDS = (Text, Refusal)
 _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
 
@@ -30,12 +31,13 @@ _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTAL
 class Turn:
     """What one side says until the other speaks. `said` are a user's words, which reminders are no part of."""
 
-    __slots__ = ("_mark", "_parts", "_size", "assistant")
+    __slots__ = ("_ends", "_mark", "_parts", "_size", "assistant")
 
     def __init__(self, assistant: bool, parts: list[Part]) -> None:
         self.assistant = assistant
         self._parts = parts
         self._mark: bytes | None = None
+        self._ends: tuple[str, str] | None = None
         self._size: Size | None = None
 
     @property
@@ -85,6 +87,18 @@ class Turn:
             made = _assistant(self._parts) if self.assistant else _user(self._parts)
             self._mark = hashlib.blake2b(made.encode("utf-8", "surrogatepass"), digest_size=12).digest()
         return self._mark
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """How it begins and how it ends, of which one at least is left when it was cut or something was put to it.
+
+        Of calls it is what is called; empty where nothing can be told.
+        """
+        if self._ends is None:
+            called = " ".join(part.name or "" for part in self._parts if isinstance(part, ToolCall))
+            plain = f"calls {called}" if called else _plain([p.text for p in self._parts if isinstance(p, _WORDS)])
+            self._ends = (plain, plain) if called else (plain[:_END], plain[-_END:]) if len(plain) >= _END else ("", "")
+        return self._ends
 
     def extended(self, parts: Iterable[Part]) -> Turn:
         """The same turn with more said in it."""

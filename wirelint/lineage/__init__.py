@@ -51,7 +51,8 @@ class _Conversation:
 class Place(NamedTuple):
     """Where an exchange belongs. `parent` is the node that it goes on from, `added` the turns that it says beyond that.
 
-    `twin`: all that it says has been said before, question and answer.
+    `twin`: all that it says has been said before, question and answer. `edited`: answers that the client has in another
+    form now.
     """
 
     conversation: str | None
@@ -62,10 +63,19 @@ class Place(NamedTuple):
     base: str
     trunk: Trunk
     twin: Node | None = None
+    edited: tuple[tuple[Node, Turn], ...] = ()
 
     @property
     def link(self) -> Link | None:
         return Link(self.parent.exchange, self.how) if self.parent is not None else None
+
+
+class _Found(NamedTuple):
+    """The node that a history goes on from, how many of its turns that node tells of, and answers in another form."""
+
+    node: Node | None
+    at: int
+    edited: tuple[tuple[Node, Turn], ...] = ()
 
 
 class Lineage:
@@ -96,17 +106,20 @@ class Lineage:
         turns = turns_of(request)
         made = tuple(_answers(exchange, turns))
         how: Literal["turn", "compaction"] = "turn"
-        parent, at = self._named_before(request), 0
-        if parent is None:
-            parent, at = self._find(turns)
+        found = _Found(self._named_before(request), 0)
+        if found.node is None:
+            found = self._find(turns)
+        parent, at = found.node, found.at
         if parent is None and (parent := self._summarised(turns)) is not None:
             how = "compaction"
         # What an assistant has begun to say is said again in the answer that goes on with it.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
         session = session_of(request, exchange.request_headers)
         if session is not None:
-            return Place(_short(f"session {session}"), parent, how, added, made, f"session {session}", ())
-        return self._beside(parent, added, made, how) or self._branch(request, parent, added, made, how)
+            place = Place(_short(f"session {session}"), parent, how, added, made, f"session {session}", ())
+        else:
+            place = self._beside(parent, added, made, how) or self._branch(request, parent, added, made, how)
+        return place._replace(edited=found.edited) if found.edited else place
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
         """Takes an exchange in, at its place."""
@@ -114,6 +127,8 @@ class Lineage:
         if place is None:
             return
         conversation, reply = exchange.conversation, exchange.reply
+        for node, turn in place.edited:
+            self._learn(node, turn)
         if place.twin is not None and place.twin.conversation == conversation:
             self._repeat(place.twin, exchange)
             return
@@ -149,15 +164,35 @@ class Lineage:
         named: Json = request.body.get("previous_response_id")
         return self._replies.get(named) if isinstance(named, str) else None
 
-    def _find(self, turns: Sequence[Turn]) -> tuple[Node | None, int]:
+    def _find(self, turns: Sequence[Turn]) -> _Found:
         """The node that a history goes on from, and how many of its turns that node tells of."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
         for at in reversed(spoken[-_LOOKED_BACK:]):
             found = self._best(turns, at)
             if found is not None:
                 settle(found, turns, at)
-                return found, at + 1
-        return None, 0
+                return self._beyond(found, turns, at + 1)
+        return self._beyond(None, turns, 0)
+
+    def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int) -> _Found:
+        """A later node, where only its answer is not what it was: cut, or with something put to it."""
+        edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
+        while at + 2 < len(turns) and turns[at + 1].assistant:
+            asked, said = turns[at : at + 1], turns[at + 1]
+            nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
+            alike = (
+                one
+                for one in reversed(nodes[-COMPARED:])
+                if not one.children
+                and asks_the_same(one, asked)
+                and any(answer.resembles(said) for answer in one.answers)
+            )
+            found = next(alike, None)
+            if found is None:
+                break
+            node, at = found, at + 2
+            edited.append((found, said))
+        return _Found(node, at, tuple(edited))
 
     def _best(self, turns: Sequence[Turn], at: int) -> Node | None:
         candidates = list(self._candidates(turns[at]))
@@ -248,6 +283,14 @@ class Lineage:
         for reply in node.replies:
             self._replies[reply] = node
 
+    def _learn(self, node: Node, turn: Turn) -> None:
+        """Takes in the form that a client has given to an answer."""
+        if len(node.answers) < COMPARED:
+            self._weight += 1 + len(turn.ids)
+            node.answers = (*node.answers, Said.of(turn))
+            self._answers.add([turn.mark], node)
+            self._calls.add([key(id_) for id_ in turn.ids], node)
+
     def _repeat(self, node: Node, exchange: Exchange) -> None:
         """Takes in an exchange that says what an earlier one said. What goes on from either goes on from the later one."""
         node.exchange = exchange.id
@@ -314,6 +357,10 @@ def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
 
 def _until(trunk: Trunk, number: int) -> Trunk:
     return tuple((conversation, min(last, number)) for conversation, last in trunk)
+
+
+def _has_said(node: Node, turn: Turn) -> bool:
+    return any(answer.mark == turn.mark for answer in node.answers)
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:

@@ -19,10 +19,15 @@ class Said:
     mark: bytes
     size: Size
     ids: tuple[str, ...] = ()
+    ends: tuple[str, str] = ("", "")
 
     @classmethod
     def of(cls, turn: Turn) -> Said:
-        return cls(turn.mark, turn.size, turn.ids)
+        return cls(turn.mark, turn.size, turn.ids, turn.ends if turn.assistant else ("", ""))
+
+    def resembles(self, turn: Turn) -> bool:
+        """Whether a turn begins or ends like it."""
+        return any(one and one == other for one, other in zip(self.ends, turn.ends, strict=True))
 
 
 @dataclass(slots=True, eq=False)
@@ -90,7 +95,7 @@ def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
 
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
-    return {(answer.mark, answer.ids) for answer in node.answers} == {(turn.mark, turn.ids) for turn in made}
+    return {(turn.mark, turn.ids) for turn in made} <= {(answer.mark, answer.ids) for answer in node.answers}
 
 
 def mark_of(turns: Iterable[Turn | Said]) -> bytes:
