@@ -179,22 +179,20 @@ def _error(passed: Sequence[Passed]) -> Passed | None:
 
 def _known(request: Request, ledger: Ledger) -> tuple[Fact, ...]:
     """The results of the turn, where one of them is an error of an MCP server; none otherwise."""
-    ran = evidence.ran(request.turn)
-    if not ran:
-        return ()
-    truth = (
+    results = [result for message in request.turn for result in message.results]
+    failed = (
         {back.result.pointer for back in handed_back(request) if _error(back.passed(ledger.tools))}
         if ledger.tools
         else set()
     )
-    known = facts(request, ran)
-    if any(_REDACTED in fact.result.text for fact in known):
+    if not failed and not any(_is_envelope(result.text) for result in results):
         return ()
-    if not any(fact.result.pointer in truth or _is_envelope(fact.result.text) for fact in known):
+    known = facts(request, evidence.ran(request.turn))
+    if any(_REDACTED in fact.result.text for fact in known):
         return ()
     return tuple(
         Fact(fact.result, Outcome(True, frozenset()), fact.able, fact.arguments)
-        if fact.result.pointer in truth
+        if fact.result.pointer in failed
         else fact
         for fact in known
     )

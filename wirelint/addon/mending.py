@@ -146,15 +146,17 @@ class Mending:
 
     def _rewrite(self, response: http.Response, raw: bytes) -> None:
         visit, settings = self._visit, self._settings
-        plain = visit.keep(raw)
-        if plain is None or visit.session is None:
+        kept = visit.keep_whole(raw)
+        if kept is None or visit.session is None:
             return
+        plain, chunks = kept
         made = rewrite_reply(
             visit.session,
             plain,
             settings.rules,
             self._ledger,
             settings.permit,
+            chunks=chunks,
             longest_hold=settings.hold * 1000,
             request=visit.asked,
         )
@@ -169,6 +171,11 @@ class Mending:
             names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
             response.headers.add(HEADER, f'rewrote; rules="{names}"')
         visit.delivered = Sent(headers_of(response), made.body)
+
+    def catch_up(self) -> None:
+        """Has what has come by read, as far as it was put off."""
+        if self._delivery is not None:
+            self._delivery.catch_up()
 
     def end(self, response: http.Response) -> bool:
         """The exchange is over: puts the body that the client got where mitmproxy has none. False: that is not known."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint.knowledge.evidence import outcome
+from wirelint.knowledge.retelling import retelling
 from wirelint.model import Message, Request, Tool, ToolCall, ToolResult
 from wirelint.toolwire import Passed, ToolWire, digest_of
 
@@ -76,3 +77,22 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
         return next((call for call in calls if call.id == result.call_id), None)
     named = [call for call in calls if call.name == result.name]
     return named[0] if len(named) == 1 else None
+
+
+def never_ran(tool: Tool, wire: ToolWire) -> str:
+    """What to say of a declared tool that a server on this wire serves, and of which no call has ever reached it."""
+    serving = wire.serving(tool.name, tool) if wire else ()
+    if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):
+        return ""
+    return f", and no call of it ever reached the MCP server at {serving[0].server}"
+
+
+def confirmed(request: Request, wire: ToolWire) -> frozenset[str]:
+    """The pointers of results that are what a server on this wire has answered to their calls."""
+    if not wire:
+        return frozenset()
+    return frozenset(
+        back.result.pointer
+        for back in handed_back(request)
+        if any(one.answered and retelling(back.result.text, one.text) == "same" for one in back.passed(wire))
+    )
