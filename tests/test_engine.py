@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.build import Call, Talk, User, as_record, chunk, exchange, schema, sse
+from tests.build import Call, Talk, User, as_record, chunk, exchange, read, schema, sse
+from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End, Exchange
+from wirelint.rule import Finding, Rule
 
 CHAT = {"model": "acme-1", "messages": [{"role": "user", "content": "Hello"}]}
 MESSAGES = {**CHAT, "max_tokens": 64}
@@ -149,3 +152,27 @@ def test_the_list_of_chunks_is_bounded_and_adds_up(monkeypatch: pytest.MonkeyPat
     for at in range(5):
         session.feed(b": ping\n\n", float(at))
     assert session.finish().chunks == ((0.0, 8), (1.0, 8), (2.0, 24))
+
+
+def test_rules_hear_of_their_own_channel_alone() -> None:
+    heard: list[tuple[str, str]] = []
+
+    def rule(channels: frozenset[str], title: str) -> Rule:
+        class Listening(Rule):
+            code, name, severity, layer = "XX901", title, "info", "model"
+
+            def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+                heard.append((title, exchange.api))
+                yield from ()
+
+        Listening.channels = channels
+        return Listening()
+
+    mine = [rule(frozenset({name}), name) for name in ("model", "mcp")] + [rule(frozenset({"model", "mcp"}), "both")]
+    engine = Engine(mine)
+    for path, body in (
+        ("/v1/chat/completions", {"model": "m", "messages": [{"role": "user", "content": "x"}]}),
+        ("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}),
+    ):
+        engine.check(read({"request": {"url": f"http://x.test{path}", "body": body}, "response": {"body": {}}}))
+    assert heard == [("model", "openai.chat"), ("both", "openai.chat"), ("mcp", "mcp"), ("both", "mcp")]

@@ -23,6 +23,7 @@ import orjson
 from wirelint.knowledge.id_demands import Demand, complaint
 from wirelint.knowledge.ids import key
 from wirelint.model import Arguments, Exchange, Request, Text
+from wirelint.toolwire import ToolWire
 
 __all__ = ["Issued", "Ledger", "Returned", "conversation_of", "key"]
 
@@ -33,6 +34,7 @@ _SESSION_HEADERS = (
     "session-id",
     "x-conversation-id",
     "conversation_id",
+    "mcp-session-id",
 )
 
 
@@ -81,6 +83,12 @@ class Ledger:
         self._by_key: dict[str, dict[str, dict[str | None, Issued]]] = {}
         self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
         self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
+        self._tools = ToolWire()
+
+    @property
+    def tools(self) -> ToolWire:
+        """What servers of tools have said on this wire."""
+        return self._tools
 
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         """The call that passed under exactly this id, in this conversation or, failing that, in any."""
@@ -118,6 +126,9 @@ class Ledger:
 
     def record(self, exchange: Exchange) -> None:
         """Takes in what an exchange carried. Call it after the exchange was judged."""
+        self._tools.record(exchange)
+        if exchange.api == "mcp":
+            return
         conversation = exchange.conversation
         if (demand := complaint(exchange)) is not None:
             self._complaints[_target(exchange)] = demand

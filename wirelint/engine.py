@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import Api, ReplyReader, read_request, recognise, recognise_reply
+from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, recognise_reply
 from wirelint.apis.likeness import Likeness
 from wirelint.conversation import Ledger, conversation_of
 from wirelint.events import Delta, Event, Fold, Frame
@@ -91,10 +91,10 @@ class Session:
         document = _document(body)
         parts = urlsplit(url)
         api = recognise(method, parts.path, headers, document, parts.netloc)
-        if api is None or not isinstance(document, dict):
+        if api is None:
             return None
         session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
-        session._asked = body if later else document
+        session._asked = body if later else as_object(document)
         return session
 
     @property
@@ -106,9 +106,8 @@ class Session:
         """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = _document(asked) if isinstance(asked, bytes) else asked
-            path = urlsplit(self._url).path
-            self._request = read_request(self.api, document, path) if isinstance(document, dict) else None
+            document = as_object(_document(asked)) if isinstance(asked, bytes) else asked
+            self._request = read_request(self.api, document, urlsplit(self._url).path)
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
@@ -214,6 +213,12 @@ class Session:
         for event in events:
             self._fold.push(event)
         return events
+
+    @property
+    def repairable(self) -> bool:
+        """Whether the reply is one that repairs are made on: a model's, a good one, to a request that could be read."""
+        good = self._status is not None and 200 <= self._status < 300
+        return good and self.request is not None and channel_of(self.api.NAME) == "model"
 
     @property
     def streamed(self) -> bool:
@@ -331,7 +336,8 @@ class Engine:
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
-        findings = [finding for rule in self.rules for finding in self._run(rule, exchange)]
+        channel = channel_of(exchange.api)
+        findings = [f for rule in self.rules if channel in rule.channels for f in self._run(rule, exchange)]
         return tuple(sorted(findings, key=_order))
 
     def _run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
@@ -370,8 +376,8 @@ def reply_api(body: bytes | None) -> Api | None:
     if not body:
         return None
     document = _document(body)
-    if document is not None and not isinstance(document, list):
-        return recognise_reply(document)
+    if document is not None and (api := recognise_reply(document)) is not None:
+        return api
     sniffer = Sniffer({})
     frames = [*sniffer.feed(body), *sniffer.close()]
     documents = (_document(frame.data.encode()) for frame in frames if frame.data is not None)

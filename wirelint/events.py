@@ -29,8 +29,10 @@ from wirelint.model import (
     Reasoning,
     Refusal,
     Reply,
+    Rpc,
     Text,
     ToolCall,
+    ToolResult,
 )
 from wirelint.offsets import Offsets
 
@@ -149,6 +151,8 @@ Event: TypeAlias = Start | Delta | Label | Close | Stop | Head | Usage | Failure
 
 
 _IDS_KEPT = 8
+_NUMBERED = ("tool_call", "tool_result", "rpc")
+"""Kinds of parts that say in which event they began."""
 _JOINED = 1024
 
 
@@ -248,7 +252,7 @@ class Fold:
         block = _Block(start, id=start.id, name=start.name)
         self._blocks[start.block] = block
         self.first_token = self.first_token or start.kind != "opaque"
-        if self.streamed and start.kind == "tool_call":
+        if self.streamed and start.kind in _NUMBERED:
             block.pieces.append(Piece(number, start.wire_index, start.id, start.name, 0))
 
     def _extend(self, block: _Block, text: str, number: int) -> None:
@@ -297,8 +301,26 @@ def _part(block: _Block) -> Part | None:
             return HostedCall(start.id, start.name, start.pointer)
         case "hosted_result":
             return HostedResult(start.id, start.pointer, start.name or "")
+        case "tool_result":
+            error = {"error": True, "ok": False}.get(start.form)
+            return ToolResult(start.id, text, start.pointer, None, error, _event(block))
+        case "rpc":
+            return _message(block)
         case "opaque":
             return Opaque(start.name or "", start.pointer)
+
+
+def _event(block: _Block) -> int | None:
+    return block.pieces[0].event if block.pieces else None
+
+
+def _message(block: _Block) -> Rpc | None:
+    start = block.start
+    match start.form:
+        case "request" | "notification" | "result" | "error":
+            return Rpc(start.form, start.id, start.name or "", start.input, start.pointer, _event(block))
+        case _:
+            return None
 
 
 def _call(block: _Block, text: str, events: Offsets) -> ToolCall:

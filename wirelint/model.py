@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
 from wirelint.offsets import NOWHERE, Offsets
+from wirelint.rpc import Rpc as Rpc
 
 Severity = Literal["error", "warning", "info"]
 """`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
@@ -24,8 +25,12 @@ Layer = Literal["model", "gateway", "client", "tool", "wirelint"]
 Side = Literal["request", "response"]
 
 Role = Literal["system", "user", "assistant", "tool"]
-Kind = Literal["text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "opaque"]
-"""What a part of a reply is. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text."""
+Kind = Literal[
+    "text", "reasoning", "refusal", "tool_call", "hosted_call", "hosted_result", "tool_result", "rpc", "opaque"
+]  # fmt: skip
+"""What a part of a reply is. `hosted_*`: run by the provider, never by the client. `opaque`: known, not text.
+
+`tool_result` and `rpc` are what servers of tools say (MCP); a model's reply has neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +111,17 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave. `text` joins the textual content; `is_error` is None where the API cannot say."""
+    """What a call gave. `text` joins the textual content; `is_error` is None where the API cannot say, or did not.
+
+    `event` is the stream event that carried it, where a server of tools streams its answers.
+    """
 
     call_id: str | None
     text: str
     pointer: str
     name: str | None = None
     is_error: bool | None = None
+    event: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +148,7 @@ class Opaque:
     pointer: str
 
 
-Part: TypeAlias = Text | Reasoning | Refusal | ToolCall | ToolResult | HostedCall | HostedResult | Opaque
+Part: TypeAlias = Text | Reasoning | Refusal | ToolCall | ToolResult | HostedCall | HostedResult | Rpc | Opaque
 
 
 _REMINDER = re.compile(r"\s*<(system-reminder|system_reminder|environment_details|env|context)\b[\s\S]*</\1>\s*\Z")

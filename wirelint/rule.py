@@ -76,6 +76,8 @@ class Rule:
     severity: ClassVar[Severity]
     layer: ClassVar[Layer]
     confidence: ClassVar[Confidence] = "high"
+    channels: ClassVar[frozenset[str]] = frozenset({"model"})
+    """Whose traffic it is asked about: that of models, or of servers of tools (`mcp`)."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
 

@@ -16,6 +16,7 @@ from tests.apis.shapes_cohere import SHAPES_COHERE
 from tests.apis.shapes_completions import SHAPES_COMPLETIONS
 from tests.apis.shapes_deepinfra import SHAPES_DEEPINFRA
 from tests.apis.shapes_gemini import SHAPES_GEMINI
+from tests.apis.shapes_mcp import SHAPES_MCP
 from tests.apis.shapes_mistral import SHAPES_MISTRAL
 from tests.apis.shapes_ollama import SHAPES_OLLAMA
 from tests.apis.shapes_responses import SHAPES_RESPONSES
@@ -607,5 +608,6 @@ SHAPES: dict[str, Mapping[str, Shape]] = {
     **SHAPES_COHERE,
     **SHAPES_GEMINI,
     **SHAPES_MISTRAL,
+    **SHAPES_MCP,
 }
 __all__ = ["SHAPES", "Part", "Shape", "field"]

@@ -26,6 +26,7 @@ from wirelint.model import (
     Reasoning,
     Refusal,
     Reply,
+    Rpc,
     Text,
     ToolCall,
     ToolResult,
@@ -85,6 +86,8 @@ def shown(part: Part) -> tuple[str, str]:
             return "hosted", part.name or ""
         case HostedResult():
             return "hosted", part.kind
+        case Rpc():
+            return "rpc", f"{part.form} {part.method}"
         case Opaque():
             return "opaque", part.kind
         case ToolResult():
@@ -205,6 +208,7 @@ WORDS = [
     "reasoning_content", "reasoning_details", "refusal", "content_block", "partial_json", "stop_reason", "model",
     "messages",
     "tools", "tool_choice", "system", "parameters", "input_schema", "properties", "tool_call_id", "tool_use_id", "is_error",
+    "jsonrpc", "method", "params", "result", "isError",
     "annotations", "citations", "audio", "data", "signature", "functions", "stream", "object", "mcp_servers",
 ]  # fmt: skip
 VALUES = [
@@ -212,6 +216,7 @@ VALUES = [
     "message_delta", "message_stop", "ping", "error", "text_delta", "input_json_delta", "thinking_delta", "assistant",
     "user",
     "tool", "system", "function", "custom", "stop", "tool_calls", "{}", '{"a":', "", "web_search_20250305",
+    "2.0", "tools/call", "tools/list", "initialize", "notifications/initialized",
     "redacted_thinking", "server_tool_use", "web_search_tool_result", "none", "chat.completion",
 ]  # fmt: skip
 SCALARS = st.one_of(

@@ -68,7 +68,7 @@ def run(
         if (exchange := replay(record)) is not None:
             ledger.record(exchange)
     record = made[-1]
-    session = _session(record)
+    session = open_session(record)
     rewriting = Rewriting.begin(session, chosen, ledger, permit, longest_hold)
     body = record.response_body or b""
     edges = [0, *cuts, len(body)]
@@ -100,7 +100,7 @@ def run(
     )
 
 
-def _session(record: Record) -> Session:
+def open_session(record: Record) -> Session:
     session = Session.begin(
         id=record.id,
         method=record.method,

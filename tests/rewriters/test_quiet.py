@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, Call, Talk, schema
-from tests.rewriters.drive import run
+from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
+from tests.rewriters.drive import open_session, run
+from wirelint.conversation import Ledger
+from wirelint.repair import Permit
+from wirelint.rewrite import Rewriting
 from wirelint.rewrite.chain import Chain
-from wirelint.rewriters.quiet import in_line, quiet
+from wirelint.rewriters.quiet import CLEAR, LOUD, in_line, quiet
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 WORDS = (
@@ -53,7 +59,7 @@ TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_siz
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """All text goes through the rewriters at once."""
-    monkeypatch.setattr(Chain, "passes", lambda self, events: False)
+    monkeypatch.setattr(Chain, "glance", lambda self, block, text: LOUD)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -62,7 +68,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nobody_minds_it(texts: list[str], api: str) -> None:
     said, inside = ["It says"], True
     for text in texts:
-        if text and IS_QUIET(text, inside) and text.replace("\n", "").isprintable():
+        if text and IS_QUIET(text, inside) == CLEAR and text.replace("\n", "").isprintable():
             said.append(text)
             inside = in_line(text, inside)
     talk = Talk(text="".join(said), tools=TOOLS, step=1)
@@ -71,7 +77,7 @@ def test_nobody_minds_it(texts: list[str], api: str) -> None:
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
     edges = [sum(map(len, events[:number])) for number in range(1, len(events))]
     # The deltas of the record are cut otherwise: what counts is that none of them waits for the next.
-    loud = [n for n in range(1, len(talk.text)) if not IS_QUIET(talk.text[n], inside=False)]
+    loud = [n for n in range(1, len(talk.text)) if IS_QUIET(talk.text[n], inside=False) != CLEAR]
     result = run(record, cuts=edges)
     assert result.delivered == body
     if not loud:
@@ -88,6 +94,57 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
         assert choice.text.strip() == "Let me see where that may be."
         assert [(call.name, call.arguments.value) for call in choice.calls] == [("find", {"place": "Bodø"})]
         assert result.faults == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "place"),
+    [
+        ("the ferry", True, CLEAR),
+        ("it goes t", True, 8),
+        ("it goes to", True, 8),
+        ("it goes to=", True, LOUD),
+        ("it goes to Bodø", True, CLEAR),
+        ("a <b", True, LOUD),
+        ("a <b to", True, LOUD),
+        ("one m", True, 4),
+        ("Obs", False, 0),
+        ("Obs", True, CLEAR),
+        ("Observation:", False, LOUD),
+        ("   ", False, 0),
+        ("one\n  ", True, 3),
+        ("one\nObserv", True, 3),
+        ("one\nObservation: two", True, LOUD),
+        ("one\nfin", True, 3),
+        ("one\nfinely", True, CLEAR),
+    ],
+)
+def test_what_has_to_wait(text: str, inside: bool, place: int) -> None:
+    assert IS_QUIET(text, inside) == place
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("varied", [False, True], ids=["alike", "each of its own"])
+def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
+    record = Talk(text="One goes there too, the ferry as well.\n  And so on to it.", tools=TOOLS, step=1).record(
+        api, True
+    )
+    body = record["response"]["body"].encode()
+    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    if varied:  # an event that says more than the one before it is read before it leaves
+        events = [event.replace(b"{", b'{"obfuscation":"%d",' % number, 1) for number, event in enumerate(events)]
+        record["response"]["body"] = b"".join(events).decode()
+    rewriting = Rewriting.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), Permit("unsafe"))
+    assert rewriting is not None
+    steps = [rewriting.feed(event) for event in events]
+    steps.append(rewriting.end())
+    assert b"".join(itertools.chain(*steps)) == b"".join(events)
+    assert not rewriting.faults
+    assert not rewriting.changed
+    waits = [number for number, event in enumerate(events) if re.search(b'[" ]t"', event)]
+    assert len(waits) == 5  # the beginning of there, too, the, to; one that turns out to be the end of it
+    for number in waits:
+        assert steps[number] == []
+        assert next(filter(None, steps[number:]))[0] == events[number]
 
 
 def test_a_code_span_that_passed_by_still_quotes() -> None:

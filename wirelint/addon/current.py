@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from wirelint.conversation import Issued, Ledger, Returned
 from wirelint.knowledge.id_demands import Demand
 from wirelint.model import Exchange
+from wirelint.toolwire import ToolWire
 
 
 class CurrentLedger(Ledger):
@@ -19,6 +20,10 @@ class CurrentLedger(Ledger):
     def _now(self) -> Ledger:
         self._catch_up()
         return self._find()
+
+    @property
+    def tools(self) -> ToolWire:
+        return self._now().tools
 
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         return self._now().issued(id_, conversation)

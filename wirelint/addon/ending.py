@@ -9,6 +9,9 @@ from wirelint.addon.flowfile import END_HEADER
 from wirelint.capture.format import read_end
 from wirelint.model import End
 
+READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
+"""Options of mitmproxy by which flows are read, with what stands on them, as soon as their last hook has run."""
+
 _CLIENT_LEFT = "Client disconnected."
 # Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
 _RESET = ("stream reset by client", "stream closed by client")

@@ -31,13 +31,13 @@ from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
 from wirelint.addon.collecting import collect, may_be_collected
 from wirelint.addon.current import CurrentLedger
-from wirelint.addon.ending import end_of
+from wirelint.addon.ending import READ_AT_ONCE, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.mending import Mending
-from wirelint.addon.opening import duration_of, open_unread, open_visit
+from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_visit
 from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
@@ -50,9 +50,6 @@ from wirelint.model import End
 
 _MOST_VISITS = 4096
 """Exchanges under way at one time; above it the oldest is let go."""
-
-_READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
-"""Options of mitmproxy by which flows are read, with what stands on them, as soon as their last hook has run."""
 
 P = ParamSpec("P")
 
@@ -103,7 +100,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
-        self._backlog = Backlog(self._catch_up, lambda: bool(self._visits), time.perf_counter)
+        self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._complaint: str | None = None
         self._running = False
@@ -179,7 +176,7 @@ class Inspector:
 
     @_fail_open
     def request(self, flow: http.HTTPFlow) -> None:
-        if self._settings is None or flow.request.method.upper() != "POST":
+        if self._settings is None or not may_be_ours(flow.request):
             return
         body = flow.request.get_content(strict=False)
         if body is None or len(body) > self._settings.max_body:
@@ -289,9 +286,13 @@ class Inspector:
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        if not visit.live or not (self._visits or self._backlog):
+        if not visit.live or not (self._backlog or self._is_busy()):
             return False
-        return not any(getattr(ctx.options, name, None) for name in _READ_AT_ONCE)
+        return not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
+
+    def _is_busy(self) -> bool:
+        """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
+        return any(found.visit.method != "GET" for found in self._visits.values())
 
     def _catch_up(self, ended: _Ended) -> None:
         try:

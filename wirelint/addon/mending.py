@@ -22,6 +22,7 @@ from wirelint.addon.framing import HEADER, headers_of, is_plainly_framed, is_sig
 from wirelint.addon.options import Settings
 from wirelint.addon.tee import Stream
 from wirelint.addon.visit import Visit
+from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.conversation import Ledger
 from wirelint.rewrite import Rewriting, rewrite_reply
@@ -102,6 +103,8 @@ class Mending:
 
     def _is_repairable(self, response: http.Response) -> bool:
         visit = self._visit
+        if visit.session is None or channel_of(visit.session.api.NAME) != "model":
+            return False  # what tools say is passed on as it comes
         good = response.status_code in _GOOD and is_plainly_framed(response)
         return good and visit.readable and not visit.unread
 

@@ -18,6 +18,19 @@ from wirelint.model import Json
 _LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 
+def may_be_ours(request: http.Request) -> bool:
+    """Whether a look at a request's body could show that it is of an API that is understood."""
+    match request.method.upper():
+        case "POST":
+            return True
+        case "GET":
+            return "text/event-stream" in request.headers.get("accept", "")
+        case "DELETE":
+            return "mcp-session-id" in request.headers
+        case _:
+            return False
+
+
 def open_visit(flow: http.HTTPFlow, body: bytes | None, limit: int) -> Visit:
     """The visit of a flow whose request has come. `body` is without its codings; `limit`: the largest that is read."""
     visit = Visit(

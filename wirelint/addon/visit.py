@@ -142,7 +142,9 @@ class Visit:
         """Lets go of a reply that says more than is judged."""
         if self.session is not None and self.session.unread and not self._unread:
             lacking = self.session.unread_because
-            self.give_up(lacking or "the reply is too long to be judged; it passed unread", keep_raw=lacking is not None)
+            self.give_up(
+                lacking or "the reply is too long to be judged; it passed unread", keep_raw=lacking is not None
+            )
 
     def _pass_over(self) -> None:
         self._waiting, self._times, self._behind = [], array("d"), 0

@@ -11,6 +11,7 @@ from wirelint.apis import (
     cohere,
     deepinfra,
     gemini,
+    mcp,
     mistral,
     ollama,
     openai_chat,
@@ -20,7 +21,18 @@ from wirelint.apis import (
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
 
-__all__ = ["APIS", "Api", "ReplyReader", "ReplyWriter", "by_name", "read_request", "recognise", "recognise_reply"]
+__all__ = [
+    "APIS",
+    "Api",
+    "ReplyReader",
+    "ReplyWriter",
+    "as_object",
+    "by_name",
+    "channel_of",
+    "read_request",
+    "recognise",
+    "recognise_reply",
+]
 
 
 @runtime_checkable
@@ -28,6 +40,20 @@ class Routed(Protocol):
     """An API in whose paths stands what others have in the body: the model, whether the reply is to be streamed."""
 
     def read_request_at(self, body: Mapping[str, Json], path: str) -> Request: ...
+
+
+@runtime_checkable
+class Channelled(Protocol):
+    """An API that is not spoken with a model."""
+
+    channel: str
+
+
+@runtime_checkable
+class Unbound(Protocol):
+    """An API that has requests which are no posted objects: arrays, streams that are opened, sessions that end."""
+
+    def claims_other(self, method: str, path: str, headers: Mapping[str, str], body: Json) -> bool: ...
 
 
 class ReplyReader(Protocol):
@@ -82,11 +108,26 @@ APIS: tuple[Api, ...] = (
     gemini,
     mistral,
     openai_chat,
+    mcp,
 )
+
+_CHANNELS = {api.NAME: api.channel for api in APIS if isinstance(api, Channelled)}
 
 
 def by_name(name: str) -> Api | None:
     return next((api for api in APIS if name == api.NAME), None)
+
+
+def channel_of(name: str) -> str:
+    """What is at the other end of an API: `model`, or `mcp` for servers of tools."""
+    return _CHANNELS.get(name, "model")
+
+
+def as_object(document: Json) -> dict[str, Json]:
+    """A request's body as an object: the elements of an array by their numbers, so that pointers into both are the same."""
+    if isinstance(document, list):
+        return {str(number): item for number, item in enumerate(document)}
+    return document if isinstance(document, dict) else {}
 
 
 def read_request(api: Api, body: Mapping[str, Json], path: str) -> Request:
@@ -99,9 +140,11 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
 
     `host` is that of the URL: HTTP/2 has no such header, and recordings leave it out.
     """
-    if method.upper() != "POST" or not isinstance(body, dict):
-        return None
-    path = path.rstrip("/")
+    path, method = path.rstrip("/"), method.upper()
+    if method != "POST" or not isinstance(body, dict):
+        return next(
+            (api for api in APIS if isinstance(api, Unbound) and api.claims_other(method, path, headers, body)), None
+        )
     if host and "host" not in headers:
         headers = {**headers, "host": host}
     return next((api for api in APIS if api.claims(path, headers, body)), None)
@@ -109,6 +152,8 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
 
 def recognise_reply(document: Json) -> Api | None:
     """The API of a reply whose request is lost."""
+    if isinstance(document, list) and document:
+        document = document[0]
     if not isinstance(document, dict):
         return None
     return next((api for api in APIS if api.claims_reply(document)), None)

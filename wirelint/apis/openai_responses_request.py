@@ -120,7 +120,7 @@ def _part(one: Said) -> Part | None:
             return HostedCall(one.id, one.name, one.pointer)
         case "hosted_result":
             return HostedResult(one.id, one.pointer, one.name or "")
-        case "opaque":
+        case "opaque" | "tool_result" | "rpc":
             return Opaque(one.name or "", one.pointer)
 
 

@@ -26,13 +26,13 @@ def replay(record: Record) -> Exchange | None:
 def begin(record: Record) -> Session | None:
     """A session that has read a record's request; None when it is not of an API that is understood."""
     headers = lower(record.request_headers)
-    if record.request_body is not None:
+    if record.request_body is not None or record.method.upper() in ("GET", "DELETE"):
         session = Session.begin(
             id=record.id,
             method=record.method or "POST",
             url=record.url,
             headers=headers,
-            body=record.request_body,
+            body=record.request_body or b"",
             started=record.timing.started,
         )
         if session is not None:

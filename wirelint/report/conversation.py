@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -27,6 +28,7 @@ from wirelint.model import (
     Reasoning,
     Refusal,
     Reply,
+    Rpc,
     ToolCall,
     ToolResult,
 )
@@ -230,6 +232,9 @@ def _part(part: Part, full: bool) -> Text:
         case ToolCall(id_, name, arguments):
             shown = Text.assemble(("→ ", "bold blue"), (visible(name or "(no name)"), "bold blue"))
             return shown.append(f" {_clip(arguments.text, full)}").append(f"  {visible(id_ or '(no id)')}", "dim")
+        case Rpc(form, id_, method, value):
+            said = "" if value is None else f" {_clip(json.dumps(value, ensure_ascii=False), full)}"
+            return Text.assemble((visible(method or form), "blue"), said, (f"  {visible(id_ or '')}", "dim"))
         case ToolResult(call_id, text, _, _, error):
             head = Text.assemble(("← ", "bold green"), (f"{visible(call_id or '(no id)')} ", "dim"))
             return head.append("error: " if error else "", "red").append(_clip(text, full))

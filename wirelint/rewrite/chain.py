@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from wirelint.apis import channel_of
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Start
 from wirelint.repair import Rewriter, Situation
-from wirelint.rewriters.quiet import in_line, is_patient, quiet
+from wirelint.rewriters.quiet import LOUD, in_line, is_patient, quiet
 from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
 """Characters that may pass by before the rewriters get them."""
+_MOST_AT_ONCE = 1 << 14
+"""Characters of one piece, or of several that wait for each other."""
 
 
 class ChainError(Exception):
@@ -53,7 +56,10 @@ class Chain:
     def of(cls, rules: Iterable[Rule], situation: Situation, faults: list[Finding]) -> Chain:
         """The rewriters that rules have for a reply; a rule that fails to make one goes without, and is told of."""
         made: list[tuple[int, str, str, Rewriter]] = []
+        channel = channel_of(situation.exchange.api)
         for rule in rules:
+            if channel not in rule.channels:
+                continue
             try:
                 rewriter = rule.rewriter(situation)
             except Exception as error:  # fail open: the other rules repair what they can
@@ -79,25 +85,18 @@ class Chain:
                 lowest = held
         return lowest
 
-    def passes(self, events: Sequence[Event]) -> bool:
-        """Whether the events of a frame may leave as they are, before the rewriters have seen them.
+    def glance(self, block: int, text: str) -> int:
+        """Whether text may leave before the rewriters have seen it, as `rewriters.quiet` has it.
 
-        To be asked while no frame waits. Raises ChainError.
+        To be asked while nothing is held. Text that leaves must be told to `gone_by` and handed to `take_later`.
         """
-        if len(events) != 1:
-            return False
-        event = events[0]
-        if type(event) is not Delta or not self.lets_pass(event.block, event.text):
-            return False
-        self.take_later(event)
-        return True
+        if block != self._calm or not text or len(text) > _MOST_AT_ONCE:
+            return LOUD
+        return self._is_quiet(text, self._in_line)
 
-    def lets_pass(self, block: int, text: str) -> bool:
-        """Whether text may leave before the rewriters have seen it. Then it must be handed to `take_later`."""
-        if block != self._calm or not text or not self._is_quiet(text, self._in_line):
-            return False
+    def gone_by(self, text: str) -> None:
+        """Has it known that text has left which the rewriters have not seen."""
         self._in_line = in_line(text, self._in_line)
-        return True
 
     def take_later(self, event: Delta) -> None:
         """Has the rewriters get text later, which was let pass: one piece or several joined. Raises ChainError."""

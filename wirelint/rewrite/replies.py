@@ -20,14 +20,13 @@ from collections import deque
 from collections.abc import Sequence
 
 from wirelint.apis import ReplyWriter
-from wirelint.apis.writing import same
 from wirelint.conversation import Ledger
 from wirelint.engine import Session, internal
-from wirelint.events import Event, Frame
+from wirelint.events import Delta, Event, Frame
 from wirelint.model import Request
 from wirelint.repair import Permit, Situation
 from wirelint.rewrite.chain import Chain, ChainError
-from wirelint.rewrite.unread import Unread, is_clean
+from wirelint.rewrite.unread import Passing, Unread, is_clean
 from wirelint.rewrite.waiting import Waiting, place
 from wirelint.rule import Finding, Rule
 
@@ -91,8 +90,7 @@ class Rewriting:
         `request` is the one that the upstream answers, where that is not the client's own: the ids that new ones have to
         resemble are the upstream's.
         """
-        head = session.head()
-        if not permit or session.request is None or head.status is None or not 200 <= head.status < 300:
+        if not permit or not session.repairable:
             return None
         return cls(session, rules, ledger, permit, longest_hold, request)
 
@@ -104,31 +102,20 @@ class Rewriting:
             return []
         if self._raw:
             return self._pass_raw(data, at)
-        if not self._kept and not self._late and self._chain and self._unread.takes(data, at, self._chain):
-            if self._unread.full:
-                self.catch_up()
-            return [data]
         out: list[bytes] = []
         try:
-            idle = not self._kept
+            if not self._kept and not self._late and self._chain and self._glance(data, at, self._chain, out):
+                return out
             self._kept += data
             self._catch_up()
             frames = self._session.frame(data, at)
-            if idle and len(frames) == 1 and frames[0].raw is data:  # an event a chunk, as most servers send them
-                out = self._take_alone(frames[0])
-            else:
-                if self._session.unread:
-                    return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
-                for frame in frames:
-                    events = self._session.read(frame)
-                    if not self._passes_by(frame, events, out):
-                        self._take(frame, events)
-                        self._drain(out)
-                        if self._chain:
-                            self._chain.left(events, untouched=self._as_it_came and not self._queue)
-                if self._idle:
-                    out += self._all_raw()
-            if self._holding is not None or self._kept:
+            if self._session.unread:
+                return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
+            for frame in frames:
+                self._take_next(frame, self._session.read(frame), out)
+            if self._idle:
+                out += self._all_raw()
+            if self._holding is not None or self._kept or self._unread.waiting:
                 self._watch(at, out)
             return out
         except Exception as error:  # fail open
@@ -140,7 +127,7 @@ class Rewriting:
             return []
         out: list[bytes] = []
         try:
-            self._catch_up()
+            self._settle(out)
             self._hand_out(out)
             return out
         except Exception as error:  # fail open
@@ -168,7 +155,7 @@ class Rewriting:
             return []
         out: list[bytes] = []
         try:
-            self._catch_up()
+            self._settle(out)
             read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
             last = self._session.close_events()
             if not (self._session.streamed or self._queue) and is_clean(self._session, self._situation, self._rules):
@@ -183,38 +170,59 @@ class Rewriting:
 
     # --- frames -------------------------------------------------------------------------------------------------------
 
-    def _take_alone(self, frame: Frame) -> list[bytes]:
-        """A frame that has all that is kept in it: it leaves at once unless a rewriter holds something of it."""
-        events = self._session.read(frame)
-        chain = self._chain
-        if not chain:
-            out: list[bytes] = []
-            self._take(frame, events)
-            self._drain(out)
-            return out
-        self._situation.frame_events = events
+    def _glance(self, data: bytes, at: float | None, chain: Chain, out: list[bytes]) -> bool:
+        """Whether bytes are seen to say nothing but text that passes by, or that waits for more of it, unread."""
+        seen = self._unread.look(data, at)
+        if seen is None or not self._let_by(seen, chain, out):
+            return False
+        if self._unread.waiting:
+            self._watch(at, out)
+        if self._unread.full:
+            self.catch_up()
+        return True
+
+    def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
+        """Whether a frame could leave at once, or waits for more of its text, since nothing else waits."""
+        event = events[0] if len(events) == 1 else None
+        if self._queue or self._skip or not self._chain or type(event) is not Delta:
+            return False
+        if not self._let_by(Passing(frame.raw, None, event.block, event.text, event), self._chain, out):
+            return False
+        del self._kept[: len(frame.raw)]
+        return True
+
+    def _let_by(self, seen: Passing, chain: Chain, out: list[bytes]) -> bool:
         try:
-            if chain.passes(events):
-                self._kept.clear()
-                return [frame.raw]
-            made = chain.push(events)
+            ready = self._unread.passes(seen, chain)
         except ChainError as failure:
-            self._queue.append(Waiting(frame, events))
             self._drop_chain(failure)
-            made = None
-        if made is not None and same(events, made):
-            assert self._writer is not None
-            written = self._writer.write(frame, events, made)
-            chain.left(events, untouched=written is frame.raw)
-            self.changed = self.changed or written is not frame.raw
-            self._kept.clear()
-            return [written] if written else []
-        chain.left(events, untouched=False)
-        if made is not None:
-            self._queue.append(Waiting(frame, events, list(made)))
-        out = []
+            self._write_late(out)
+            ready = [one.data for one in self._unread.settle()]
+        if ready:
+            out += ready
+            self._holding = None
+        return ready is not None
+
+    def _take_next(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
+        if self._passes_by(frame, events, out):
+            return
+        self._settle(out)
+        self._go_through(frame, events, out)
+
+    def _go_through(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
+        self._take(frame, events)
         self._drain(out)
-        return out
+        if self._chain:
+            self._chain.left(events, untouched=self._as_it_came and not self._queue)
+
+    def _settle(self, out: list[bytes]) -> None:
+        """Puts text that waits for more through the rewriters, before anything else is."""
+        self._catch_up()
+        waiting = self._unread.settle()
+        self._kept[:0] = b"".join(one.data for one in waiting)
+        for one in waiting:
+            if one.event is not None and one.event.frame is not None:
+                self._go_through(one.event.frame, [one.event], out)
 
     def catch_up(self) -> None:
         """Reads what has left already. To be asked for before the session is asked what it has read."""
@@ -231,20 +239,8 @@ class Rewriting:
                 self._chain.take_later(text)
         except ChainError as failure:
             self._drop_chain(failure)
-
-    def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
-        """Whether a frame could leave at once, since nothing waits and nothing can begin in it."""
-        if self._queue or self._skip or not self._chain:
-            return False
-        try:
-            if not self._chain.passes(events):
-                return False
-        except ChainError as failure:
-            self._drop_chain(failure)
-            self._write_late(out)
-        del self._kept[: len(frame.raw)]
-        out.append(frame.raw)
-        return True
+        if self._unread.waiting:
+            self._unread.read_waiting()
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
         if self._chain is None:
@@ -295,6 +291,7 @@ class Rewriting:
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Has the rewriters hand on what they hold, after `last`, and writes all frames."""
+        self._settle(out)
         events: list[Event] = []
         if self._chain:
             try:
@@ -330,7 +327,7 @@ class Rewriting:
     @property
     def _waits(self) -> bool:
         """Whether anything of a stream is kept that a client waits for. A whole body is of no use before its end."""
-        return bool(self._queue) or (self._session.streamed and len(self._kept) > self._skip)
+        return bool(self._queue or self._unread.waiting) or (self._session.streamed and len(self._kept) > self._skip)
 
     def _hand_out(self, out: list[bytes]) -> None:
         """All that has come, with the beginning of an event that is not complete."""
@@ -386,7 +383,8 @@ class Rewriting:
         """Everything that is kept, as it came; so is everything that follows."""
         self._raw = True
         self._queue.clear()
-        rest = bytes(self._kept[self._skip :])
+        waiting = b"".join(one.data for one in self._unread.settle())
+        rest = waiting + bytes(self._kept[self._skip :])
         self._kept.clear()
         return [rest] if rest else []
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import by_name, read_request
+from wirelint.apis import as_object, by_name, channel_of, read_request
 from wirelint.conversation import Ledger
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
@@ -49,7 +49,12 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     if head.request is None or not permit:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
-    able = [rule for rule in sorted(rules, key=lambda rule: rule.code) if type(rule).mend is not Rule.mend]
+    channel = channel_of(head.api)
+    able = [
+        rule
+        for rule in sorted(rules, key=lambda rule: rule.code)
+        if channel in rule.channels and type(rule).mend is not Rule.mend
+    ]
     for _ in range(_MOST_ROUNDS):
         before = work.body
         for rule in able:
@@ -100,9 +105,10 @@ def _read_again(exchange: Exchange, body: bytes) -> Exchange:
     """The exchange with another request body. It stays in the conversation that it came in. Raises ValueError."""
     document: Json = orjson.loads(body)
     api = by_name(exchange.api)
-    if api is None or not isinstance(document, dict):
+    if api is None or not isinstance(document, (dict, list)):
         raise ValueError("what is left is no request")
-    return dataclasses.replace(exchange, request=read_request(api, document, urlsplit(exchange.url).path))
+    request = read_request(api, as_object(document), urlsplit(exchange.url).path)
+    return dataclasses.replace(exchange, request=request)
 
 
 class _Shift(NamedTuple):

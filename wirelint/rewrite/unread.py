@@ -4,62 +4,129 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from wirelint.engine import Session
 from wirelint.events import Delta
 from wirelint.repair import Situation
-from wirelint.rewrite.chain import Chain
+from wirelint.rewrite.chain import Chain, ChainError
+from wirelint.rewriters.quiet import CLEAR, LOUD
 from wirelint.rule import Rule
 
 _MOST = 1 << 14
 """Bytes of events that may leave before they are read."""
 
 
+@dataclass(slots=True)
+class Passing:
+    """An event that says a piece of text and nothing else. `event` is what was read from it, if it was read."""
+
+    data: bytes
+    at: float | None
+    block: int
+    text: str
+    event: Delta | None = None
+
+
 class Unread:
-    """Events that have left and are not read yet.
+    """Events that have left and are not read yet, and those before the next of them.
 
     Most events are the one before with other text (`apis.likeness`), and in most text nothing can begin. Such an event
     may leave before it is read; the reading is done for many of them together, which takes a fraction of the time.
+
+    The end of such a text may begin something after all: a word, most of the time, that turns out to be another with
+    the next piece. Then the event waits here for the next one, without the rewriters being asked. Whether there is a
+    quiet text or not is told by both together.
     """
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._events: list[tuple[bytes, float | None, str]] = []
+        self._left: list[Passing] = []
         self._size = 0
+        self._text = ""
+        self.waiting: list[Passing] = []
+        """What has not left: its end has to be seen with what comes next."""
 
     def __bool__(self) -> bool:
-        return bool(self._events)
+        return bool(self._left)
 
     @property
     def full(self) -> bool:
         return self._size > _MOST
 
-    def takes(self, data: bytes, at: float | None, chain: Chain) -> bool:
-        """Whether these bytes could leave at once, since they are an event that passes by, as one can see."""
+    def look(self, data: bytes, at: float | None) -> Passing | None:
+        """What bytes say that are an event of text, as one can see; None for others."""
         like = self._session.like
         text = like.text(data) if like is not None else None
-        if like is None or text is None or not chain.lets_pass(like.block, text):
-            return False
-        self._events.append((data, at, text))
-        self._size += len(data)
-        return True
+        return Passing(data, at, like.block, text) if like is not None and text is not None else None
+
+    def passes(self, new: Passing, chain: Chain) -> list[bytes] | None:
+        """What leaves now that an event has come, if it may leave unseen, or waits here for more; None if it may not.
+
+        Raises ChainError; then all that waits, this event with it, is to leave (`settle`).
+        """
+        waiting = self.waiting
+        text = self._text + new.text if waiting else new.text
+        place = chain.glance(new.block, text)
+        if place == LOUD:
+            return None
+        if place == CLEAR:
+            ready, self.waiting, self._text = [*waiting, new], [], ""
+            chain.gone_by(text)
+        elif place > len(self._text) and waiting:
+            ready, self.waiting = waiting, [new]
+            chain.gone_by(self._text)
+            self._text = new.text
+        else:
+            ready, self._text = [], text
+            waiting.append(new)
+        failure: ChainError | None = None
+        for one in ready:
+            if one.event is None:
+                self._left.append(one)
+                self._size += len(one.data)
+            elif failure is None:
+                try:
+                    chain.take_later(one.event)
+                except ChainError as error:
+                    failure = error
+        if failure is not None:
+            self.waiting = [*ready, *self.waiting]
+            raise failure
+        return [one.data for one in ready]
 
     def read(self) -> Delta | None:
-        """Has the session read them. Their text in one piece, with the frame of the last; None when reading is given up.
+        """Has the session read what has left. Its text in one piece, with the frame of the last; None if nothing is.
 
         Raises what reading raises, and ValueError.
         """
-        events, self._events, self._size = self._events, [], 0
-        *early, (last, at, _) = events
-        for data, when, _ in early:
-            self._session.feed(data, when)
-        found = [event for frame in self._session.frame(last, at) for event in self._session.read(frame)]
-        if self._session.unread:  # there is too much of it
+        left, self._left, self._size = self._left, [], 0
+        if not left:
+            return None
+        for one in left[:-1]:
+            self._session.feed(one.data, one.at)
+        event = self._read(left[-1])
+        return event._replace(text="".join([one.text for one in left])) if event is not None else None
+
+    def read_waiting(self) -> None:
+        """Has the session read what waits, once it has read what has left. Raises what reading raises, and ValueError."""
+        for one in self.waiting:
+            one.event = one.event or self._read(one)
+
+    def settle(self) -> list[Passing]:
+        """What waits, which has been read, and waits no more."""
+        waiting, self.waiting, self._text = self.waiting, [], ""
+        return waiting
+
+    def _read(self, one: Passing) -> Delta | None:
+        """None when reading is given up: there is too much of it."""
+        found = [event for frame in self._session.frame(one.data, one.at) for event in self._session.read(frame)]
+        if self._session.unread:
             return None
         event = found[0] if len(found) == 1 else None
         if type(event) is not Delta:
             raise ValueError("an event is not what it is like")
-        return event._replace(text="".join([text for _, _, text in events]))
+        return event
 
 
 def is_clean(session: Session, situation: Situation, rules: Sequence[Rule]) -> bool:

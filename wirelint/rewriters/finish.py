@@ -85,7 +85,7 @@ class FinishReasons:
                 held.forms.add(start.form)
             case "hosted_call" | "hosted_result" | "opaque":
                 held.hidden = True
-            case "text" | "reasoning" | "refusal":
+            case "text" | "reasoning" | "refusal" | "tool_result" | "rpc":
                 pass
             case _:
                 assert_never(start.kind)

@@ -30,6 +30,9 @@ _BLANKS = r"[ \t>*#-]*+"
 _NO_WORD = r"(?<![\w.=/-])"
 
 
+CLEAR, LOUD = -1, -2
+
+
 class Quiet:
     """What is quiet where tools of certain names are declared: a line may begin with a name."""
 
@@ -40,21 +43,41 @@ class Quiet:
         lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
         lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
         literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
-        self._loud = re.compile(
-            f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_whole_or_cut(literals)}|{_NO_WORD}{_whole_or_cut(words)}"
-        )
+        loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]"
+        self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{_NO_WORD}{_whole_or_cut(words)}")
+        self._whole = re.compile(f"{loud}|{_whole(literals)}|{_NO_WORD}{_whole(words)}")
         # Blanks that open a line belong to what follows them.
         self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
         self._first = re.compile(rf"{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
+        self._opened = re.compile(rf"[{_LINE_ENDS}]?{_BLANKS}{_whole(lines)}", re.IGNORECASE)
         self._ends = re.compile(f"[{_LINE_ENDS}]")
 
-    def __call__(self, text: str, inside: bool) -> bool:
-        """Whether text can wait; `inside`: it goes on in the middle of a line."""
-        if self._loud.search(text) is not None:
-            return False
+    def __call__(self, text: str, inside: bool) -> int:
+        """CLEAR for text that can wait, LOUD for text that cannot; `inside`: it goes on in the middle of a line.
+
+        Between the two: the offset from which on the end of the text may begin something. More text will tell.
+        """
+        found = self._loud.search(text)
+        place = CLEAR
+        if found is not None:
+            place = found.start()
+            if self._whole.match(text, place) is not None:
+                return LOUD
         if not inside and text[0] not in _LINE_ENDS and self._first.match(text) is not None:
-            return False
-        return self._ends.search(text) is None or self._line.search(text.rstrip(_LINE_ENDS)) is None
+            return LOUD if self._opened.match(text) is not None else 0
+        if self._ends.search(text) is None:
+            return place
+        line = self._line.search(text.rstrip(_LINE_ENDS))
+        if line is None:
+            return place
+        if self._opened.match(text, line.start()) is not None:
+            return LOUD
+        return line.start() if place < 0 else min(place, line.start())
+
+
+def _whole(literals: Iterable[str]) -> str:
+    """A regular expression (source) for any of some literals."""
+    return f"(?:{'|'.join(sorted(map(re.escape, literals)))})" if literals else "(?!)"
 
 
 def _whole_or_cut(literals: Iterable[str]) -> str:

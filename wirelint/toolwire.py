@@ -1,0 +1,316 @@
+"""What servers of tools (MCP) have said on this wire: which tools they serve, which calls passed, what came of them.
+
+Theory of operation. A server is known by its host and by its path without the last segment of either transport. A request
+waits under its server, session and id until an answer comes: in the reply to the same post, or on a stream of the session.
+Calls are kept in the order in which they passed, and are found by the letters and digits of their tool's name: clients
+put names of servers before them (`mcp__docs__search`, `docs-search`, `docs.search`). Whether a tool that a model is
+offered is the one that a server has is told by its prefix, its parameters and its description; where these do not say so,
+it is another tool.
+
+Exchanges are taken in when they have ended, live and offline alike. So answers on a stream that is still open are not
+known yet, and what is not known is None.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+
+from wirelint.apis.mcp import SESSION
+from wirelint.model import Arguments, Exchange, Json, Opaque, Rpc, Tool, ToolCall, ToolResult
+
+_ENDPOINTS = re.compile(r"/(?:sse|messages?|mcp)/?\Z")
+_SESSION_PARAMETERS = ("session_id", "sessionId", "sessionid", "session")
+_PLAIN = re.compile(r"[\W_]+")
+_SHOWN = 400
+"""Characters of a tool's description that are compared."""
+
+
+@dataclass(slots=True, eq=False)
+class Passed:
+    """A `tools/call` that passed. `text` and `error` are what came of it; `answered` False: nothing, as far as is known.
+
+    `whole` is False where the result holds more than text. `error` is None where the server did not say.
+    """
+
+    number: int
+    server: str
+    name: str
+    digest: str
+    exchange: str
+    text: str = ""
+    error: bool | None = None
+    answered: bool = False
+    whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A tool as its server lists it. `parameters` are the names of its arguments, None where it does not say."""
+
+    server: str
+    name: str
+    description: str
+    parameters: frozenset[str] | None
+
+
+@dataclass(slots=True)
+class _Server:
+    names: set[str] = field(default_factory=set)
+    tools: dict[str, Served] = field(default_factory=dict)
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    method: str
+    call: Passed | None
+
+
+class ToolWire:
+    """Bounded: the oldest calls, servers and requests without an answer are forgotten first.
+
+    `max_text` counts the characters of results.
+    """
+
+    def __init__(self, *, max_calls: int = 4_000, max_text: int = 16 << 20, max_servers: int = 256) -> None:
+        self._max_calls, self._max_text, self._max_servers = max_calls, max_text, max_servers
+        self._servers: OrderedDict[str, _Server] = OrderedDict()
+        self._calls: OrderedDict[int, Passed] = OrderedDict()
+        self._by_name: dict[str, dict[int, Passed]] = {}
+        self._waiting: OrderedDict[tuple[str, str, str], _Waiting] = OrderedDict()
+        self._made: OrderedDict[str, int] = OrderedDict()
+        self._clock = self._text = 0
+
+    def __bool__(self) -> bool:
+        """Whether any server has been heard of."""
+        return bool(self._servers)
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def passed(self, name: str, declared: Tool | None) -> tuple[Passed, ...]:
+        """The calls that have passed of the tool that a model knows by this name, in order."""
+        return tuple(
+            call
+            for short in _endings(name)
+            for call in self._by_name.get(short, {}).values()
+            if self._is(name, declared, call.server, call.name)
+        )
+
+    def serving(self, name: str, declared: Tool | None) -> tuple[Served, ...]:
+        """The tools of servers on this wire that the tool of this name is."""
+        short = frozenset(_endings(name))
+        return tuple(
+            tool
+            for server in self._servers.values()
+            for tool in server.tools.values()
+            if plain(tool.name) in short and self._is(name, declared, tool.server, tool.name)
+        )
+
+    def was_listed_before(self, served: Served, call_id: str | None) -> bool:
+        """Whether a server had listed its tools when the model made a call that passed on this wire."""
+        made = self._made.get(call_id or "")
+        server = self._servers.get(served.server)
+        return made is not None and server is not None and server.since < made
+
+    def waits(self, exchange: Exchange, id_: str) -> str | None:
+        """The method of the request of this id that has not been answered in the session of an exchange."""
+        found = self._waiting.get((*_place(exchange), id_))
+        return found.method if found is not None else None
+
+    def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
+        written, short = plain(name), plain(tool)
+        known = self._servers.get(server)
+        served = known.tools.get(tool) if known is not None else None
+        if not _may_be(declared, served):
+            return False
+        if written == short:
+            return True
+        prefix = written[: -len(short) - 1]
+        if prefix.split("_")[0] == "mcp" or (known is not None and prefix in known.names):
+            return True
+        return declared is not None and served is not None and _is_described_alike(declared, served)
+
+    # --- taking in ----------------------------------------------------------------------------------------------------
+
+    def record(self, exchange: Exchange) -> None:
+        """Takes in what an exchange carried, of either channel. Call it after the exchange was judged."""
+        self._clock += 1
+        if exchange.api != "mcp":
+            self._note_calls(exchange)
+            return
+        server, session = _place(exchange)
+        self._server(server)
+        for message in exchange.request.messages if exchange.request is not None else ():
+            for part in message.parts:
+                self._ask(part, exchange, server, session)
+        for choice in exchange.reply.choices if exchange.reply is not None else ():
+            whole = not any(isinstance(part, Opaque) for part in choice.parts)
+            for part in choice.parts:
+                self._answer(part, server, session, whole)
+        self._stay_within_bounds()
+
+    def _note_calls(self, exchange: Exchange) -> None:
+        """Takes down when a model made its calls, once there are servers that may have to carry them out."""
+        if not self._servers:
+            return
+        for reply in (exchange.reply, exchange.delivered):
+            for choice in reply.choices if reply is not None else ():
+                for call in choice.calls:
+                    if call.id:
+                        self._made[call.id] = self._clock
+        while len(self._made) > self._max_calls:
+            self._made.popitem(last=False)
+
+    def _server(self, key: str) -> _Server:
+        found = self._servers.get(key)
+        if found is None:
+            found = self._servers[key] = _Server(names=_names_in(key))
+        self._servers.move_to_end(key)
+        return found
+
+    def _ask(self, part: object, exchange: Exchange, server: str, session: str) -> None:
+        match part:
+            case ToolCall(id_, name, arguments) if id_ is not None and name is not None:
+                call = Passed(self._clock, server, name, digest_of(arguments), exchange.id)
+                while call.number in self._calls:  # several in a batch
+                    self._clock += 1
+                    call.number = self._clock
+                self._calls[call.number] = call
+                self._by_name.setdefault(plain(name), {})[call.number] = call
+                self._waiting[server, session, id_] = _Waiting("tools/call", call)
+            case Rpc("request", id_, method) if id_ is not None:
+                self._waiting[server, session, id_] = _Waiting(method, None)
+            case _:
+                pass
+
+    def _answer(self, part: object, server: str, session: str, whole: bool) -> None:
+        match part:
+            case ToolResult(id_, text, _, _, error):
+                call = self._settle(server, session, id_)
+                if call is not None:
+                    self._close(call, text, error, whole)
+            case Rpc("error", id_, _, value):
+                call = self._settle(server, session, id_)
+                if call is not None:
+                    message = value.get("message") if isinstance(value, dict) else value
+                    self._close(call, message if isinstance(message, str) else "", True, True)
+            case Rpc("result", id_, _, dict() as value):
+                self._settle(server, session, id_)
+                self._learn(server, value)
+            case _:
+                pass
+
+    def _settle(self, server: str, session: str, id_: str | None) -> Passed | None:
+        found = self._waiting.pop((server, session, id_ or ""), None)
+        return found.call if found is not None else None
+
+    def _close(self, call: Passed, text: str, error: bool | None, whole: bool) -> None:
+        call.text, call.error, call.whole, call.answered = text, error, whole, True
+        self._text += len(text)
+
+    def _learn(self, key: str, result: Mapping[str, Json]) -> None:
+        """What a server says of itself and of its tools."""
+        server, info, tools = self._server(key), result.get("serverInfo"), result.get("tools")
+        for name in (info.get("name"), info.get("title")) if isinstance(info, dict) else ():
+            if isinstance(name, str) and name:
+                server.names.add(plain(name))
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict) and isinstance(name := tool.get("name"), str):
+                server.since = server.since or self._clock
+                described = tool.get("description")
+                parameters = _parameters(tool.get("inputSchema"))
+                shown = described[:_SHOWN] if isinstance(described, str) else ""
+                server.tools[name] = Served(key, name, shown, parameters)
+
+    def _stay_within_bounds(self) -> None:
+        while self._calls and (len(self._calls) > self._max_calls or self._text > self._max_text):
+            _, call = self._calls.popitem(last=False)
+            self._text -= len(call.text)
+            named = self._by_name[plain(call.name)]
+            del named[call.number]
+            if not named:
+                del self._by_name[plain(call.name)]
+        while len(self._waiting) > self._max_calls:
+            self._waiting.popitem(last=False)
+        while len(self._servers) > self._max_servers:
+            self._servers.popitem(last=False)
+
+
+def digest_of(arguments: Arguments) -> str:
+    """The same for arguments that are equal as JSON; members that are null count as left out."""
+    value = arguments.value
+    if isinstance(value, dict):
+        value = {name: inner for name, inner in value.items() if inner is not None}
+    try:
+        text = orjson.dumps(value if value is not None else arguments.text.strip() or {}, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # lone surrogates, numbers beyond 64 bits
+        text = arguments.text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(text).hexdigest()[:32]
+
+
+def plain(name: str) -> str:
+    """A name with all that is no letter or digit as one kind of separator, case aside."""
+    return _PLAIN.sub("_", name).strip("_").casefold()
+
+
+def _endings(name: str) -> Iterator[str]:
+    """What a tool may be called by its server: the name, and what is left of it when prefixes are taken off."""
+    rest = plain(name)
+    while rest:
+        yield rest
+        rest = rest.partition("_")[2]
+
+
+def _place(exchange: Exchange) -> tuple[str, str]:
+    """The server and the session of an exchange."""
+    url = urlsplit(exchange.url)
+    session = exchange.request_headers.get(SESSION) or exchange.response_headers.get(SESSION)
+    query = url.query
+    if session is None and exchange.method == "GET" and exchange.reply is not None:
+        query = _endpoint_query(exchange) or query
+    if session is None:
+        asked = parse_qs(query)
+        session = next((asked[name][0] for name in _SESSION_PARAMETERS if name in asked), "")
+    return url.netloc + _ENDPOINTS.sub("", url.path), session
+
+
+def _endpoint_query(exchange: Exchange) -> str:
+    """The query of the URL that the older transport's stream names first."""
+    parts = exchange.reply.choices[0].parts if exchange.reply is not None and exchange.reply.choices else ()
+    first = parts[0] if parts else None
+    if isinstance(first, Rpc) and first.method == "endpoint" and isinstance(first.value, str):
+        return urlsplit(first.value.strip()).query
+    return ""
+
+
+def _names_in(key: str) -> set[str]:
+    """What clients may call a server: the parts of its host and path."""
+    host, _, path = key.partition("/")
+    return {plain(piece) for piece in (*host.partition(":")[0].split("."), *path.split("/")) if len(piece) > 2}
+
+
+def _parameters(schema: Json) -> frozenset[str] | None:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return frozenset(properties) if isinstance(properties, dict) else None
+
+
+def _may_be(declared: Tool | None, served: Served | None) -> bool:
+    """Whether nothing says that two tools differ."""
+    if declared is None or served is None or declared.schema is None or served.parameters is None:
+        return True
+    return (_parameters(declared.schema) or frozenset()) == served.parameters
+
+
+def _is_described_alike(declared: Tool, served: Served) -> bool:
+    """Whether two tools of which one name ends like the other are one, by what is said of them."""
+    one, other = (" ".join(text[:_SHOWN].split()) for text in (declared.description, served.description))
+    if not one or not other or served.parameters is None or declared.schema is None:
+        return False
+    return one in other or other in one or one[:60] == other[:60]
