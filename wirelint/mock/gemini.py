@@ -120,7 +120,7 @@ def _read_tools(body: dict[str, Json]) -> list[Tool]:
     return [
         Tool(
             string_of(one.get("name")),
-            object_of(one.get("parametersJsonSchema")) or object_of(_lower_types(one.get("parameters"))),
+            object_of(one.get("parametersJsonSchema") or one.get("parameters_json_schema")) or object_of(_lower_types(one.get("parameters"))),
         )
         for one in declared
         if one.get("name")
