@@ -20,6 +20,7 @@ from wirelint.events import Delta, Event, Fold, Frame
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
+from wirelint.wire.websocket import is_socket
 
 _MOST_CHUNKS = 1 << 16
 """Chunks of a reply that are told apart; what comes after them counts as part of the last one."""
@@ -90,7 +91,8 @@ class Session:
         """
         document = _document(body)
         parts = urlsplit(url)
-        api = recognise(method, parts.path, headers, document, parts.netloc)
+        asked = "POST" if is_socket(parts.scheme) else method
+        api = recognise(asked, parts.path, headers, document, parts.netloc)
         if api is None:
             return None
         session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)

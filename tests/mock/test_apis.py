@@ -1,4 +1,4 @@
-"""Every API of the mock server as the project's own readers understand it: text, calls, leaks, errors, whole and streamed."""
+"""Every API of the mock server as the readers understand it: text, calls, leaks, errors, whole and streamed."""
 
 from __future__ import annotations
 

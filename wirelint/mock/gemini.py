@@ -117,14 +117,13 @@ class Gemini:
 
 def _read_tools(body: dict[str, Json]) -> list[Tool]:
     declared = [one for tool in objects_in(body.get("tools")) for one in objects_in(tool.get("functionDeclarations"))]
-    return [
-        Tool(
-            string_of(one.get("name")),
-            object_of(one.get("parametersJsonSchema") or one.get("parameters_json_schema")) or object_of(_lower_types(one.get("parameters"))),
-        )
-        for one in declared
-        if one.get("name")
-    ]
+    return [Tool(string_of(one.get("name")), _read_schema(one)) for one in declared if one.get("name")]
+
+
+def _read_schema(declared: dict[str, Json]) -> dict[str, Json]:
+    """The SDK for Python writes some members in snake case."""
+    plain = declared.get("parametersJsonSchema") or declared.get("parameters_json_schema")
+    return object_of(plain) or object_of(_lower_types(declared.get("parameters")))
 
 
 def _lower_types(schema: Json) -> Json:
