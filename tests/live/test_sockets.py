@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,16 +140,16 @@ def test_other_sockets_pass_untouched(judging: Proxy) -> None:
     assert len(judging.records()) == before + 1
 
 
-@pytest.mark.parametrize("name", ["exchanges.jsonl", "flows.mitm"])
-def test_the_captures_are_judged_the_same(
-    upstream_url: str, tmp_path_factory: pytest.TempPathFactory, name: str
-) -> None:
-    with running(tmp_path_factory.mktemp("captured"), upstream_url) as proxy:
+@pytest.mark.parametrize("name", ["exchanges.jsonl", "flows.mitm", "saved by mitmproxy"])
+def test_the_captures_are_judged_the_same(upstream_url: str, tmp_path: Path, name: str) -> None:
+    saved = tmp_path / "saved.mitm"
+    with running(tmp_path, upstream_url, f"save_stream_file={saved}") as proxy:
         ask(proxy.url, "acme-1", "mock/xml-leak", "mock/think-leak", headers={"x-test-id": "kept"})
         live = [(record["id"], one["name"]) for record in records_of(proxy, "kept", 3) for one in record["findings"]]
         proxy.stop()
+    file = saved if name.startswith("saved") else proxy.capture(name)
     done = subprocess.run(
-        [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", str(proxy.capture(name))],
+        [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", str(file)],
         capture_output=True,
         timeout=PATIENCE * 3,
         check=False,

@@ -23,7 +23,7 @@ from wirelint.addon.options import Settings
 from wirelint.addon.visit import Visit
 from wirelint.engine import Session, lower
 from wirelint.model import End
-from wirelint.wire.websocket import HEADERS, SCHEMES, STATUS, as_line, closes, opens
+from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, opens, socket_url
 
 _MOST_SOCKETS = 4096
 _MOST_OPEN = 16
@@ -114,12 +114,11 @@ class Sockets:
 
 def _begin(flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings) -> Visit | None:
     """The visit of an exchange that a message begins; None when it is of no API that is known."""
-    scheme, separator, address = flow.request.pretty_url.partition("://")
     visit = Visit(
         id=name,
         client=flow.client_conn.id,
         method=flow.request.method,
-        url=f"{SCHEMES.get(scheme, scheme)}{separator}{address}",
+        url=socket_url(flow.request.pretty_url),
         request_headers=headers_of(flow.request),
         request_body=message.content,
         session=None,

@@ -11,12 +11,16 @@ JSON lines. There is no status and no content type on a socket; 200 and `applica
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
 import orjson
 
-SCHEMES = {"http": "ws", "https": "wss"}
 HEADERS = (("content-type", "application/x-ndjson"),)
 STATUS = 200
 
+_SCHEMES = {"http": "ws", "https": "wss"}
 _OPENS = "response.create"
 _CLOSES = ("response.completed", "response.incomplete", "response.failed", "error")
 _SIGNS = tuple(f'"{name}"'.encode() for name in _CLOSES)
@@ -25,6 +29,12 @@ _SIGNS = tuple(f'"{name}"'.encode() for name in _CLOSES)
 def is_socket(scheme: str) -> bool:
     """Whether a URL of this scheme is that of a WebSocket, on which a message asks as a POST does elsewhere."""
     return scheme in ("ws", "wss")
+
+
+def socket_url(url: str) -> str:
+    """The URL of a socket, whose handshake was a request to this one."""
+    scheme, separator, address = url.partition("://")
+    return f"{_SCHEMES.get(scheme, scheme)}{separator}{address}"
 
 
 def opens(message: bytes) -> bool:
@@ -40,6 +50,31 @@ def closes(message: bytes) -> bool:
 def as_line(message: bytes) -> bytes:
     """A message as a line of its own. Line feeds stand between the tokens of JSON only, where a space means the same."""
     return message.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
+
+
+@dataclass(slots=True)
+class Turn:
+    """An exchange on a socket: the client's message, and the server's as lines. `closed`: the last of them has come."""
+
+    asked: bytes
+    answered: bytearray = field(default_factory=bytearray)
+    closed: bool = False
+
+
+def turns(messages: Iterable[tuple[bool, bytes]]) -> list[Turn]:
+    """The exchanges of a socket, from its messages in their order; True with those of the client."""
+    found: list[Turn] = []
+    waiting: deque[Turn] = deque()
+    for by_client, message in messages:
+        if by_client:
+            if opens(message):
+                found.append(turn := Turn(message))
+                waiting.append(turn)
+        elif waiting:
+            waiting[0].answered += as_line(message)
+            if closes(message):
+                waiting.popleft().closed = True
+    return found
 
 
 def _type_of(message: bytes) -> object:
