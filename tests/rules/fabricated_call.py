@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, exchange, forms
 from tests.rules.case import Fires, Silent
 from tests.rules.voices import BOOKING, CALENDAR, CODER, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEB, ran, then
 
@@ -163,6 +163,10 @@ FIRES = {
 }
 
 SILENT = {
+    "a raw endpoint": Silent(
+        Talk((User("Did you write to Bo?"),), "I've sent the email to Bo.", tools=MAIL),
+        forms("openai.completions", "deepinfra.inference"),
+    ),
     "a bare phrase for a genre": Talk(
         (User("limerick about a sysadmin"),), "I rebooted the server at two", tools=SHELL
     ),
