@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
+from wirelint.knowledge.asking import demands_json
 from wirelint.knowledge.content_reprs import (
     ContentRepr,
     Syntax,
@@ -161,7 +162,7 @@ def _is_meant(request: Request, message: Message, part: Text, found: tuple[Conte
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
     if not found[0].framed and speaks_of_structures(beside, found[0].syntax):
         return True
-    asked = request.body.get("response_format") is not None
+    asked = request.body.get("response_format") is not None or demands_json(request)
     return asked and message.role == "assistant" and found[0].syntax == "JSON"
 
 

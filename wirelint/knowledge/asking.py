@@ -62,6 +62,9 @@ def hears(request: Request, *literals: str) -> bool:
 
 def demands_json(request: Request) -> bool:
     """Whether the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
+    inside = request.body.get("generationConfig")
+    if isinstance(inside, dict) and inside.get("responseMimeType") == "application/json":
+        return True
     for field in ("response_format", "format", "text", "output_config"):
         value = request.body.get(field)
         inner = value.get("format", value) if isinstance(value, dict) else value
