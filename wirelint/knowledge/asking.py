@@ -62,16 +62,15 @@ def hears(request: Request, *literals: str) -> bool:
 
 def demands_json(request: Request) -> bool:
     """Whether the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
-    inside = request.body.get("generationConfig")
-    if isinstance(inside, dict) and inside.get("responseMimeType") == "application/json":
-        return True
     for field in ("response_format", "format", "text", "output_config"):
         value = request.body.get(field)
         inner = value.get("format", value) if isinstance(value, dict) else value
         kind = inner.get("type") if isinstance(inner, dict) else inner
         if kind in ("json_object", "json_schema", "json", "object"):
             return True
-    return False
+    config = request.body.get("generationConfig", request.body.get("generation_config"))
+    wanted = config.get("responseMimeType", config.get("response_mime_type")) if isinstance(config, dict) else None
+    return wanted == "application/json"
 
 
 def asks_about_calls(request: Request) -> bool:

@@ -47,6 +47,7 @@ class Chain:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
+        self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
         self._texts: set[int] = set()
         self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
@@ -73,7 +74,8 @@ class Chain:
         made.sort(key=lambda stage: stage[:2])
         request = situation.exchange.request
         tools = [tool.name for tool in request.tools] if request is not None else ()
-        return cls([(name, rewriter) for _, _, name, rewriter in made], tools)
+        stages = [(name, part) for _, _, name, rewriter in made for part in getattr(rewriter, "parts", (rewriter,))]
+        return cls(stages, tools)
 
     def __bool__(self) -> bool:
         return bool(self._stages)
@@ -138,12 +140,23 @@ class Chain:
         last = later[-1]
         piece = last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
         try:
-            out = self._run([piece], 0)
-            if len(out) != 1 or out[0] is not piece or self.held is not None:
-                raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
+            for number, stage in enumerate(self._stages):
+                self._hand(piece, number, stage)
         except ChainError as failure:
             failure.sent = piece.frame
             raise
+
+    def _hand(self, piece: Delta, number: int, stage: Rewriter) -> None:
+        """Gives a rewriter text that has left. Raises ChainError, also if the rewriter would do anything with it."""
+        if not self._heed[number] and stage.held is None:
+            return
+        note = self._notes[number]
+        try:
+            out = [piece] if note is not None and note(piece) else list(stage.push(piece))
+        except Exception as error:
+            raise ChainError(self._names[number], error) from error
+        if len(out) != 1 or out[0] is not piece or stage.held is not None:
+            raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
 
     def release(self) -> list[Event]:
         """All that is held back, as far as the rewriters can still give it. Raises ChainError for the first that cannot."""

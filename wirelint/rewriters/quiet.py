@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from wirelint.dialects import BEGINNINGS
-from wirelint.dialects.beginnings import heads
+from wirelint.dialects.cuts import heads
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.knowledge.invented import LINE_HEADS
 from wirelint.repair import Rewriter

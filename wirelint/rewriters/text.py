@@ -110,6 +110,16 @@ class TextRewriter:
             case _:
                 return self._last(event)
 
+    def note(self, event: Delta) -> bool:
+        strand = self._strands.get(event.block)
+        if strand is None or strand.judge is None or strand.sure != strand.length or not strand.opened:
+            return False
+        candidate = self._candidates[strand.choice]
+        if strand.regions or candidate.queue or len(candidate.strands) > 1 or not strand.judge.note(event.text):
+            return False
+        strand.length = strand.sure = strand.length + len(event.text)
+        return True
+
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
         for candidate in self._candidates.values():
