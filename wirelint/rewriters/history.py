@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from wirelint.apis.histories import continues, history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import is_raw, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.knowledge.id_demands import Demand, demand_of
 from wirelint.knowledge.ids import restore
-from wirelint.knowledge.markup import RAW_APIS, Leak, judge, siblings
+from wirelint.knowledge.markup import Leak, judge, siblings
 from wirelint.knowledge.orphans import orphans
 from wirelint.knowledge.pairing import Answer, pair
 from wirelint.knowledge.pointers import at
@@ -52,7 +52,7 @@ class Cleaning:
 def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
     """What can be done about markup in the history of a request, message by message."""
     request = exchange.request
-    if request is None or exchange.api in RAW_APIS:
+    if request is None or is_raw(exchange.api, request):
         return
     judged = 0
     for position, message in enumerate(request.messages):
