@@ -362,6 +362,18 @@ class Timing:
     duration: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an exchange goes on from: the id of an earlier one, and how.
+
+    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
+    `compaction`: the history was replaced by the summary that exchange gave.
+    """
+
+    exchange: str
+    how: Literal["turn", "fork", "compaction"] = "turn"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
     """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
@@ -369,7 +381,8 @@ class Exchange:
     Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
     arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
     times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
-    upstream sent; `delivered` what the client got, when that was something else.
+    upstream sent; `delivered` what the client got, when that was something else. `conversation` and `link` are what the
+    ledger makes of it: before it has, `conversation` is what the request alone says.
     """
 
     id: str
@@ -390,6 +403,7 @@ class Exchange:
     conversation: str | None = None
     notes: tuple[str, ...] = field(default=())
     delivered: Reply | None = None
+    link: Link | None = None
 
     @property
     def model(self) -> str:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import as_object, by_name, channel_of, read_request
-from wirelint.conversation import Ledger
+from wirelint.conversation import Ledger, SeenFrom
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Request
@@ -100,7 +100,7 @@ class _Work:
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
-        self._ledger, self._permit = ledger, permit
+        self._ledger, self._permit = SeenFrom(ledger, head), permit
         self._shifts: list[_Shift] = []
 
     def ask(self, rule: Rule) -> None:
