@@ -42,8 +42,8 @@ def loading(**body: Any) -> dict[str, Any]:
 
 
 NOTHING = {"role": "assistant", "content": None}
-COUNTED = {"usage": {"prompt_tokens": 9, "completion_tokens": 57}}
-HIDDEN = {"usage": {"completion_tokens": 57, "completion_tokens_details": {"reasoning_tokens": 56}}}
+COUNTED: dict[str, Any] = {"usage": {"prompt_tokens": 9, "completion_tokens": 57}}
+HIDDEN: dict[str, Any] = {"usage": {"completion_tokens": 57, "completion_tokens_details": {"reasoning_tokens": 56}}}
 
 FIRES = {
     "nothing": Fires(Talk((ASK,)), severity="warning", forms=ALL),

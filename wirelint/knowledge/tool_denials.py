@@ -67,7 +67,20 @@ _EMPTY = frozenset({
     "using", "way", "which", "will", "with", "work", "would", "you", "your",
 })  # fmt: skip
 """Words of a denial that do not say what it is about."""
-_HINTS = ("tool", "function", "access", "unable", "able to", "plugin", "can't", "can’t", "cannot")
+_HINTS = (
+    "tool",
+    "function",
+    "access",
+    "abilit",
+    "able to",
+    "a way",
+    "any way",
+    "any means",
+    "plugin",
+    "can't",
+    "can’t",
+    "cannot",
+)
 _HINT = re.compile(
     "|".join(map(re.escape, (*_HINTS, "werkzeug", "outil", "herramient", "ferrament", "strument", "工具", "ツール")))
 )
@@ -75,7 +88,7 @@ _HINT = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """`said` is the sentence's words, at `start` of the text. `outright`: it speaks of tools, and not of abilities alone."""
+    """`said` is the sentence's words, at `start` of the text. `outright`: of tools, and not of abilities alone."""
 
     said: str
     start: int
