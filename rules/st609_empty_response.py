@@ -78,6 +78,13 @@ class EmptyResponse(Rule):
         },
     }
 
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        """A reply without a body is none that could be read."""
+        if exchange.status != 200 or exchange.reply is not None or exchange.request is None:
+            return
+        if exchange.response_headers.get("content-length") == "0" and not _wants_nothing(exchange.request):
+            yield self.finding("response", "status 200, and a body of no bytes", layer="gateway")
+
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
         if reply is None or request is None:
@@ -90,7 +97,8 @@ class EmptyResponse(Rule):
         if any(fault.kind in _UNREAD for fault in reply.faults) or _wants_nothing(request):
             return
         if not reply.choices:
-            if (reply.id or reply.model) and exchange.api != "openai.responses":
+            told = reply.id or reply.model or (reply.streamed and reply.terminated)
+            if told and exchange.api != "openai.responses":
                 yield self.finding(
                     "response", f"the reply holds no candidate at all{_counted(reply)}", event=_last(reply)
                 )
