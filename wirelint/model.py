@@ -209,10 +209,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` none | auto | required | named; `name` with `named` only.
-
-    `names`: the tools that alone may be called, where the caller narrowed the choice to some of those declared.
-    """
+    """`mode` none | auto | required | named; `name` with `named` only; `names`: all that may be called, if narrowed."""
 
     mode: Literal["none", "auto", "required", "named"] = "auto"
     name: str | None = None
@@ -224,9 +221,8 @@ class Request:
     """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
 
     `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
-    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens` is the limit that the caller
-    set on the reply. `wants_usage`: whether a stream was asked to tell its token counts, in an API where that is a choice;
-    None when nothing was said.
+    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens`: the caller's limit.
+    `wants_usage`: whether a stream is to tell its token counts, where that can be chosen; None when nothing was said.
     """
 
     api: str
@@ -330,8 +326,7 @@ class Reply:
 
     `finished`: a finish reason was given for every candidate, or the terminal event came. `terminated`: the protocol's
     own end was seen (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
-    wherever in the body or the stream it stood, `error_event` the number of its event. `ids` are the different reply ids of
-    a stream with their first events.
+    wherever it stood, `error_event` its event. `ids` are the different reply ids of a stream with their first events.
     """
 
     id: str | None
