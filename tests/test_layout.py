@@ -33,19 +33,20 @@ ROWS = (
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    {"knowledge", "conversation", "toolwire", "repair"},
+    {"knowledge", "conversation", "lineage", "toolwire", "repair", "policy"},
     {"rule"},
     {"rewriters"},
     {"registry"},
     {"engine"},
     {"rewrite"},
     {"capture"},
+    {"paths"},
     {"report"},
     {"addon", "mock", "demo"},
     {"cli", "__main__"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}
-FREE_OF_RICH = {name for row in ROWS[:12] for name in row}
+FREE_OF_RICH = {name for row in ROWS[:13] for name in row}
 
 
 def _modules() -> list[Path]:

@@ -204,6 +204,7 @@ class Fold:
         self._model: str | None = None
         self._usage: dict[str, Json] | None = None
         self._error: Json = None
+        self._error_event: int | None = None
         self._done = False
         self._events = 0
         self._faults: list[Fault] = []
@@ -236,6 +237,7 @@ class Fold:
                 self._usage = {**(self._usage or {}), **usage}
             case Failure(error):
                 self._error = error
+                self._error_event = number if self.streamed else None
             case Offence(kind, detail):
                 self._faults.append(Fault(kind, number, detail))
             case Done():
@@ -256,6 +258,7 @@ class Fold:
         return Reply(
             id=next(iter(self._ids), None),
             ids=tuple(self._ids.items()),
+            error_event=self._error_event,
             model=self._model,
             choices=choices,
             usage=self._usage,

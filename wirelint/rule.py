@@ -16,6 +16,7 @@ from wirelint.model import Exchange, Json
 from wirelint.model import Layer as Layer
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
+from wirelint.repair import Answer as Answer
 from wirelint.repair import Edit as Edit
 from wirelint.repair import Mending as Mending
 from wirelint.repair import Permit as Permit
@@ -26,6 +27,7 @@ from wirelint.repair import Situation as Situation
 
 if TYPE_CHECKING:
     from wirelint.conversation import Ledger
+    from wirelint.policy import Policies
 
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
@@ -77,7 +79,7 @@ class Rule:
     The docstring of the subclass is its manual, in Markdown: a first line that says what is wrong, then the headings
     `## What it does`, `## Why is this bad?`, `## Example`, `## False positives`, `## Fix safety`, `## References`.
     `fires` and `silent` are hand-made records (`{"request": …, "response": …}`) that the manual shows and the tests run:
-    the rule must fire on the first and be silent on the second.
+    the rule must fire on the first and be silent on the second. `prior` in a record are records that pass before it.
 
     A rule is a pure function of the exchange and of what the ledger saw pass before it. What it cannot know makes it
     skip: parts that are None, an exchange that is not `ok`, text that was redacted.
@@ -99,6 +101,10 @@ class Rule:
         made = copy.copy(self)
         made.limits = limits
         return made
+
+    def under(self, policies: Policies) -> Rule:
+        """The rule as it is where these argument policies are in force."""
+        return self
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
         """Findings on what the client sent."""
@@ -134,6 +140,10 @@ class Rule:
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
         """Repairs of the request, before it is sent: the exchange has neither status nor reply."""
         return ()
+
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+        """A reply to a request that is not to be sent at all; None to send it."""
+        return None
 
     def repair(
         self,

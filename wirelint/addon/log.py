@@ -14,6 +14,7 @@ from mitmproxy.log import LegacyLogEvents
 
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
+from wirelint.apis import channel_of
 from wirelint.model import Exchange
 from wirelint.report.writer import place
 from wirelint.rule import SEVERITIES, Finding, Repair
@@ -114,9 +115,16 @@ def say(text: str, level: int = logging.INFO) -> None:
     logger.log(level, "%s", line)
 
 
+def _is_judged(verdict: Verdict) -> bool:
+    exchange = verdict.exchange
+    if exchange is None:
+        return False
+    settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
+    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
+
+
 def _counts(verdict: Verdict) -> str:
-    counts = _tally(verdict.findings)
-    counts = counts or ["ok" if verdict.exchange is not None and verdict.exchange.ok else "not judged"]
+    counts = _tally(verdict.findings) or ["ok" if _is_judged(verdict) else "not judged"]
     if verdict.record.fixes:
         counts.append(f"{len(verdict.record.fixes)} fixed")
     return ", ".join(counts)

@@ -15,6 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from wirelint.policy import NO_POLICIES, Policies
+from wirelint.policy.disk import RealDisk
+from wirelint.policy.file import PolicyError
+from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.repair import SAFETIES, Permit
 from wirelint.rule import Limits, Rule, Safety
@@ -51,6 +55,7 @@ CLEAN_HISTORY = Option(
     "off",
     "Repair earlier turns of the assistant too, which costs the prompt cache: on or off.",
 )
+POLICY = Option("wirelint_policy", "", "File with argument policies (TOML); empty holds calls to none.")
 HEADER = Option("wirelint_header", "on", "Say in the header x-wirelint that a reply was repaired: on or off.")
 HOLD = Option("wirelint_hold", "30", "Seconds for which text of a stream may be held back for its repair.")
 
@@ -64,7 +69,7 @@ HANG = Option("wirelint_hang", "60", "Seconds without an answer after which a re
 
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
-    *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, HEADER, HOLD),
+    *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
     *(STALL, BURST, HANG),
 )
 
@@ -147,8 +152,9 @@ def read(options: Mapping[str, str | None]) -> Settings:
 def _registry(values: Mapping[str, str]) -> Registry:
     """The rules there are, once all selectors are known to mean some of them."""
     folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
+    policies = _policies(values[POLICY.name])
     try:
-        registry = Registry.load(folders)
+        registry = Registry.load(folders).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
     for option in (SELECT, IGNORE, FIXABLE, UNFIXABLE):
@@ -157,6 +163,15 @@ def _registry(values: Mapping[str, str]) -> Registry:
         except RuleError as error:
             raise SettingError(f"{option.name}={values[option.name]}: {error}") from error
     return registry
+
+
+def _policies(value: str) -> Policies:
+    if not value:
+        return NO_POLICIES
+    try:
+        return load_policies(Path(value).expanduser(), RealDisk())
+    except PolicyError as error:
+        raise SettingError(f"{POLICY.name}={value}: {error}") from error
 
 
 def _safety(value: str) -> Safety | None:

@@ -86,8 +86,6 @@ class Traits:
     """Whether each event of a stream repeats the id of the reply."""
     finishes: bool = True
     """Whether a complete reply always says why it ended."""
-    results_next: bool = False
-    """Whether the results of calls have to stand in the message right after them, and blank text in none."""
     raw: bool = False
     """Whether the prompt is what a template made of a conversation, so that the reply is the model's own markup."""
     choosing_ends: bool = False
@@ -127,7 +125,6 @@ _ANTHROPIC = Traits(
     id_model="toolu_01" + "A" * 22,
     strict_ids=True,
     blocks=True,
-    results_next=True,
 )
 _OLLAMA = Traits(
     ended="stop",

@@ -9,7 +9,7 @@ import click
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
-from wirelint.cli.selection import limit_options, rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
 from wirelint.report import FORMATS, Statistics
 from wirelint.rule import Limits
 
@@ -17,6 +17,7 @@ from wirelint.rule import Limits
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @rule_options
+@policy_option
 @click.option(
     "--output-format",
     type=click.Choice(list(FORMATS)),
@@ -32,6 +33,7 @@ def check(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     output_format: str,
     stall: float,
     burst: float,
@@ -46,7 +48,7 @@ def check(
 
     Exit status: 0 nothing of warning or worse, 1 findings, 2 something could not be read.
     """
-    rules = selected(select, ignore, folders, Limits(stall, burst, hang))
+    rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     writer = FORMATS[output_format](sys.stdout)
     counts = Statistics()
     problems = 0

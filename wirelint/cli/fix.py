@@ -21,7 +21,15 @@ from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import write
-from wirelint.cli.selection import fix_options, limit_options, repairing, rule_options, tell, tell_failure
+from wirelint.cli.selection import (
+    fix_options,
+    limit_options,
+    policy_option,
+    repairing,
+    rule_options,
+    tell,
+    tell_failure,
+)
 from wirelint.repair import Permit
 from wirelint.report import FORMATS
 from wirelint.report.patch import write_patch
@@ -50,6 +58,7 @@ class _Job:
 @click.option("--diff", is_flag=True, help="Print what would be changed, as unified diffs, and write nothing.")
 @fix_options
 @rule_options
+@policy_option
 @limit_options
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of what remains.")
 @click.option(
@@ -69,6 +78,7 @@ def fix(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     stall: float,
     burst: float,
     hang: float,
@@ -90,7 +100,7 @@ def fix(
         raise click.UsageError(wrong)
     rules, permit = repairing(
         select, ignore, folders,
-        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history,
+        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history, policy=policy,
         limits=Limits(stall, burst, hang),
     )  # fmt: skip
     to_stdout = output == _STDIO

@@ -8,6 +8,10 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from wirelint.policy import NO_POLICIES
+from wirelint.policy.disk import RealDisk
+from wirelint.policy.file import PolicyError
+from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.repair import Permit
 from wirelint.rule import Limits, Rule
@@ -31,6 +35,16 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
     return click.option(
         "--select", multiple=True, metavar="RULE", help="Run only these rules: names, codes, code prefixes or ALL."
+    )(command)
+
+
+def policy_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Adds `--policy` to a command."""
+    return click.option(
+        "--policy",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Hold the arguments of calls to the policies of this TOML file.",
     )(command)
 
 
@@ -65,19 +79,24 @@ def limit_options(command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
-def load(folders: tuple[Path, ...] = ()) -> Registry:
-    """The registry. Raises click.ClickException in one line."""
+def load(folders: tuple[Path, ...] = (), policy: Path | None = None) -> Registry:
+    """The registry, with the argument policies of a file in force. Raises click.ClickException in one line."""
     try:
-        return Registry.load(folders)
-    except RuleError as error:
+        policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
+        return Registry.load(folders).under(policies)
+    except (RuleError, PolicyError) as error:
         raise click.ClickException(str(error)) from error
 
 
 def selected(
-    select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path, ...], limits: Limits | None = None
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    folders: tuple[Path, ...],
+    policy: Path | None = None,
+    limits: Limits | None = None,
 ) -> tuple[Rule, ...]:
     """The rules that the options mean. Several may stand in one option, parted by commas."""
-    return _select(load(folders), select, ignore, limits)
+    return _select(load(folders, policy), select, ignore, limits)
 
 
 def repairing(
@@ -89,10 +108,11 @@ def repairing(
     fixable: tuple[str, ...],
     unfixable: tuple[str, ...],
     clean_history: bool,
+    policy: Path | None = None,
     limits: Limits | None = None,
 ) -> tuple[tuple[Rule, ...], Permit]:
     """The rules that the options mean, and the fixes that may be made."""
-    registry = load(folders)
+    registry = load(folders, policy)
     rules = _select(registry, select, ignore, limits)
     try:
         permit = registry.permit("unsafe" if unsafe else "safe", _split(fixable), _split(unfixable), clean_history)
