@@ -30,6 +30,15 @@ FIRES = {
         says="does not answer",
         severity="warning",
     ),
+    "answered twice": Fires(
+        streamed(result(text("x"), 2), result(text("y"), 2), asked=call("look")), says="answered twice"
+    ),
+    "taken, and never answered": Fires(
+        post(call("look"), "", status=202, headers={"mcp-protocol-version": "2025-06-18"}),
+        says="202",
+        severity="warning",
+    ),
+    "an empty body": Fires(post(call("look"), ""), says="empty body"),
     "a notification for an answer": post(call("look"), note("notifications/message", data="done")),
 }
 
