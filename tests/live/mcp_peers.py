@@ -26,13 +26,13 @@ TRANSPORTS: tuple[Transport, ...] = ("json", "stream", "older")
 PAGES = {"leave": "2 pages: Leave, Absence", "pay": "1 page: Salaries", "sick": "3 pages: Illness, Doctors, Pay"}
 
 
-def _app(transport: Transport) -> Any:
+def _app(transport: Transport, add_tools: Callable[[Any], None]) -> Any:
     if FIRST:
         made: Any = importlib.import_module("mcp.server.fastmcp").FastMCP("wiki", json_response=transport == "json")
-        _add_tools(made)
+        add_tools(made)
         return made.sse_app() if transport == "older" else made.streamable_http_app()
     made = importlib.import_module("mcp.server.mcpserver").MCPServer("wiki")
-    _add_tools(made)
+    add_tools(made)
     return made.sse_app() if transport == "older" else made.streamable_http_app(json_response=transport == "json")
 
 
@@ -52,10 +52,10 @@ def _add_tools(server: Any) -> None:
 
 
 @contextlib.contextmanager
-def serving(transport: Transport) -> Iterator[str]:
-    """A running server of tools, and the URL of its endpoint."""
+def serving(transport: Transport, add_tools: Callable[[Any], None] = _add_tools) -> Iterator[str]:
+    """A running server of tools, and the URL of its endpoint. `add_tools` gives the server what it offers."""
     bound = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(_app(transport), log_level="error", timeout_graceful_shutdown=2))
+    server = uvicorn.Server(uvicorn.Config(_app(transport, add_tools), log_level="error", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     try:
@@ -68,7 +68,7 @@ def serving(transport: Transport) -> Iterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _connected(url: str, proxy: str) -> AsyncIterator[mcp.ClientSession]:
+async def connected(url: str, proxy: str) -> AsyncIterator[mcp.ClientSession]:
     if url.endswith("/sse"):
         factory = lambda **given: http.AsyncClient(proxy=proxy, **given)  # noqa: E731
         async with (
@@ -94,7 +94,7 @@ def with_tools(url: str, proxy: str, use: Callable[[Tools], Awaitable[None]]) ->
     """Runs `use` with a function that calls a tool by name, over a session through the proxy."""
 
     async def run() -> None:
-        async with _connected(url, proxy) as session:
+        async with connected(url, proxy) as session:
             listed = await session.list_tools()
             assert sorted(tool.name for tool in listed.tools) == ["add_page", "search_wiki"]
 
