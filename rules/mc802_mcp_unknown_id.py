@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Json, Part, Reply, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule
 
 _POLLING = "2025-11-25"
@@ -83,7 +83,10 @@ class McpUnknownId(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or exchange.status != 200 or exchange.method.upper() != "POST":
+        if request is None or reply is None or exchange.status != 200:
+            return
+        if exchange.method.upper() == "GET":
+            yield from self._on_a_stream(exchange, reply, ledger)
             return
         asked = _requests(exchange)
         if not asked:
@@ -102,6 +105,18 @@ class McpUnknownId(Rule):
             yield self._stray(part, open_, asked)
         if not strange and open_ and not any(_id(part) is None for part in answers):
             yield from self._unanswered(exchange, open_)
+
+    def _on_a_stream(self, exchange: Exchange, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
+        """Answers on a stream of the session, to which requests were posted apart."""
+        if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
+            return  # what was sent before is sent again; or the session began elsewhere
+        for choice in reply.choices:
+            for part in choice.parts:
+                if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
+                    continue
+                if ledger.tools.waits(exchange, id_) is None:
+                    told = f"the stream carries an answer with the id {id_}, for which no request of the session waits"
+                    yield self.finding("response", told, part.pointer, event=part.event)
 
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], asked: dict[str, str]) -> Finding:
         id_ = _id(part) or ""

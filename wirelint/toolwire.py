@@ -92,6 +92,8 @@ class ToolWire:
         self._by_name: dict[str, dict[tuple[str, str], _Calls]] = {}
         self._waiting: OrderedDict[tuple[str, str, str], _Waiting] = OrderedDict()
         self._made: OrderedDict[str, int] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._forgotten = False
         self._clock = self._text = 0
 
     def __bool__(self) -> bool:
@@ -136,6 +138,10 @@ class ToolWire:
     def earlier(self, call_id: str | None) -> int:
         """The number up to which calls passed before the model made a call; 0 where that is not known."""
         return self._made.get(call_id or "", 0)
+
+    def knows_session(self, exchange: Exchange) -> bool:
+        """Whether every request of the session of an exchange has passed here, and none was forgotten."""
+        return not self._forgotten and _place(exchange) in self._begun
 
     def waits(self, exchange: Exchange, id_: str) -> str | None:
         """The method of the request of this id that has not been answered in the session of an exchange."""
@@ -211,6 +217,8 @@ class ToolWire:
                 self._waiting[server, session, id_] = _Waiting("tools/call", call)
             case Rpc("request", id_, method) if id_ is not None:
                 self._waiting[server, session, id_] = _Waiting(method, None)
+                if method == "initialize":
+                    self._begun[server, session] = None
             case _:
                 pass
 
@@ -260,6 +268,9 @@ class ToolWire:
             self._unlist(call)
         while len(self._waiting) > self._max_calls:
             self._waiting.popitem(last=False)
+            self._forgotten = True
+        while len(self._begun) > self._max_calls:
+            self._begun.popitem(last=False)
         while len(self._servers) > self._max_servers:
             self._servers.popitem(last=False)
 

@@ -67,8 +67,8 @@ _LOOKS = re.compile(
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset({
     "error", "errors", "message", "msg", "code", "detail", "details", "status", "statuscode", "status_code", "success",
-    "ok", "hint", "type", "request_id", "requestid", "trace", "stack", "traceback", "reason", "path", "timestamp", "help", "iserror",
-    "description",
+    "ok", "hint", "type", "request_id", "requestid", "trace", "stack", "traceback", "reason", "path", "timestamp", "help",
+    "iserror", "description",
 })  # fmt: skip
 
 
