@@ -115,7 +115,6 @@ FIRES |= {
         FIRES["another id in its place"].case, forms=without("ollama.chat", "google.generate_content")
     ),
     "two of them, elsewhere": Fires(FIRES["two of them"].case, count=2, forms=ELSEWHERE),
-    "before its call, elsewhere": Fires(FIRES["before its call"].case, says="before its call", fix="none", forms=_NAMED),
     "nothing else was said, in a row": Fires(FIRES["nothing else was said"].case, fix="none", forms=ROWS),
     "nothing else was said, in a block": Fires(FIRES["nothing else was said"].case, fix="unsafe", forms=BLOCKS),
     "nothing in it, and its place is needed, elsewhere": Fires(
