@@ -103,7 +103,7 @@ class UnexecutedCall(Rule):
         if exchange.request is None or not ledger.tools:
             return
         wire = ledger.tools
-        fresh = list(handed_back(exchange.request))
+        fresh = list(handed_back(exchange.request, ledger, exchange.conversation))
         for back in fresh:
             if back.passed(wire):
                 continue
