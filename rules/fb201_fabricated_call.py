@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import is_raw
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.actions import Kind
@@ -48,12 +49,12 @@ class FabricatedCall(Rule):
 
     ## False positives
     Silent when what ran may have done it (a shell, an agent, a tool that takes any request, a side effect that a
-    description or a result speaks of), when the provider was offered tools of its own, when an earlier call on
-    record is what the claim speaks of, and when no declared tool could have done it. What is quoted, in code,
-    negated, asked, conditional or planned is no claim, nor what happened in another year or in a part that the user
-    wants played. Neither are acts of the reply itself: a text that was written,
-    a question that was read, code that was corrected in place. Claims that may be meant so, and those of
-    conversations whose beginning was cut off or summarised, are reported as `info` at most.
+    description or a result speaks of), when the provider was offered tools of its own, at raw endpoints (what ran
+    stands in their prompt, in whatever notation), when an earlier call on record is what the claim speaks of, and when
+    no declared tool could have done it. What is quoted, in code, negated, asked, conditional or planned is no claim, nor
+    what happened in another year or in a part that the user wants played. Neither are acts of the reply itself: a text
+    that was written, a question that was read, code that was corrected in place. Claims that may be meant so, and those
+    of conversations whose beginning was cut off or summarised, are reported as `info` at most.
 
     ## Fix safety
     Reported only: what the tool would have said is not known.
@@ -105,6 +106,8 @@ class FabricatedCall(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or not request.client_tools:
             return
+        if is_raw(exchange.api, request):
+            return  # what ran stands in the prompt, in whatever notation
         if evidence.anything_ran(request):
             yield from self._beside_the_calls(request, reply, ledger)
             return

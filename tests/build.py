@@ -29,6 +29,11 @@ STRING = {"type": "string"}
 _TIMES = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
 
 
+def forms(*apis: str) -> tuple[tuple[str, bool], ...]:
+    """APIs, whole and streamed."""
+    return tuple(itertools.product(apis, (False, True)))
+
+
 def schema(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
     """An object schema. A property given as a plain type name is `{"type": …}`."""
     shaped = {name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()}

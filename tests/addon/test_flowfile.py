@@ -14,7 +14,7 @@ from mitmproxy.io import FlowReader, tnetstring
 
 from tests.addon.build import flow_of, head_of, verdict_of
 from tests.build import Talk
-from wirelint.addon.annotate import annotation
+from wirelint.addon.annotate import annotation, prefixed
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.verdict import Verdict
 from wirelint.capture.readers import read
@@ -54,7 +54,7 @@ def test_it_holds_the_record_and_the_annotation() -> None:
         verdict.record.response_body,
     )
     assert copy.comment == annotation(verdict).comment
-    assert copy.metadata == annotation(verdict).metadata
+    assert copy.metadata == annotation(verdict).metadata | prefixed(times_of(verdict.record))
     assert copy.request.path == "/v1/chat/completions"
     assert KEY not in repr(copy.get_state())
     assert "x-wirelint-end" not in copy.response.headers

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, schema
+from tests.build import Assistant, Call, Result, Talk, User, exchange, forms, schema
 from tests.rules.case import Fires, Silent
 from tests.rules.mcp import called as mcp_called
 from tests.rules.mcp import listed
@@ -174,6 +174,10 @@ FIRES = {
 }
 
 SILENT = {
+    "a raw endpoint": Silent(
+        Talk((User("Did you write to Bo?"),), "I've sent the email to Bo.", tools=MAIL),
+        forms("openai.completions", "deepinfra.inference"),
+    ),
     "a bare phrase for a genre": Talk(
         (User("limerick about a sysadmin"),), "I rebooted the server at two", tools=SHELL
     ),

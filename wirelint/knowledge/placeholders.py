@@ -104,7 +104,6 @@ _SUSPECT = re.compile(
     r"null|none|nil|nan|undefined|n/a|not[ _]|unknown|unspecified|tbd|to be|default|your|path|example|test\.com|here|insert"
     r"|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
     r"|api|doe|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
-    re.IGNORECASE,
 )
 
 
@@ -118,9 +117,9 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return None
     if what == "command":
         return _in_command(value)
-    if _SUSPECT.search(plain_value) is None:
-        return _echo(plain_value, name, what)
     folded = plain_value.casefold()
+    if _SUSPECT.search(folded) is None:
+        return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
     for pattern, why in _SLOTS:

@@ -223,18 +223,25 @@ def _is_typed(schema: dict[str, Json]) -> bool:
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
     """A place below another one that only the words of the query name: no one said that there is such a place."""
-    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
-    places = [(name, value) for name, value in texts if purpose(name) == "path" and 2 < len(value) <= _LONGEST_PLACE]
+    needed = required(tool)
+    places = [
+        (name, value)
+        for name, value in arguments.items()
+        if isinstance(value, str)
+        and 2 < len(value) <= _LONGEST_PLACE
+        and name not in needed
+        and "/" not in value
+        and "." not in value
+        and purpose(name) == "path"
+    ]
     if not places:
         return
+    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
     queries = [
         value.casefold() for name, value in texts if purpose(name) == "prose" and "pattern" not in words_of(name)
     ]
-    needed = required(tool)
     for name, value in places:
         folded = value.strip().casefold()
-        if name in needed or "/" in value or "." in value:
-            continue
         if not any(folded != query and _has_word(query, folded) for query in queries):
             continue
         schema = declared(tool.schema, (name,))
