@@ -175,7 +175,7 @@ class Lineage:
         return self._beyond(None, turns, 0)
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int) -> _Found:
-        """A later node, where only its answer is not what it was: cut, or with something put to it."""
+        """A later node, where only its answer is not what it was: cut, with something put to it, or none at all."""
         edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, said = turns[at : at + 1], turns[at + 1]
@@ -183,9 +183,7 @@ class Lineage:
             alike = (
                 one
                 for one in reversed(nodes[-COMPARED:])
-                if not one.children
-                and asks_the_same(one, asked)
-                and any(answer.resembles(said) for answer in one.answers)
+                if not one.children and asks_the_same(one, asked) and _may_have_said(one, said)
             )
             found = next(alike, None)
             if found is None:
@@ -361,6 +359,11 @@ def _until(trunk: Trunk, number: int) -> Trunk:
 
 def _has_said(node: Node, turn: Turn) -> bool:
     return any(answer.mark == turn.mark for answer in node.answers)
+
+
+def _may_have_said(node: Node, turn: Turn) -> bool:
+    """Whether an answer is one of a node's in another form, or was given in the place of one that never came."""
+    return not node.answers or any(answer.resembles(turn) for answer in node.answers)
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:
