@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
 from wirelint.knowledge.argument_repairs import as_text, in_order
@@ -105,7 +106,7 @@ class InvalidJsonArguments(Rule):
         tool = exchange.request.tool(call.name) if exchange.request is not None else None
         found = flaw(call, tool)
         if found is None:
-            if call.start_input is not None and exchange.api == "openai.chat" and glued(call) is None:
+            if call.start_input is not None and traits(exchange.api).text_only and glued(call) is None:
                 yield self._untexted(call)
             return
         if REDACTED in call.arguments.text:

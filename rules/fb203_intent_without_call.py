@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import ending
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, ids, prose
 from wirelint.knowledge.announcements import Announcement, announcement, may_announce, says_nothing
@@ -13,7 +14,6 @@ from wirelint.knowledge.toolkinds import Ability, abilities, matching
 from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
 
-_ENDS = frozenset({"stop", "end_turn"})
 _REDACTED = "[redacted:"
 _MARKUP = re.compile(
     r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
@@ -114,7 +114,7 @@ class IntentWithoutCall(Rule):
         if not request.client_tools or request.hosted or request.tool_choice.mode == "none" or reply.error is not None:
             return
         for choice in reply.choices:
-            if not choice.calls and not choice.hosted and choice.finish_reason in _ENDS:
+            if not choice.calls and not choice.hosted and ending(choice.finish_reason) == "ended":
                 yield from self._judge(request, choice, ledger)
 
     def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.knowledge.item_ids import ItemId, wrong_item_ids
 from wirelint.knowledge.origins import Mangling, manglings
 from wirelint.knowledge.pairing import Answer, pair
 from wirelint.knowledge.renaming import rename, rename_repeats
@@ -19,6 +20,8 @@ class MangledId(Rule):
     and digits, then the same call (function and arguments) under another id. Where nothing passed, the form of the id is
     evidence enough in a few cases: `functionsread0` on a call of `read` was `functions.read:0`; `call_…|fc_…` was two ids;
     `undefined` was none. A result whose id is its call's id, altered, is reported too. There is one finding per id.
+    In a history of OpenAI's Responses the items' own ids are looked at, too: `call_…` or `msg_…` is none of a function call
+    (`fc_…`).
 
     ## Why is this bad?
     Ids are opaque: what comes with a call has to go back with it. When the two sides differ, the API rejects the request or
@@ -31,12 +34,14 @@ class MangledId(Rule):
 
     ## False positives
     Silent on ids that came back unchanged, on well-formed ids of other vendors (clients switch models), on ids of the
-    client's own making that agree on both sides, and where the target could not take the original (Mistral's nine
+    client's own making that agree on both sides, on ids left out where the API does without (Gemini, Ollama), on item ids
+    at servers other than OpenAI's that take them, and where the target could not take the original (Mistral's nine
     characters, Anthropic's character set): that change was necessary.
 
     ## Fix safety
     Safe: the id that the wire carried, or the only one that the form allows, is put back on the call and its result
-    together. Nothing is offered where the original is not known, or where another call would come to share it.
+    together. An item's wrong id is removed: the API needs none. Nothing is offered where the original is not known, or
+    where another call would come to share it.
 
     ## References
     - OpenAI, Function calling: `tool_call_id`; Anthropic, Tool use: `tool_use_id`
@@ -107,6 +112,9 @@ class MangledId(Rule):
             if finding.message not in told:
                 told.add(finding.message)
                 yield finding
+        for item in wrong_item_ids(exchange):
+            if item.mixed_up:
+                yield self._tell_item(item)
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
         request = exchange.request
@@ -118,6 +126,10 @@ class MangledId(Rule):
                 groups.setdefault(self._tell(found, exchange).message, []).append(found)
         for group in groups.values():
             yield self._restore(group, exchange, pair(request).repeats)
+        for item in wrong_item_ids(exchange):
+            if item.mixed_up and item.edit is not None:
+                title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
+                yield (item.edit,), self.repair("request", "safe", title, item.place, before=item.id)
 
     def _restore(self, group: Sequence[Mangling], exchange: Exchange, repeats: Sequence[Answer]) -> Mending:
         first, new = group[0], group[0].origin.id or ""
@@ -133,6 +145,15 @@ class MangledId(Rule):
             after=new,
         )
         return edits, repair
+
+    def _tell_item(self, item: ItemId) -> Finding:
+        return self.finding(
+            "request",
+            f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} is none of an item: {item.fault}",
+            item.place,
+            severity="error" if item.refused else None,
+            fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
+        )
 
     def _tell(self, found: Mangling, exchange: Exchange) -> Finding:
         origin, place = found.origin, found.place

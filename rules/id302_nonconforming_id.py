@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
 from wirelint.knowledge.ids import restore
+from wirelint.knowledge.item_ids import ItemId, wrong_item_ids
 from wirelint.knowledge.pairing import Pair, pair
 from wirelint.knowledge.quoting import is_quoted
 from wirelint.knowledge.renaming import rename, rename_repeats
@@ -27,7 +29,8 @@ class NonconformingId(Rule):
     ## What it does
     Compares the ids of the history with what the target demands: `functions.NAME:N` for Kimi K2 (only ids that are meant as
     such and are not: `search:2`, `functions.search`, `2`), nine letters and digits for Mistral's own API, `[a-zA-Z0-9_-]+`
-    for Claude, at most 64 characters for OpenAI. An error reply that names a constraint on ids counts before all of these.
+    for Claude, at most 64 characters for OpenAI, both for Converse. Items of OpenAI's Responses have ids that begin with
+    `fc`, `msg`, `rs`. An error reply that names a constraint on ids counts before all of these.
     A reply of Kimi K2 whose calls have the short form is reported too: that is where it begins.
 
     ## Why is this bad?
@@ -44,7 +47,8 @@ class NonconformingId(Rule):
     the client mangled is `mangled-id`.
 
     ## Fix safety
-    Safe: the call and its result get the same new id, made from the old one. It stays the same in every turn.
+    Safe: the call and its result get the same new id, made from the old one. It stays the same in every turn. An item's id
+    is removed: the API needs none.
 
     ## References
     - Moonshot AI, Kimi K2 tool call guidance
@@ -103,10 +107,17 @@ class NonconformingId(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for _, _, finding in self._refused(exchange, ledger):
             yield finding
+        for item in wrong_item_ids(exchange):
+            if not item.mixed_up:
+                yield self._tell_item(item)
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
             return
+        for item in wrong_item_ids(exchange):
+            if not item.mixed_up and item.edit is not None:
+                title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
+                yield (item.edit,), self.repair("request", "safe", title, item.place, before=item.id)
         found = [(each, new) for each, new, _ in self._refused(exchange, ledger) if new is not None]
         if not found:
             return
@@ -120,6 +131,15 @@ class NonconformingId(Rule):
             edits += rename_repeats(paired.repeats, {id_: new} if id_ else {}, exchange.api)
             title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
             yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
+
+    def _tell_item(self, item: ItemId) -> Finding:
+        return self.finding(
+            "request",
+            f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} does not fit OpenAI's API: {item.fault}",
+            item.place,
+            severity="error" if item.refused else None,
+            fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
+        )
 
     def _refused(self, exchange: Exchange, ledger: Ledger) -> Iterator[tuple[Pair, str | None, Finding]]:
         """The first call of every id that the target does not accept, the id to get instead, and what to tell.
@@ -135,11 +155,12 @@ class NonconformingId(Rule):
         demand = complained or demand_of(exchange)
         if demand is None:
             return
+        needed = traits(exchange.api).call_ids
         taken = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
         for ordinal, each in enumerate(pairs):
             call = each.call
-            if call.id is None or (call.id and call.id in told) or "[redacted:" in call.id:
+            if call.id is None or (call.id and call.id in told) or "[redacted:" in call.id or not (call.id or needed):
                 continue
             told.add(call.id)
             if _fault(demand, call) is None:

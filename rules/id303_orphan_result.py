@@ -17,7 +17,7 @@ class OrphanResult(Rule):
 
     ## What it does
     Pairs the results of the history with its calls and reports every result that is left over: its id belongs to no call
-    before it, nor to one whose id was altered.
+    before it, nor to one whose id was altered. Where calls have no ids (Gemini, Ollama) they pair by name and order.
 
     ## Why is this bad?
     The vendors' APIs reject the whole request, and every one after it, since the history never gets better. Servers that
@@ -29,12 +29,13 @@ class OrphanResult(Rule):
 
     ## False positives
     Silent on results that pair after an id is restored (`mangled-id`), on a second result for an answered call
-    (`duplicate-id`), on results of tools that the provider runs, and on results without any id.
+    (`duplicate-id`), on results of tools that the provider runs, on results without any id where the API has ids, and where
+    the server keeps a part of the conversation (`previous_response_id`, a conversation, cached content). A result that stands
+    before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
 
     ## Fix safety
-    Unsafe: the result is dropped; the model no longer sees what it said. Where an Anthropic history needs the message that
-    held it, since the assistant would speak first, last or twice in a row, it is kept as plain text. Nothing is offered
-    for a result before its call: without it the call would have none.
+    Unsafe: the result is dropped; the model no longer sees what it said. Where the history needs the message that held it
+    (Anthropic, Converse, Gemini), since the assistant would speak first, last or twice in a row, it is kept as plain text.
 
     ## References
     - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
@@ -93,12 +94,6 @@ class OrphanResult(Rule):
         for answer in found:
             fix = _fix(answer, edits.get(answer.result.pointer, ()))
             yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
-        for each in paired.pairs:
-            # Dropping it would leave the call without a result, which is refused as well.
-            if each.answer is not None and each.answer.position < each.position:
-                yield self._tell(
-                    exchange, each.answer, f"stands before its call of `{excerpt(each.call.name or '')}`", None
-                )
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
         request = exchange.request
@@ -113,17 +108,16 @@ class OrphanResult(Rule):
             result = answer.result
             made = edits.get(result.pointer, ())
             if made:
-                id_ = excerpt(result.call_id or "")
-                title = f"kept the result `{id_}` as plain text" if keeps_words(made) else f"dropped the result `{id_}`"
+                which = _short(answer)
+                title = f"kept the result{which} as plain text" if keeps_words(made) else f"dropped the result{which}"
                 after = result.text if keeps_words(made) else ""
                 yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
 
     def _tell(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
-        id_ = excerpt(answer.result.call_id or "") or "(empty)"
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
             "request",
-            f"tool result with id `{id_}` {what}: {excerpt(answer.result.text) or '(empty)'}",
+            f"tool result {_known_as(answer)} {what}: {excerpt(answer.result.text) or '(empty)'}",
             answer.result.pointer,
             severity="warning" if accepted else None,
             fix=fix,
@@ -133,8 +127,20 @@ class OrphanResult(Rule):
 def _fix(answer: Answer, edits: Sequence[Edit]) -> Fix | None:
     if not edits:
         return None
-    id_ = excerpt(answer.result.call_id or "") or "(empty)"
-    return Fix("unsafe", f"keep the result `{id_}` as plain text" if keeps_words(edits) else f"drop the result `{id_}`")
+    which = _short(answer)
+    return Fix("unsafe", f"keep the result{which} as plain text" if keeps_words(edits) else f"drop the result{which}")
+
+
+def _known_as(answer: Answer) -> str:
+    """What tells a result from others: its id, or its function's name where it has none."""
+    if answer.result.call_id is None:
+        return f"of `{excerpt(answer.result.name)}`" if answer.result.name else "without an id"
+    return f"with id `{excerpt(answer.result.call_id) or '(empty)'}`"
+
+
+def _short(answer: Answer) -> str:
+    id_ = answer.result.name if answer.result.call_id is None else answer.result.call_id or "(empty)"
+    return f" `{excerpt(id_)}`" if id_ else ""
 
 
 def _among(answer: Answer, pairs: Sequence[Pair]) -> str:
@@ -143,5 +149,7 @@ def _among(answer: Answer, pairs: Sequence[Pair]) -> str:
     if end == 0:
         return "; there is none before it"
     turn = [each for each in pairs[max(end - 4, 0) : end] if each.position == pairs[end - 1].position]
-    shown = ", ".join(f"`{excerpt(each.call.id or '', 40)}`" for each in turn[-3:])
+    named = answer.result.call_id is not None and all(each.call.id for each in turn)
+    known = ((each.call.id if named else each.call.name) or "" for each in turn[-3:])
+    shown = ", ".join(f"`{excerpt(one, 40)}`" for one in known)
     return f"; the last before it {'are' if len(turn) > 1 else 'is'} {shown}"

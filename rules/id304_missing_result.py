@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.pairing import Pair, pair
 from wirelint.model import Exchange, Json, Request
@@ -14,8 +16,8 @@ class MissingResult(Rule):
 
     ## What it does
     Pairs the calls of the history with its results and reports every call that nothing answers although messages follow
-    it. For Anthropic Messages the result has to stand in the very next user message; one that comes later counts as
-    missing.
+    it. For Anthropic Messages, Converse and Gemini the result has to stand in the very next user message; one that comes
+    later counts as missing. Where calls have no ids (Gemini, Ollama) results pair by name and order.
 
     ## Why is this bad?
     The vendors' APIs reject the whole request, and every one after it. Where it passes, the model sees that it asked and
@@ -27,7 +29,8 @@ class MissingResult(Rule):
 
     ## False positives
     Silent on calls in the last message of the request, on tools that the provider runs, on results whose id was altered
-    (`mangled-id`), on calls without an id, and on a call that is in the history twice and answered once.
+    (`mangled-id`), on calls without an id where the API has ids, on a call that is in the history twice and answered once,
+    and where items stand for others that the server keeps (`item_reference`).
 
     ## Fix safety
     Reported only: a result cannot be made up.
@@ -91,26 +94,43 @@ class MissingResult(Rule):
         request = exchange.request
         if request is None:
             return
-        pairs = pair(request).pairs
-        answered = {each.call.id for each in pairs if each.answer is not None}
+        pairs, history = pair(request).pairs, history_of(request.api)
+        if not pairs or _refers(request):
+            return
+        answered = {_known_by(each, each.position) for each in pairs if each.answer is not None}
         last = len(request.messages) - 1
         for each in pairs:
-            if not each.call.id or each.position == last or "[redacted:" in each.call.id:
+            known = bool(each.call.id) or not traits(request.api).call_ids
+            if not known or each.position == last or "[redacted:" in (each.call.id or ""):
                 continue
-            if each.answer is None and each.call.id not in answered:
+            if each.answer is None and _known_by(each, each.position + 1) not in answered:
                 yield self._tell(exchange, each, f"has no result, and {_next(request, each.position)} follows")
-            elif each.answer is not None and exchange.api == "anthropic.messages" and _late(request, each):
+            elif each.answer is not None and history.next_message and _late(request, each):
                 place = each.answer.result.pointer
                 yield self._tell(exchange, each, f"has no result in the next message; it comes later, at {place}")
 
     def _tell(self, exchange: Exchange, each: Pair, what: str) -> Finding:
+        id_ = f"`{excerpt(each.call.id)}` " if each.call.id else ""
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
             "request",
-            f"call `{excerpt(each.call.id or '')}` of `{excerpt(each.call.name or '')}` {what}",
+            f"call {id_}of `{excerpt(each.call.name or '')}` {what}",
             each.call.pointer,
             severity="warning" if accepted else None,
         )
+
+
+def _known_by(each: Pair, position: int) -> tuple[int, str, str] | str:
+    """What a call has in common with itself, sent again: its id or, where it has none, its place and all that it says."""
+    return each.call.id or (position, each.call.name or "", each.call.arguments.text)
+
+
+def _refers(request: Request) -> bool:
+    """Whether items of the history stand for others that the server keeps: results among them, perhaps."""
+    items = request.body.get("input") if request.api == "openai.responses" else None
+    return isinstance(items, list) and any(
+        isinstance(item, dict) and item.get("type") == "item_reference" for item in items
+    )
 
 
 def _next(request: Request, position: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Start
 from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
@@ -34,7 +35,8 @@ class DuplicateId(Rule):
 
     ## False positives
     Silent when the same message was sent twice (same call, same result), on the candidates of one reply (`n` > 1), on
-    empty ids in different turns, and on Kimi K3, whose ids count from zero for every message of the user.
+    empty ids in different turns, on calls without ids where the API does without (Gemini, Ollama), and on Kimi K3, whose
+    ids count from zero for every message of the user.
 
     ## Fix safety
     Unsafe: renumbering the later call and its result assumes that results stand in the order of their calls.
@@ -218,6 +220,7 @@ class _Known:
 
     def __init__(self, exchange: Exchange) -> None:
         request = exchange.request
+        self._needs_ids = traits(exchange.api).call_ids
         pairs = pair(request).pairs if request is not None else ()
         self._earlier = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
@@ -225,6 +228,8 @@ class _Known:
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
         """The call that has this call's id, in the reply or in the history."""
+        if not call.id and not self._needs_ids:
+            return None  # calls are known by their order
         beside = self._seen.get((choice, call.id))
         if beside is not None and call.name:
             return beside
@@ -258,15 +263,21 @@ def _twins(group: Sequence[Pair], turns: Sequence[int] | None) -> Iterator[tuple
     """Neighbours among calls of one id that cannot be told apart by it, and are not one call sent twice."""
     for one, two in itertools.pairwise(group):
         scoped = turns is not None and turns[one.position] != turns[two.position]
-        if one.position == two.position or not (scoped or not two.call.id or _resent(one, two)):
+        if _together(one, two) or not (scoped or not two.call.id or _resent(one, two)):
             yield one, two
+
+
+def _together(one: Pair, two: Pair) -> bool:
+    """Whether two calls stand in one message. Where each is an item of its own (Responses), it can be sent again alone."""
+    return one.position == two.position and (not two.call.id or one.call.pointer.count("/") > 2)
 
 
 def _groups(request: Request) -> dict[str, list[Pair]]:
     """The calls of a history by their ids."""
     groups: dict[str, list[Pair]] = {}
+    needed = traits(request.api).call_ids
     for each in pair(request).pairs:
-        if each.call.id is not None:
+        if each.call.id or (needed and each.call.id is not None):
             groups.setdefault(each.call.id, []).append(each)
     return groups
 

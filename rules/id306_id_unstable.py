@@ -85,7 +85,7 @@ class IdUnstable(Rule):
             yield self._tell_reply(ids, exchange.model)
         for choice in reply.choices:
             for call in choice.calls:
-                strays = _strays(call)
+                strays = _strays(call, exchange.api)
                 if strays:
                     yield self._tell_call(call, strays)
 
@@ -102,8 +102,8 @@ class IdUnstable(Rule):
             situation.repairs.append(made)
 
         if _is_composed(situation.exchange.model):
-            return CallIds(told)
-        return Chained(1, ReplyIds(situation, told), CallIds(told))
+            return CallIds(situation, told)
+        return Chained(1, ReplyIds(situation, told), CallIds(situation, told))
 
     def _tell_call(self, call: ToolCall, strays: list[Announced]) -> Finding:
         first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")
@@ -135,6 +135,6 @@ def _is_composed(model: str) -> bool:
     return any(mark in model for mark in _COMPOSED)
 
 
-def _strays(call: ToolCall) -> list[Announced]:
+def _strays(call: ToolCall, api: str) -> list[Announced]:
     """Events that continue a call under another id than it began with."""
-    return [found for found in announced(call) if found.verdict == "stray"]
+    return [found for found in announced(call, api) if found.verdict == "stray"]

@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import ending, is_raw
 from wirelint.conversation import Ledger
-from wirelint.knowledge.markup import RAW_APIS, Leak, blame, leaks, promises_call
+from wirelint.knowledge.markup import Leak, blame, leaks, promises_call
 from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
 from wirelint.rewriters.history import cleanings
 from wirelint.rewriters.promotion import Promoter
@@ -91,7 +92,7 @@ class XmlLeak(Rule):
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         request = situation.exchange.request
-        if request is None or not request.client_tools or situation.exchange.api in RAW_APIS:
+        if request is None or not request.client_tools or is_raw(request.api, request):
             return None
         return Promoter(situation, request, self.repair) if situation.permit.allows(self.code, "unsafe") else None
 
@@ -163,7 +164,7 @@ def _circumstances(leak: Leak, request: Request) -> Iterator[str]:
     if leak.fenced:
         yield "a code fence around it is all there is"
     if leak.calls and not leak.complete:
-        length = leak.choice.finish_reason in ("length", "max_tokens")
+        length = ending(leak.choice.finish_reason) == "length"
         yield "cut off by the length limit" if length else "it is cut off or cannot be read"
     if leak.calls and not leak.declared:
         yield "no such tool is declared"

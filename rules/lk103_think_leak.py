@@ -3,11 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import is_raw, traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_strings import is_data, strings, writes_file
 from wirelint.knowledge.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
 from wirelint.knowledge.families import thinks
-from wirelint.knowledge.markup import RAW_APIS, call_spans
+from wirelint.knowledge.markup import call_spans
 from wirelint.knowledge.thinking import (
     Thinking,
     beginning,
@@ -98,7 +99,7 @@ class ThinkLeak(Rule):
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         exchange, request = situation.exchange, situation.exchange.request
-        if request is None or exchange.api in RAW_APIS or _wants_raw(request):
+        if request is None or is_raw(exchange.api, request) or _wants_raw(request):
             return None
         if not situation.permit.allows(self.code, "unsafe"):
             return None
@@ -112,7 +113,7 @@ class ThinkLeak(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok:
             return
-        if exchange.api in RAW_APIS or _wants_raw(request):
+        if is_raw(exchange.api, request) or _wants_raw(request):
             return
         for choice in reply.choices:
             for part in choice.parts:
@@ -257,8 +258,7 @@ def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text) -> Fix
         return None
     if not thought:
         return Fix("unsafe", f"drop the empty {found.tag} block")
-    field = "a thinking block" if exchange.api.startswith("anthropic") else "reasoning_content"
-    return Fix("unsafe", f"move {len(thought)} characters of reasoning to {field}")
+    return Fix("unsafe", f"move {len(thought)} characters of reasoning to {traits(exchange.api).reasoning}")
 
 
 def _is_in_reach(found: Thinking, part: Text, model: str) -> bool:

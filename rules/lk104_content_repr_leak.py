@@ -4,11 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.conversation import Ledger
+from wirelint.knowledge.asking import demands_json
 from wirelint.knowledge.content_reprs import (
     ContentRepr,
     Syntax,
     find_reprs,
+    find_untyped,
     may_hold_repr,
     speaks_of_structures,
     unwrap,
@@ -16,6 +19,9 @@ from wirelint.knowledge.content_reprs import (
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Message, Request, Text
 from wirelint.rule import Confidence, Edit, Finding, Fix, Mending, Permit, Rule, excerpt
+
+_UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
+"""APIs whose content parts have no type."""
 
 
 class ContentReprLeak(Rule):
@@ -25,6 +31,7 @@ class ContentReprLeak(Rule):
     Reads the texts of the request's messages for the printed form of content parts: Python's
     (`[{'type': 'text', 'text': 'Hi'}]`, `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's `[object Object]`. A
     text that is nothing else is reported, and so is a prompt made of turns in which one is, and a last paragraph that is.
+    At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts, too.
 
     ## Why is this bad?
     A program put a list where it should have joined the texts in it. The model reads brackets and quotes as if the user had
@@ -136,7 +143,7 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         if isinstance(part, Text)
         and may_hold_repr(part.text)
         and "[redacted:" not in part.text
-        and (found := find_reprs(part.text))
+        and (found := find_reprs(part.text) or (find_untyped(part.text) if request.api in _UNTYPED else ()))
     ]
     places = {part.pointer for _, part, _ in suspects}
     others = [
@@ -160,22 +167,23 @@ def _is_meant(request: Request, message: Message, part: Text, found: tuple[Conte
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
     if not found[0].framed and speaks_of_structures(beside, found[0].syntax):
         return True
-    asked = request.body.get("response_format") is not None
-    return asked and message.role == "assistant" and found[0].syntax == "JSON"
+    return demands_json(request) and message.role == "assistant" and found[0].syntax == "JSON"
 
 
 def _edit(request: Request, part: Text) -> Edit | None:
     says = unwrap(part.text)
-    if says is None:
-        return None
-    if says.strip() or request.api != "anthropic.messages":
+    if says == part.text:
+        says = next((one.says for one in find_untyped(part.text)), None)
+    if says is None or at(request.body, part.pointer) != part.text:
+        return None  # a text that is put together from several places
+    if says.strip() or not history_of(request.api).blocks:
         return Edit("replace", part.pointer, says)
-    # Anthropic refuses blank text; the block goes where something else is left in its message.
+    # Where messages are blocks, blank text is refused; the block goes where something else is left in its message.
     block, _, field = part.pointer.rpartition("/")
     content = at(request.body, block.rpartition("/")[0])
     blocks = content if field == "text" and isinstance(content, list) else []
-    others = any(isinstance(one, dict) and one.get("type") not in (None, "text") for one in blocks)
-    return Edit("remove", block) if others else None
+    others = any(isinstance(one, dict) and not is_text(one) for one in blocks)
+    return Edit("remove", block) if others and not is_signed(at(request.body, block)) else None
 
 
 def _confidence(found: ContentRepr) -> Confidence:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Offence
 from wirelint.model import Exchange, Fault, FaultKind, Json, Reply
@@ -210,7 +211,7 @@ def _holds_data(line: str) -> bool:
 
 
 def _severity(verdict: _Verdict, kind: FaultKind, faults: list[Fault], exchange: Exchange) -> Severity:
-    if kind == "missing-end" and exchange.api.startswith("anthropic"):
+    if kind == "missing-end" and traits(exchange.api).blocks:
         return "warning"  # the vendor's SDKs give the message out at its stop
     if kind == "leading-space" and [fault.event for fault in faults] == [0]:
         return "info"  # keep-alive blanks before the stream; the first event seldom says anything

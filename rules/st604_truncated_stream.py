@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.model import Exchange, Json, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
@@ -27,7 +28,8 @@ class TruncatedStream(Rule):
 
     ## False positives
     Silent when the client left first, when the stream carries an error object (that says why it ends), when only the
-    terminator is missing (that is `sse-framing`), and when the body was not read to its end by us.
+    terminator is missing (that is `sse-framing`), when the API need not say why a reply ended (DeepInfra's own) and its
+    terminator came, and when the body was not read to its end by us.
 
     ## Fix safety
     Reported only: what is missing cannot be made up.
@@ -70,6 +72,8 @@ class TruncatedStream(Rule):
             return
         stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
         if stopped or (reply.finished and not reply.choices):
+            return
+        if reply.terminated and not traits(exchange.api).finishes:
             return
         parts = [part for choice in reply.choices for part in choice.parts]
         last = parts[-1] if parts else None

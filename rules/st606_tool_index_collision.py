@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 from urllib.parse import urlsplit
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Label, Start
 from wirelint.knowledge.succession import Succession, announced
@@ -32,14 +33,15 @@ class ToolIndexCollision(Rule):
     ## False positives
     Calls in one event each, numbered; several calls in one event; ids and names that are repeated with every delta; the
     same index in different choices; another id after a call's arguments that nothing follows. Another id in the middle of
-    one call's arguments is `id-unstable`.
+    one call's arguments is `id-unstable`. Gemini and Ollama's own API send every call whole and number none.
 
     ## Fix safety
-    Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one.
+    Safe: the calls are numbered in the order in which they begin. One that has no id, or that of another, gets one. The
+    items of OpenAI's Responses are told again when they end; there a collision is only reported.
 
     ## References
     - OpenAI, Chat streaming: `delta.tool_calls[].index`
-    - Anthropic, Streaming messages: `index` of a content block
+    - Anthropic, Streaming messages: `index` of a content block; Amazon Bedrock, ConverseStream: `contentBlockIndex`
     """
 
     code = "ST606"
@@ -80,14 +82,16 @@ class ToolIndexCollision(Rule):
             for call in choice.calls:
                 if not call.pieces:
                     continue
-                others = tuple(found.piece for found in announced(call) if found.verdict == "anew")
+                others = tuple(found.piece for found in announced(call, exchange.api) if found.verdict == "anew")
                 if others:
-                    yield self._shared(call, others)
+                    yield self._shared(call, others, parts=not traits(exchange.api).ends_repeat)
                 elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
                     yield self._missing(call)
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+            return None
+        if traits(situation.exchange.api).ends_repeat:
             return None
 
         def numbered(start: Start) -> Repair:
@@ -106,7 +110,7 @@ class ToolIndexCollision(Rule):
 
         return CallNumbers(situation, numbered, split, needs_index=not _needs_none(situation.exchange))
 
-    def _shared(self, call: ToolCall, others: tuple[Piece, ...]) -> Finding:
+    def _shared(self, call: ToolCall, others: tuple[Piece, ...], *, parts: bool) -> Finding:
         index = others[0].index
         where = "no index" if index is None else f"index {index}"
         names = " and ".join(excerpt(piece.id or piece.name or "?", 40) for piece in others[:3])
@@ -115,7 +119,7 @@ class ToolIndexCollision(Rule):
             f"{names} of {others[0].name or call.name or 'a tool'} under {where}, which {call.id or call.name} holds",
             call.pointer,
             event=others[0].event,
-            fix=Fix("safe", f"number the {len(others) + 1} calls"),
+            fix=Fix("safe", f"number the {len(others) + 1} calls") if parts else None,
         )
 
     def _missing(self, call: ToolCall) -> Finding:
@@ -133,4 +137,7 @@ def _number(event: Start | Label) -> int | None:
 
 
 def _needs_none(exchange: Exchange) -> bool:
+    """Whether calls have no number by design."""
+    if not traits(exchange.api).call_index:
+        return True
     return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)

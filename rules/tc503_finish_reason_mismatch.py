@@ -3,21 +3,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from typing import ClassVar
 
+from wirelint.apis.traits import ending, traits
 from wirelint.conversation import Ledger
 from wirelint.events import Stop
 from wirelint.model import Choice, Exchange, Json, Opaque, Reply, Request
-from wirelint.rewriters.finish import MARKUP, UNREAD, WITHOUT_CALLS, FinishReasons, Held
+from wirelint.rewriters.finish import MARKUP, UNREAD, FinishReasons, Held, without_calls
 from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
-
-_ENDED = frozenset({"stop", "end_turn"})
 
 
 class FinishReasonMismatch(Rule):
     """The finish reason contradicts the reply.
 
     ## What it does
-    Reports a reply that holds calls and says `stop` or `end_turn`, and one that says `tool_calls` or `tool_use` and holds
-    no call.
+    Reports a reply that holds calls and says `stop`, `end_turn` or `COMPLETE`, and one that says `tool_calls`, `tool_use`
+    or `TOOL_CALL` and holds no call.
 
     ## Why is this bad?
     Many clients decide by the reason alone: a call that ends with `stop` is never run and the agent halts without an error;
@@ -27,9 +26,10 @@ class FinishReasonMismatch(Rule):
     `{"message":{"tool_calls":[…]},"finish_reason":"stop"}`
 
     ## False positives
-    OpenAI answers `stop` when `tool_choice` names a function. Any other reason (`length`, `content_filter`, `pause_turn`,
-    `refusal`, values of a server's own) admits more than a call can tell and is left alone, as are replies with parts that
-    are not understood, and calls that the provider ran itself.
+    OpenAI answers `stop` when `tool_choice` names a function. Gemini, Ollama's own API and OpenAI's Responses end a reply
+    with calls like any other, so there only a promised call can be missing. Any other reason (`length`, `content_filter`,
+    `pause_turn`, `refusal`, values of a server's own) admits more than a call can tell and is left alone, as are replies
+    with parts that are not understood, and calls that the provider ran itself.
 
     ## Fix safety
     Safe: the reason is derived from what the reply holds. Where a promised call is missing and the text is empty or holds
@@ -37,7 +37,7 @@ class FinishReasonMismatch(Rule):
 
     ## References
     - OpenAI, Chat: `finish_reason`, and Function calling: edge cases
-    - Anthropic, Messages: `stop_reason`
+    - Anthropic, Messages: `stop_reason`; Amazon Bedrock, Converse: `stopReason`; Cohere, Chat: `finish_reason`
     """
 
     code = "TC503"
@@ -85,11 +85,14 @@ class FinishReasonMismatch(Rule):
         if request is None or reply is None or not exchange.ok or reply.error is not None:
             return
         for choice in reply.choices:
-            if choice.finish_reason in _ENDED and choice.calls:
-                if not _is_forced(request):
-                    yield self._unsaid(choice, choice.finish_reason, request)
-            elif choice.finish_reason in WITHOUT_CALLS and not choice.calls and _is_understood(choice, reply):
-                yield self._unkept(choice, choice.finish_reason, request)
+            reason = choice.finish_reason
+            if reason is None:
+                continue
+            if choice.calls:
+                if ending(reason) == "ended" and _tells(request):
+                    yield self._unsaid(choice, reason, request)
+            elif (right := without_calls(request.api, reason)) is not None and _is_understood(choice, reply):
+                yield self._unkept(choice, reason, right)
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         request = situation.exchange.request
@@ -97,12 +100,12 @@ class FinishReasonMismatch(Rule):
             return None
 
         def right(stop: Stop, held: Held) -> str | None:
-            if stop.reason in _ENDED and held.forms:
-                reason = None if _is_forced(request) else _with_calls(request, held.forms)
-            elif stop.reason in WITHOUT_CALLS and not held.forms and not held.hidden:
-                reason = _without_calls(request, stop.reason) if held.text and not held.markup else None
-            else:
-                reason = None
+            reason = None
+            if held.forms:
+                if ending(stop.reason) == "ended" and _tells(request):
+                    reason = _with_calls(request, held.forms)
+            elif held.text and not held.hidden and not held.markup:
+                reason = without_calls(request.api, stop.reason)
             if reason is not None:
                 number = stop.frame.number if stop.frame is not None and situation.streamed else None
                 made = f"said {reason} in the place of {excerpt(stop.reason)}"
@@ -124,10 +127,9 @@ class FinishReasonMismatch(Rule):
             fix=Fix("safe", f"say {right}"),
         )
 
-    def _unkept(self, choice: Choice, reason: str, request: Request) -> Finding:
+    def _unkept(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()
         said = f"only text: {excerpt(text)!r}" if text else "no text either"
-        right = _without_calls(request, reason)
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
         return self.finding(
             "response",
@@ -139,18 +141,13 @@ class FinishReasonMismatch(Rule):
 
 
 def _with_calls(request: Request, forms: Set[str]) -> str:
-    if request.api.startswith("anthropic"):
-        return "tool_use"
-    return "function_call" if forms == {"legacy"} else "tool_calls"
+    return "function_call" if forms == {"legacy"} else traits(request.api).calls
 
 
-def _without_calls(request: Request, reason: str) -> str:
-    return "end_turn" if request.api.startswith("anthropic") else WITHOUT_CALLS[reason]
-
-
-def _is_forced(request: Request) -> bool:
-    """Whether OpenAI documents `stop` for this request. Anthropic says `tool_use` whatever was asked for."""
-    return request.tool_choice.mode == "named" and not request.api.startswith("anthropic")
+def _tells(request: Request) -> bool:
+    """Whether the reason of a reply with calls has to say so. Where a function is forced, OpenAI documents `stop`."""
+    own = traits(request.api)
+    return own.tells_calls and not (own.choosing_ends and request.tool_choice.mode == "named")
 
 
 def _is_understood(choice: Choice, reply: Reply) -> bool:

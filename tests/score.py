@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+import wirelint.apis
 from tests.build import REGISTRY
 from tests.shared import SHARED, cases, traffic, traffic_labels
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.rule import Finding
 
-APIS = ("openai.chat", "anthropic.messages")
+APIS = tuple(api.NAME for api in wirelint.apis.APIS)
 
 
 def judge(records, rules) -> tuple[Finding, ...]:  # type: ignore[no-untyped-def]

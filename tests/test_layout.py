@@ -28,12 +28,12 @@ TOP = {
 
 # Imports point from a later row to an earlier one, or stay within a row.
 ROWS = (
-    {"jsonvalues", "offsets", "rpc"},
+    {"arrivals", "jsonvalues", "offsets", "rpc"},
     {"model"},
     {"events"},
     {"wire"},
     {"apis", "dialects"},
-    {"knowledge", "conversation", "lineage", "toolwire", "repair"},
+    {"knowledge", "conversation", "lineage", "toolwire", "repair", "policy"},
     {"rule"},
     {"rewriters"},
     {"registry"},

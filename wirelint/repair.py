@@ -135,6 +135,9 @@ class Rewriter(Protocol):
     `patient = True`: text in which nothing can begin (`rewriters.quiet`) may come to it late and in one piece, once it has
     left already; a property of that name says it for the moment. Where a rewriter in a chain says neither, all text goes
     through it at once. `phase` is its place.
+
+    A class may have a method `note(event: Delta) -> bool`: it is told of such text, of which nothing can come, and only
+    keeps what it has to know of it. False: it wants to have it pushed.
     """
 
     @property
@@ -149,12 +152,20 @@ class Edit(NamedTuple):
     """A change at one place of a request's body.
 
     `replace` puts `value` in the place of what stands at `pointer`, or adds a member to an object that lacks it;
-    `remove` takes the member or the array's element out. Pointers are those of the body as it came.
+    `remove` takes the member or the array's element out; `insert` puts `value` before the array's element, which stays.
+    Pointers are those of the body as it came.
     """
 
-    op: Literal["replace", "remove"]
+    op: Literal["replace", "remove", "insert"]
     pointer: str
     value: Json = None
+
+
+class Answer(NamedTuple):
+    """The JSON document that a client gets in the place of an upstream's reply, and what to tell about it."""
+
+    document: Json
+    repair: Repair
 
 
 Mending: TypeAlias = "tuple[Sequence[Edit], Repair]"

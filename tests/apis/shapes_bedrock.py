@@ -160,7 +160,7 @@ BEDROCK: dict[str, Shape] = {
     "two calls under one index": Shape(
         [[("call", "look {}{}")]], ["tool_use"],
         stream=stream(*call(0, LOOK, "{}"), *call(0, Call("look", {}, "tooluse_2"), "{}"), reason="tool_use"),
-        usage=USAGE, faults=["restarted-part", "undeclared-part"],
+        usage=USAGE, faults=["restarted-part"],
     ),
     "never stopped": Shape(
         ONE, ["end_turn"], stream=stream(*HELLO[:2]), usage=USAGE, faults=["unfinished-part"],

@@ -44,8 +44,8 @@ def request(talk: Talk) -> dict[str, Any]:
                 names.update({call.id: call.name for call in calls})
                 contents.append({"role": "model", "parts": parts(thought, text, calls)})
             case Result(call_id, text, is_error):
-                said = {"error" if is_error else "output": text}
-                answer = {"name": names.get(call_id, "unknown"), "response": said}
+                said, last_name = {"error" if is_error else "output": text}, next(reversed(names.values()), "unknown")
+                answer = {"name": names.get(call_id, last_name), "response": said}
                 part = {"functionResponse": answer if call_id is None else {"id": call_id, **answer}}
                 last = contents[-1] if contents else {}
                 if last.get("role") == "user" and "functionResponse" in last["parts"][0]:

@@ -9,6 +9,7 @@ import pytest
 from tests.build import Talk, User, exchange, read
 from wirelint.knowledge.id_demands import (
     Anthropic,
+    Converse,
     Demand,
     KimiK2,
     Limited,
@@ -61,6 +62,24 @@ def target(url: str, model: str, api: str = "openai.chat") -> Demand | None:
         ("https://api.openai.com/v1/chat/completions", "gpt-5", "openai.chat", Limited),
         ("https://x.openai.azure.com/openai/deployments/d/chat/completions", "d", "openai.chat", Limited),
         ("https://openrouter.ai/api/v1/chat/completions", "openai/gpt-5", "openai.chat", None),
+        ("https://api.openai.com/v1/responses", "gpt-5", "openai.responses", Limited),
+        ("https://chatgpt.com/backend-api/codex/responses", "gpt-5", "openai.responses", Limited),
+        ("https://llm.test/v1/responses", "gpt-5", "openai.responses", None),
+        ("https://api.mistral.ai/v1/chat/completions", "mistral-small", "mistral.chat", Mistral),
+        (
+            "https://bedrock.test/model/amazon.nova-pro-v1:0/converse",
+            "amazon.nova-pro-v1:0",
+            "bedrock.converse",
+            Converse,
+        ),
+        (
+            "https://bedrock.test/model/moonshot.kimi-k2-thinking/converse",
+            "moonshot.kimi-k2-thinking",
+            "bedrock.converse",
+            KimiK2,
+        ),
+        ("https://api.cohere.com/v2/chat", "command-a-03-2025", "cohere.chat", None),
+        ("http://localhost:11434/api/chat", "qwen3", "ollama.chat", None),
     ],
 )
 def test_what_a_target_demands(url: str, model: str, api: str, expected: type | None) -> None:
@@ -112,13 +131,18 @@ def test_what_an_error_demands(reply: dict[str, Any], expected: type | None) -> 
         (Anthropic(), "functions.look:0", (), "functions_look_0"),
         (Limited(40), "call_" + "a7" * 20, (), ("call_" + "a7" * 20)[:40]),
         (Limited(10), "call_abcd__x", (), "call_abcd"),
+        (Converse(), "functions.look:0 ", (), "functions.look:0_"),
+        (Converse(claude=True), "functions.look:0", (), "functions_look_0"),
     ],
 )
 def test_an_id_is_made_from_the_old_one(demand: Demand, id_: str, taken: tuple[str, ...], made: str) -> None:
     assert demand.mint(id_, "look", 2, taken) == made
 
 
-@pytest.mark.parametrize("demand", [KimiK2(), Mistral(), Anthropic(), Limited(40)], ids=lambda demand: demand.target)
+DEMANDS = [KimiK2(), Mistral(), Anthropic(), Limited(40), Converse(), Converse(claude=True)]
+
+
+@pytest.mark.parametrize("demand", DEMANDS, ids=lambda demand: demand.form)
 @pytest.mark.parametrize("id_", ["look:0", "a/b", "ü", "", "x" * 90, "functions.look", "call_|fc_"])
 def test_what_is_made_is_accepted_new_and_always_the_same(demand: Demand, id_: str) -> None:
     taken: list[str] = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange, read
@@ -92,6 +94,49 @@ def test_pairs(
 )
 def test_results_without_ids_are_never_orphans(turns: list[User | Assistant | Result], texts: list[str]) -> None:
     assert shape(pair(request(*turns))) == (texts, 0, 0)
+
+
+FREE = {
+    "in order": ([ASK, calls(None), *results(None)], ["r0"], 0, 0),
+    "an id on one side": ([ASK, calls(None), *results("adk-1")], ["r0"], 0, 0),
+    "an id on the other": ([ASK, calls("x1"), *results(None)], ["r0"], 0, 0),
+    "no call": ([ASK, *results(None)], [], 1, 0),
+    "in the next turn": ([ASK, calls(None), Result(None, "x"), ASK, calls(None), Result(None, "y")], ["x", "y"], 0, 0),
+    "one is left": ([ASK, calls(None), ASK, calls(None), Result(None, "y")], [None, "y"], 0, 0),
+    "altered": ([ASK, calls("functions.f0:0"), *results("functionsf00")], ["r0"], 0, 0),
+}
+
+
+@pytest.mark.parametrize(("turns", "texts", "orphans", "repeats"), FREE.values(), ids=FREE)
+def test_pairs_where_no_ids_are_needed(
+    turns: list[User | Assistant | Result], texts: list[str | None], orphans: int, repeats: int
+) -> None:
+    made = pair(request(*turns, api="google.generate_content"))
+    assert shape(made) == (texts, orphans, repeats)
+
+
+def test_gemini_pairs_by_name_and_place() -> None:
+    def functions(*told: tuple[str, str | None, str]) -> list[Any]:
+        return [{kind: {"name": name, **({"id": id_} if id_ else {})}} for kind, id_, name in told]
+
+    call, response = "functionCall", "functionResponse"
+    for first, second, wanted in (
+        # parallel calls, their results in another order
+        ([(call, None, "f"), (call, None, "g")], [(response, None, "g"), (response, None, "f")], [1, 0]),
+        # other ids, but as many, and of the same functions
+        ([(call, "a1", "f"), (call, "b2", "g")], [(response, "x9", "f"), (response, "y8", "g")], [0, 1]),
+        # one more than there are calls
+        ([(call, None, "f")], [(response, None, "f"), (response, None, "f")], [0]),
+        # another function's
+        ([(call, "a1", "f")], [(response, "x9", "h")], [None]),
+    ):
+        contents = [{"role": "model", "parts": functions(*first)}, {"role": "user", "parts": functions(*second)}]
+        found = read(exchange("/v1beta/models/acme-1:generateContent", {"contents": contents}, {})).request
+        assert found is not None
+        places = [
+            None if each.answer is None else int(each.answer.result.pointer.split("/")[4]) for each in pair(found).pairs
+        ]
+        assert places == wanted
 
 
 def test_the_match_is_told() -> None:

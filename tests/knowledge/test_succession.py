@@ -63,7 +63,7 @@ CASES: dict[str, tuple[ToolCall, list[str]]] = {
 
 @pytest.mark.parametrize(("given", "expected"), CASES.values(), ids=CASES)
 def test_announced(given: ToolCall, expected: list[str]) -> None:
-    assert [found.verdict for found in announced(given)] == expected
+    assert [found.verdict for found in announced(given, "openai.chat")] == expected
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,10 @@ def put(pointer: str, value: Any) -> Edit:
     return Edit("replace", pointer, value)
 
 
+def before(pointer: str, value: Any) -> Edit:
+    return Edit("insert", pointer, value)
+
+
 def cut(pointer: str) -> Edit:
     return Edit("remove", pointer)
 
@@ -43,6 +47,17 @@ CASES: dict[str, tuple[str, list[Edit], str]] = {
     "all removed": ('{"a":[ 1,\n2 ]}', [cut("/a/0"), cut("/a/1")], '{"a":[]}'),
     "member removed": ('{"a":1,\n "b":[1, {}],\n "c":3}', [cut("/b")], '{"a":1,\n "c":3}'),
     "only member removed": ('{"a": {"b": 1}}', [cut("/a/b")], '{"a": {}}'),
+    "put before the first": ("[ 1, 2 ]", [before("/0", "x")], '[ "x",1, 2 ]'),
+    "put before the last, two of them": (
+        '{"a":[1,\n 2]}',
+        [before("/a/1", 8), before("/a/1", 9)],
+        '{"a":[1,\n 8,9,2]}',
+    ),
+    "put before one that is replaced": ("[1, 2]", [before("/1", 9), put("/1", 3)], "[1, 9,3]"),
+    "put before one, its neighbour removed": ("[1, 2, 3]", [cut("/1"), before("/2", 9)], "[1, 9,3]"),
+    "put before one, its neighbours removed": ("[1, 2, 3]", [cut("/0"), before("/1", 9), cut("/2")], "[9,2]"),
+    "put before one that goes": ("[1, 2, 3]", [before("/2", 9), cut("/2")], "[1, 2]"),
+    "put where no array is": ('{"a":1}', [before("/a", 9), before("/b/0", 9), before("", 9)], '{"a":1}'),
     "removed, its neighbour replaced": ("[1, 2, 3]", [cut("/1"), put("/2", "x"), put("/0", "y")], '["y", "x"]'),
     "inside of a removed part": ('[{"a":1},2]', [put("/0/a", 5), cut("/0")], "[2]"),
     "inside of a replaced part": ('[{"a":1},2]', [put("/0", 7), put("/0/a", 5)], "[7,2]"),

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests import shared
-from tests.build import APIS, REGISTRY, as_record, read
+from tests.build import REGISTRY, as_record, read
 from tests.rules.case import Fires, Silent, expand
+from wirelint.apis import APIS
 from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine
+from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange
 from wirelint.repair import Edit, Permit
 from wirelint.rewrite.edits import apply
@@ -24,6 +26,7 @@ from wirelint.rewrite.requests import mend_request
 from wirelint.rule import Rule
 
 UNSAFE = Permit("unsafe")
+NAMES = tuple(api.NAME for api in APIS)
 RULES = [rule for rule in REGISTRY.rules if type(rule).mend is not Rule.mend]
 NEEDS_SHARED = pytest.mark.skipif(not shared.SHARED.is_dir(), reason="no shared cases beside this checkout")
 
@@ -82,9 +85,19 @@ def _fixed_cases() -> list[Any]:
     names = {rule.name for rule in RULES}
     return [
         pytest.param(case, id=case.id)
-        for case in shared.cases("anomalies", APIS)
+        for case in shared.cases("anomalies", NAMES)
         if case.where == "request" and case.fix and case.kind in names
     ]
+
+
+def _edits(fix: Mapping[str, Any], body: Mapping[str, Any]) -> Iterator[Edit]:
+    """What a label says: values set (None: removed), places dropped, a text replaced within a field."""
+    for one in fix.get("set", ()):
+        yield Edit("remove" if one["value"] is None else "replace", one["path"], one["value"])
+    yield from (Edit("remove", pointer) for pointer in fix.get("drop", ()))
+    if replaced := fix.get("replace"):
+        field = replaced["field"]
+        yield Edit("replace", field, str(at(body, field)).replace(replaced["old"], replaced["new"]))
 
 
 @NEEDS_SHARED
@@ -97,8 +110,7 @@ def test_shared_repairs(case: Any) -> None:
             engine.check(exchange)
     exchange, body = replay(case.records[-1]), case.records[-1].request_body
     assert exchange is not None
-    places = [Edit("replace", one["path"], one["value"]) for one in case.fix.get("set", ())]
-    wanted = apply(body, [*places, *(Edit("remove", pointer) for pointer in case.fix.get("drop", ()))])
+    wanted = apply(body, list(_edits(case.fix, json.loads(body))))
     assert mend_request(exchange, body, REGISTRY.select([case.kind]), engine.ledger, UNSAFE).body == wanted
     made = json.loads(mend_request(exchange, body, REGISTRY.rules, engine.ledger, UNSAFE).body)
     if not case.also:
@@ -107,7 +119,7 @@ def test_shared_repairs(case: Any) -> None:
 
 @NEEDS_SHARED
 def test_shared_clean_requests_keep_every_byte() -> None:
-    for case in shared.cases("clean", APIS):
+    for case in shared.cases("clean", NAMES):
         engine = Engine(REGISTRY.rules)
         for prior in case.records[:-1]:
             exchange = replay(prior)
@@ -123,7 +135,7 @@ def test_shared_clean_requests_keep_every_byte() -> None:
 def test_recorded_requests_change_only_where_an_anomaly_is_known() -> None:
     labels = shared.traffic_labels()
     changed = []
-    for _, record in shared.traffic(APIS):
+    for _, record in shared.traffic(NAMES):
         exchange, body = replay(record), record.request_body
         if exchange is None or body is None:
             continue

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
-from tests.rewrite.mending import SAFE, UNSAFE, head, mend
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
+from tests.rewrite.mending import SAFE, UNSAFE
 from wirelint.engine import Engine
 from wirelint.knowledge.pairing import pair
-from wirelint.model import Request, ToolCall, ToolResult
+from wirelint.model import Exchange, Request, ToolCall, ToolResult
 from wirelint.repair import Permit
+from wirelint.rewrite.requests import mend_request
 
 IDS = st.sampled_from([
     "functions.dig:0", "functionsdig0", "functions_dig_0", "functions.dig:1", "functionsdig1", "dig:0", "dig:1", "dig", "0",
@@ -36,33 +38,46 @@ TARGETS = st.sampled_from([
 ])  # fmt: skip
 
 
+APIS = (
+    "openai.chat", "anthropic.messages", "openai.responses", "google.generate_content", "ollama.chat", "mistral.chat",
+    "cohere.chat", "bedrock.converse",
+)  # fmt: skip
+CLEAN = Permit("unsafe", clean_history=True)
 CALLED = st.lists(st.tuples(IDS, st.sampled_from(["dig", "cut"]), st.integers(0, 1)), max_size=2)
 
 
-@given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE]))
+@given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE, CLEAN]))
 def test_mending_twice_changes_nothing_and_tears_no_pair(
     turns: list[Any], issued: list[Any], target: tuple[str, str], api: str, permit: Permit
 ) -> None:
+    model, host = target
     engine = Engine(REGISTRY.rules)
     passed = [Call(name, {"n": n}, id_) for id_, name, n in issued]
-    engine.check(read(Talk((User("Dig."),), calls=passed, model=target[0]).record(api, False)))
+    engine.check(read(Talk((User("Dig."),), calls=passed, model=model).record(api, False)))
     history: list[Any] = [User("Dig.")]
     for calls, results, speaks in turns:
         history.append(Assistant("Well.", tuple(Call(name, {"n": n}, id_) for id_, name, n in calls)))
         history += [Result(id_, text) for id_, text in results]
         history += [User("And?")] if speaks else []
-    body = as_record(Talk(history, model=target[0]).record(api, False)).request_body or b""
-    first = mend(body, api, permit, target[1], engine.ledger)
+    record = Talk(history, model=model).record(api, False)
+    record["request"]["url"] = record["request"]["url"].replace("http://llm.test", host)
+    before, body = _head(record), as_record(record).request_body or b""
+    first = mend_request(before, body, REGISTRY.rules, engine.ledger, permit)
     assert first.faults == ()
-    again = mend(first.body, api, permit, target[1], engine.ledger)
+    record["request"]["body"] = first.body.decode()
+    again = mend_request(_head(record), first.body, REGISTRY.rules, engine.ledger, permit)
     assert again.body is first.body, (first.repairs, again.repairs)
     if permit is SAFE:
-        before, after = head(body, api).request, first.request
-        assert before is not None
-        assert after is not None
-        ids = {part.pointer: id_ for part, id_ in _ids(after)}
-        for call, result in _answers(before):
+        assert before.request is not None
+        assert first.request is not None
+        ids = {part.pointer: id_ for part, id_ in _ids(first.request)}
+        for call, result in _answers(before.request):
             assert ids[call] == ids[result]
+
+
+def _head(record: Mapping[str, Any]) -> Exchange:
+    """The exchange as it is when its request has come and nothing else."""
+    return dataclasses.replace(read(record), status=None, reply=None)
 
 
 def _ids(request: Request) -> Iterator[tuple[ToolCall | ToolResult, str | None]]:

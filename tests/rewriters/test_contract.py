@@ -175,6 +175,17 @@ def test_what_is_right_is_left_alone(rule: Rule, records: Records) -> None:
     assert (done.repairs, done.faults, done.changed) == ((), (), False)
 
 
+def check_all(rule: Rule, records: Records) -> None:
+    """All that is promised of the repair of one reply."""
+    test_a_claimed_fix_is_made(rule, (("", records),))
+    test_nothing_comes_in_the_place_of_what_was_fixed(rule, (("", records),))
+    test_fixing_twice_changes_nothing_more(rule, (("", records),))
+    test_a_safe_permit_makes_safe_fixes_alone(rule, (("", records),))
+    test_no_permit_no_fix(rule, (("", records),))
+    test_every_cut_gives_the_same_repair(rule, (("", records),))
+    test_records_of_repairs_can_be_shown(rule, (("", records),))
+
+
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 

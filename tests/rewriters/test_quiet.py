@@ -116,6 +116,10 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
         ("one\nObservation: two", True, LOUD),
         ("one\nfin", True, 3),
         ("one\nfinely", True, CLEAR),
+        ("THINK]", True, LOUD),
+        ("> and", True, LOUD),
+        ("x >= y", True, CLEAR),
+        ("d] e", True, CLEAR),
     ],
 )
 def test_what_has_to_wait(text: str, inside: bool, place: int) -> None:
@@ -151,6 +155,15 @@ def test_a_code_span_that_passed_by_still_quotes() -> None:
     talk = Talk(text='One writes `<tool_call>{"name": "find"}</tool_call>` there.', tools=TOOLS, step=4)
     record = talk.record("openai.chat", True)
     assert run(record, ["xml-leak"]).delivered == record["response"]["body"].encode()
+
+
+@pytest.mark.parametrize("end", ["</think>", "</thinking>", "[/THINK]"])
+def test_white_space_behind_a_thought_is_not_quiet(end: str) -> None:
+    """There the text begins anew, and what may begin a text is looked for."""
+    for step in range(1, 30):
+        talk = Talk(text=f"<thinking>I have to find it, both times.{end}\n", tools=TOOLS, step=step)
+        record = talk.record("openai.chat", True)
+        assert run(record, ["xml-leak"]).faults == (), step
 
 
 def test_calls_are_never_quiet() -> None:

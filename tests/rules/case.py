@@ -12,6 +12,25 @@ from typing import Any
 
 from tests.build import FORMS, Talk
 
+ELSEWHERE = tuple(
+    (api, False)
+    for api in (
+        "openai.responses",
+        "google.generate_content",
+        "ollama.chat",
+        "mistral.chat",
+        "cohere.chat",
+        "bedrock.converse",
+    )
+)
+"""The forms of a request in the other APIs that have a history."""
+
+
+def without(*apis: str) -> tuple[tuple[str, bool], ...]:
+    """`ELSEWHERE` less some APIs."""
+    return tuple(form for form in ELSEWHERE if form[0] not in apis)
+
+
 Case = Talk | Mapping[str, Any] | Sequence[Any]
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange
-from tests.rules.case import Fires, Silent
+from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 CHAT = (("openai.chat", False), ("openai.chat", True))
 CLAUDE = (("anthropic.messages", False), ("anthropic.messages", True))
@@ -106,4 +106,58 @@ SILENT = {
     "redacted": asked("[{'type': 'text', 'text': '[redacted:key] is mine'}]"),
     "empty": with_content(""),
     "in a reply": Silent(Talk((User("Is it open?"),), text=ONE)),
+}
+
+
+# --- other APIs --------------------------------------------------------------------------------------------------------
+
+IN_BLOCKS = (("bedrock.converse", False), ("google.generate_content", False))
+RAW = tuple((api, False) for api in ("openai.completions", "deepinfra.inference", "ollama.generate"))
+FIRES |= {
+    f"{id_}, elsewhere": Fires(FIRES[id_].case, says=FIRES[id_].says, fix=FIRES[id_].fix, forms=ELSEWHERE)
+    for id_ in (
+        "all of the user's text", "two parts", "an sdk's class", "json", "a picture is in it", "javascript",
+        "in the system prompt", "the assistant's", "nothing, beside calls",
+    )
+} | {
+    "nothing, and nothing beside it, elsewhere": Fires(FIRES["nothing, and nothing beside it"].case, fix="none", forms=IN_BLOCKS),
+    "nothing, and nothing beside it, in a row": Fires(
+        FIRES["nothing, and nothing beside it"].case, fix="safe", forms=without("bedrock.converse", "google.generate_content")
+    ),
+    "all of a prompt": Fires(FIRES["all of the user's text"].case, fix="safe", forms=RAW),
+    "parts without a type": Fires(asked("[{'text': 'When does it open?'}]"), fix="safe", forms=IN_BLOCKS),
+    "two of them": Fires(asked("[{'text': 'Two boats: '}, {'text': \"the tug's first.\"}]"), fix="safe", forms=IN_BLOCKS),
+    "mistral's chunks": Fires(asked("[TextChunk(text='Opens at six?', type='text')]"), fix="safe"),
+    "an sdk's parts": Fires(
+        asked("[Part(video_metadata=None, thought=None, text='When does it open?')]"), fix="safe", forms=IN_BLOCKS
+    ),
+    "responses: all of the input": Fires(
+        exchange("/v1/responses", {"model": "acme-1", "input": ONE}, {"output": []}), pointer="/input", fix="safe"
+    ),
+}  # fmt: skip
+SILENT |= {
+    f"{id_}, elsewhere": Silent(case.case if isinstance(case, Silent) else case, ELSEWHERE)
+    for id_, case in SILENT.items()
+    if isinstance(case, Talk)
+} | {
+    "parts without a type, where parts have one": Silent(
+        asked("[{'text': 'When does it open?'}]"), without("bedrock.converse", "google.generate_content")
+    ),
+    "objects that say more": Silent(asked("[{'text': 'When?', 'label': 'question'}]"), IN_BLOCKS),
+    "a list in a sentence": Silent(asked("[{'text': 'When?'}] is what I typed"), IN_BLOCKS),
+    "data in json": Silent(asked('[{"text": "When?"}]'), IN_BLOCKS),
+    "a file of a user's": Silent(
+        Talk((User("Sort this list of dicts."), Assistant("Which?"), User("[{'text': 'b'}, {'text': 'a'}]")), **TEXT),
+        IN_BLOCKS,
+    ),
+    "gemini: json was asked for": Silent(
+        answered(DUMPED, request={"generationConfig": {"responseMimeType": "application/json"}}), IN_BLOCKS[1:]
+    ),
+    "ollama: json was asked for": Silent(answered(DUMPED, request={"format": "json"}), (("ollama.chat", False),)),
+    "responses: json was asked for": Silent(
+        answered(DUMPED, request={"text": {"format": {"type": "json_object"}}}), (("openai.responses", False),)
+    ),
+    "what a tool gave, elsewhere": Silent(
+        Talk((User("Open?"), Assistant("", (Call("look", {}, ID),)), Result(ID, ONE), User("So?")), **TEXT), ELSEWHERE
+    ),
 }

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, sse
-from tests.rules.case import Fires, Silent
+from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 ASK, MORE = User("Ring the bells."), User("Again.")
 A, B = "call_Rw4kTz8QnXv2LbYc6MsPdHfG", "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
@@ -163,4 +163,42 @@ SILENT = {
         content_type="text/event-stream",
     ),
     "no ids, no calls": Talk((ASK,), **TEXT),
+}
+
+
+# --- other APIs --------------------------------------------------------------------------------------------------------
+
+_NAMED = without("ollama.chat")
+FREE = (("google.generate_content", False), ("ollama.chat", False))
+FIRES |= {
+    f"{id_}, elsewhere": Fires(FIRES[id_].case, FIRES[id_].count, fix=FIRES[id_].fix, forms=_NAMED)
+    for id_ in (
+        "one message", "one message, one answer", "three in one message", "two turns", "two turns, other function",
+        "two turns, same call, other result", "kimi k2 counts anew", "kimi k3, one message", "two results",
+        "reply: parallel", "reply: an id of the history",
+    )
+} | {
+    "empty, one message, elsewhere": Fires(
+        FIRES["empty, one message"].case, says="empty id", forms=without("google.generate_content", "ollama.chat")
+    ),
+    "reply: parallel, empty, elsewhere": Fires(
+        FIRES["reply: parallel, empty"].case, forms=without("google.generate_content", "ollama.chat")
+    ),
+}  # fmt: skip
+SILENT |= {
+    f"{id_}, elsewhere": Silent(case.case if isinstance(case, Silent) else case, ELSEWHERE)
+    for id_, case in SILENT.items()
+    if isinstance(case, Talk) and id_ != "result resent"
+} | {
+    "no ids, elsewhere": Silent(Talk((ASK, calls(bell(None), bell(None, 2))), **TEXT), FREE),
+    "no ids, the same call twice": Silent(Talk((ASK, calls(bell(None), bell(None))), **TEXT), FREE),
+    "no ids, in every turn": Silent(
+        Talk((ASK, calls(bell(None)), Result(None, "ding"), MORE, calls(bell(None)), Result(None, "dong")), **TEXT),
+        FREE,
+    ),
+    "empty ids, where none are needed": Silent(Talk((ASK, calls(bell(""), bell("", 2))), **TEXT), FREE),
+    "reply: parallel, none needed": Silent(Talk((ASK,), calls=(bell(None), bell(None, 2))), FREE),
+    "an item of a call, sent again": Silent(
+        Talk((ASK, calls(bell(A)), calls(bell(A)), Result(A, "ding")), **TEXT), (("openai.responses", False),)
+    ),
 }

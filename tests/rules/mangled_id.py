@@ -4,7 +4,7 @@ import hashlib
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange
-from tests.rules.case import Fires, Silent
+from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 ASK = User("What grows in the greenhouse?")
 OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
@@ -184,7 +184,7 @@ FOREIGN = (
     "call_1",
 )
 
-SILENT = {
+SILENT: dict[str, Any] = {
     **{f"foreign: {id_}": same(id_) for id_ in FOREIGN},
     "a name that begins with functions": same("functions.functions_list:0", name="functions_list"),
     "somebody else's function": same("functionsweather0"),
@@ -217,3 +217,126 @@ SILENT = {
     "result without an id": turn(OPENAI, None),
     "nine letters and digits, as mistral wants them": chat("x7Kq2MvZt", {"choices": []}, model="mistral-large-latest"),
 }
+
+
+# --- other APIs: Ollama's talk has no ids ------------------------------------------------------------------------------
+
+_NAMED = without("ollama.chat")
+FIRES |= {
+    f"{id_}, elsewhere": Fires(FIRES[id_].case, FIRES[id_].count, fix=FIRES[id_].fix, forms=_NAMED)
+    for id_ in (
+        "stripped", "underscores", "padded", "joined by a bar", "placeholder", "two of two", "result stripped",
+        "result cut to forty", "result lower-cased", "result is undefined", "result hashed", "call stripped, result kept",
+        "ledger: lower-cased on both sides", "ledger: replaced by something made up",
+    )
+}  # fmt: skip
+SILENT |= {
+    f"{id_}, elsewhere": Silent(case.case if isinstance(case, Silent) else case, ELSEWHERE)
+    for id_, case in SILENT.items()
+    if not isinstance(case, dict)
+    and id_
+    not in ("claude cannot take dots", "orphan of another call", "two well-formed ids that have nothing in common")
+    and (not isinstance(case, Silent) or isinstance(case.case, Talk))
+}
+
+
+def responses(*items: dict[str, Any], host: str = "api.openai.com", error: str = "", **more: Any) -> dict[str, Any]:
+    """A request of OpenAI's Responses; with an error, it was refused."""
+    body = {"model": "gpt-5", "input": [{"role": "user", "content": "What grows?"}, *items], **more}
+    reply = (
+        {"error": {"message": error, "type": "invalid_request_error"}}
+        if error
+        else {"output": [], "status": "completed"}
+    )
+    made = exchange("", body, reply, status=400 if error else 200)
+    made["request"]["url"] = f"https://{host}/v1/responses"
+    return made
+
+
+def item(id_: str | None, call_id: str = OPENAI, **more: Any) -> dict[str, Any]:
+    made = {"type": "function_call", "call_id": call_id, "name": "inspect_bed", "arguments": "{}", **more}
+    return made if id_ is None else {"id": id_, **made}
+
+
+def output(call_id: str = OPENAI, **more: Any) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call_id, "output": "Tomatoes.", **more}
+
+
+def ollama(given: str | None, answered: str | None) -> dict[str, Any]:
+    call = {
+        "function": {"name": "inspect_bed", "arguments": {"bed": 4}},
+        **({"id": given} if given is not None else {}),
+    }
+    result = {"role": "tool", "tool_name": "inspect_bed", "content": "Tomatoes."}
+    result |= {"tool_call_id": answered} if answered is not None else {}
+    messages = [
+        {"role": "user", "content": "What?"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        result,
+    ]
+    reply = {
+        "model": "acme-1",
+        "message": {"role": "assistant", "content": "Tomatoes."},
+        "done": True,
+        "done_reason": "stop",
+    }
+    return exchange("/api/chat", {"model": "acme-1", "stream": False, "messages": messages}, reply)
+
+
+def gemini(given: str | None, answered: str | None, name: str = "inspect_bed") -> dict[str, Any]:
+    call, response = {"name": "inspect_bed", "args": {}}, {"name": name, "response": {"output": "Tomatoes."}}
+    contents = [
+        {"role": "user", "parts": [{"text": "What?"}]},
+        {"role": "model", "parts": [{"functionCall": call | ({"id": given} if given else {})}]},
+        {"role": "user", "parts": [{"functionResponse": response | ({"id": answered} if answered else {})}]},
+    ]
+    reply = {"candidates": [{"content": {"role": "model", "parts": [{"text": "Tomatoes."}]}, "finishReason": "STOP"}]}
+    return exchange("/v1beta/models/gemini-2.5-pro:generateContent", {"contents": contents}, reply)
+
+
+_BEGINS = "Invalid 'input[1].id': 'x-1'. Expected an ID that begins with 'fc'."
+FIRES |= {
+    "item: the call's id": Fires(responses(item(OPENAI), output()), says="id of its call", pointer="/input/1/id", fix="safe"),
+    "item: another call's": Fires(responses(item("toolu_01Hk3TnBv5QxWz8L"), output()), says="the id of a call", fix="safe"),
+    "item: a message's": Fires(responses(item("msg_68cdc39029a48190"), output()), says="another kind of item", fix="safe"),
+    "item: joined": Fires(responses(item(f"fc_1|{OPENAI}"), output()), says="joined", fix="safe"),
+    "item: undefined": Fires(responses(item("fc_undefined"), output()), says="no value", fix="safe"),
+    "item: of a message, a call's": Fires(
+        responses({"type": "message", "role": "assistant", "id": CLAUDE, "content": [{"type": "output_text", "text": "Hm."}]}),
+        says="message item", fix="safe",
+    ),
+    "item: of thoughts, a message's": Fires(
+        responses({"type": "reasoning", "id": "msg_1", "summary": [], "encrypted_content": "Z0"}), says="reasoning", fix="none"
+    ),
+    "item: of an output": Fires(responses(item("fc_1"), output(id=OPENAI)), says="function_call_output", fix="safe"),
+    "item: at azure": Fires(responses(item(OPENAI), output(), host="garden.openai.azure.com"), fix="safe"),
+    "item: refused elsewhere": Fires(
+        responses(item(OPENAI), output(), host="llm.test", error=_BEGINS), severity="error", fix="safe"
+    ),
+    "responses: composite": Fires(responses(item(None, f"{OPENAI}|{JOINED}"), output(f"{OPENAI}|{JOINED}")), fix="safe"),
+    "responses: the output has the item's id": Fires(responses(item(JOINED), output(JOINED)), says=OPENAI, fix="safe"),
+    "responses: the output has its own": Fires(responses(item(JOINED), output("fco_41d0b7c9e2f3486a")), says=OPENAI, fix="safe"),
+    "ollama: recent, stripped": Fires(ollama("functions.inspect_bed:0", "functionsinspectbed0"), fix="safe"),
+    "gemini: another id": Fires(gemini("0qx7hb2m", "function-call-1"), says="another id in its place", fix="safe"),
+    "gemini: cut": Fires(gemini(OPENAI, OPENAI[:20]), says="cut off", fix="safe"),
+}  # fmt: skip
+SILENT |= {
+    "ledger: a counter of each reply, qualified": [issued("call_0"), same("resp_41d0b7c9e2f3486aa5b1c2d3e4f50617:call_0")],
+    "item: its own id": responses(item(JOINED), output()),
+    "item: none": responses(item(None), output()),
+    "item: short, but its own": responses(item("fc_1"), output(id="fco_1")),
+    "item: at another server": responses(item(OPENAI), output(), host="vllm.test"),
+    "item: a uuid at another server": responses(item("0a1b2c3d-1f2e-4d3c-8b7a-665544332211"), output(), host="or.test"),
+    "item: a search": responses({"type": "web_search_call", "id": "ws_1", "status": "completed"}),
+    "item: refused for another reason": responses(item("fc_1"), output(), error="Item 'fc_1' was provided without its 'rs_1'."),
+    "responses: an item's id on both": responses(item(None, JOINED), output(JOINED)),
+    "responses: text alone": responses(),
+    "ollama: recent": ollama("call_lyywui55", "call_lyywui55"),
+    "ollama: the client has ids of its own for results": ollama(None, "call_1"),
+    "ollama: none on the result": ollama("call_lyywui55", None),
+    "gemini: recent": gemini("0qx7hb2m", "0qx7hb2m"),
+    "gemini: left out on one side": gemini("0qx7hb2m", None),
+    "gemini: the client's own on one side": gemini(None, "adk-0a1b2c3d-1f2e-4d3c-8b7a-665544332211"),
+    "gemini: another function": gemini("0qx7hb2m", "9zk2mm1p", "water"),
+    "gemini: given, and left out": [issued("0qx7hb2m").record("google.generate_content", False), gemini(None, None)],
+}  # fmt: skip

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, sse
-from tests.rules.case import Fires, Silent
+from tests.rules.case import Fires, Silent, without
 
 ASK = User("Is the tide in?")
 CHAT = (("openai.chat", False), ("openai.chat", True))
@@ -98,7 +98,7 @@ FIRES = {
     "mistral refuses through a router": Fires(at("router", "g0", "mistralai/devstral", NINE), severity="error"),
     "openai, over 64": Fires(at("openai", TOO_LONG, "gpt-5"), says="69 characters", severity="warning"),
     "azure, over 64": Fires(at("azure", TOO_LONG, "gpt-4o")),
-    "openai refuses over 40": Fires(at("openai", LONG, "gpt-4o", FORTY), says="at most 40", severity="error"),
+    "openai refuses over 40": Fires(at("openai", LONG, "gpt-4o", FORTY), says="1 to 40", severity="error"),
     "somebody refuses over 40": Fires(at("router", LONG, "openai/gpt-4o", FORTY), severity="error"),
 }
 
@@ -144,3 +144,86 @@ SILENT = {
         )
     },
 }
+
+
+# --- other APIs --------------------------------------------------------------------------------------------------------
+
+_NAMED = without("ollama.chat")
+_LOOSE = without("mistral.chat", "bedrock.converse")
+CONVERSE, MISTRAL = (("bedrock.converse", False),), (("mistral.chat", False),)
+FIRES |= {
+    f"{id_}, elsewhere": Fires(FIRES[id_].case, FIRES[id_].count, says=FIRES[id_].says, fix=FIRES[id_].fix, forms=_NAMED)
+    for id_ in (
+        "kimi k2, prefix missing", "kimi k2, number missing", "kimi k2, name missing", "kimi k2, bare number",
+        "kimi k2, each id once", "kimi k2, the model began it", "kimi k2, counted on from a trimmed history",
+    )
+}  # fmt: skip
+
+
+def responses(call_id: str, item: str | None = None, host: str = "api.openai.com", error: str = "") -> dict[str, Any]:
+    call = {"type": "function_call", "call_id": call_id, "name": "read_gauge", "arguments": "{}"}
+    items = [
+        call if item is None else {"id": item, **call},
+        {"type": "function_call_output", "call_id": call_id, "output": "2"},
+    ]
+    reply: dict[str, Any] = {"error": {"message": error}} if error else {"output": [], "status": "completed"}
+    made = exchange("", {"model": "gpt-5", "input": items}, reply, status=400 if error else 200)
+    made["request"]["url"] = f"https://{host}/v1/responses"
+    return made
+
+
+def refused(id_: str, message: str, api: str = "bedrock.converse") -> dict[str, Any]:
+    made = past(id_, model="acme-1").record(api, False)
+    return {**made, "response": exchange("", {}, {"message": message}, status=400)["response"]}
+
+
+FIRES |= {
+    "converse: too long": Fires(past("t" * 65, model="amazon.nova-pro-v1:0"), says="65 characters", fix="safe", forms=CONVERSE),
+    "converse: a blank": Fires(past("read gauge", model="acme-1"), says="holds ' '", fix="safe", forms=CONVERSE),
+    "converse: empty": Fires(past("", model="acme-1"), says="empty", fix="safe", forms=CONVERSE),
+    "converse: a dot for claude": Fires(
+        past("functions.read_gauge:0", model="us.anthropic.claude-opus-5-v1:0"), says="holds '.'", fix="safe", forms=CONVERSE
+    ),
+    "converse: joined ids": Fires(past("call_1|fc_2", model="acme-1"), says="holds '|'", fix="safe", forms=CONVERSE),
+    "converse: refused": Fires(
+        refused("a#b", "toolUse.toolUseId failed to satisfy constraint: regular expression pattern: [a-zA-Z0-9_.:-]+"),
+        severity="error", fix="safe",
+    ),
+    "mistral: openai's": Fires(past("call_U7ZpbozYfIAQ0tyiqZ97HB65", model="mistral-small"), says="nine", forms=MISTRAL),
+    "mistral: a counter": Fires(past("0", model="mistral-small"), says="nine", fix="safe", forms=MISTRAL),
+    "mistral: empty": Fires(past("", model="mistral-small"), says="0 characters", fix="safe", forms=MISTRAL),
+    "responses: too long": Fires(responses("call_" + "a" * 60), says="65 characters", pointer="/input/0", fix="safe"),
+    "responses: empty": Fires(responses(""), says="empty", fix="safe"),
+    "responses: forty at most, it says": Fires(
+        responses("call_" + "a" * 36, host="llm.test", error="Invalid 'input[0].call_id': string too long, maximum length 40"),
+        severity="error", fix="safe",
+    ),
+    "item: a uuid": Fires(responses("call_1", "0a1b2c3d-1f2e-4d3c-8b7a-665544332211"), says="begin with `fc`", fix="safe"),
+    "item: too long": Fires(responses("call_1", "fc_" + "a" * 62), says="65 characters", pointer="/input/0/id", fix="safe"),
+    "item: strange characters": Fires(responses("call_1", "fc_a+b="), says="holds '+'", fix="safe"),
+    "item: empty": Fires(responses("call_1", ""), says="empty", fix="safe"),
+    "item: refused elsewhere": Fires(
+        responses("call_1", "item-1", "llm.test", "Invalid 'input[0].id': 'item-1'. Expected an ID that begins with 'fc'."),
+        severity="error",
+    ),
+}  # fmt: skip
+SILENT |= {
+    "vendors' own, elsewhere": Silent(past("call_U7ZpbozYfIAQ0tyiqZ97HB65", "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"), _LOOSE),
+    "any id, elsewhere": Silent(past("7", "read gauge", "x" * 99, model="acme-1"), _LOOSE),
+    "kimi's own, elsewhere": Silent(past("functions.read_gauge:0", "functions.read_gauge:1"), _NAMED),
+    "kimi k3, elsewhere": Silent(past("read_gauge:0", model="kimi-k3"), without("ollama.chat", "mistral.chat")),
+    "none at all, elsewhere": Silent(past(model="kimi-k2.5"), _NAMED),
+    "kimi without ids": Silent(past("read_gauge:0"), (("ollama.chat", False),)),
+    "converse: its own": Silent(past("tooluse_bpe71yCfRu2b5i-nKGDr5g", model="us.anthropic.claude-opus-5-v1:0"), CONVERSE),
+    "converse: sixty-four": Silent(past("t" * 64, model="acme-1"), CONVERSE),
+    "converse: dots and colons": Silent(past("functions.read_gauge:0", model="amazon.nova-pro-v1:0"), CONVERSE),
+    "converse: refused for another reason": refused("tooluse_1", "The model returned the following errors: too many tokens"),
+    "mistral: its own": Silent(past("D681PevKs", "a1B2c3D4e", model="mistral-small"), MISTRAL),
+    "claude over gemini's api": Silent(past("functions.read_gauge:0", model="claude-opus-5"), (("google.generate_content", False),)),
+    "claude over cohere's": Silent(past("read gauge", model="claude-opus-5"), (("cohere.chat", False),)),
+    "responses: sixty-four": responses("call_" + "a" * 59),
+    "responses: long, at another server": responses("call_" + "a" * 99, host="llm.test"),
+    "item: its own": responses("call_1", "fc_0f0e50a1476a6c35006912c58dc9f8819192c25864eb16f07f"),
+    "item: at another server": responses("call_1", "item-1", "llm.test"),
+    "item: none": responses("call_1"),
+}  # fmt: skip

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange
-from tests.rules.case import Fires, Silent
+from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 ASK = User("Which lamps are lit?")
 A, B = "call_Rw4kTz8QnXv2LbYc6MsPdHfG", "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
@@ -29,9 +29,6 @@ FIRES = {
     "foreign id": Fires(Talk((ASK, called(A), Result(A, "lit"), Result(B, "dark")), **TEXT), says=f"`{A}`"),
     "another id in its place": Fires(Talk((ASK, called(A), Result(B, "lit")), **TEXT), says=f"`{B}`", layer="client"),
     "two of them": Fires(Talk((ASK, Result(A, "lit"), Result(B, "dark")), **TEXT), count=2),
-    "before its call": Fires(
-        Talk((ASK, Result(A, "lit"), called(A)), **TEXT), says="stands before its call of `lamp`", fix="none"
-    ),
     "nothing else was said": Fires(Talk((Result(A, "lit"),), **TEXT), fix="none", forms=CHAT),
     "at the end, behind the assistant": Fires(Talk((ASK, Assistant("Well."), Result(A, "lit")), **TEXT), fix="unsafe"),
     "nothing in it, and its place is needed": Fires(
@@ -51,6 +48,7 @@ FIRES = {
 }
 
 SILENT = {
+    "before its call, which is a matter of order": Talk((ASK, Result(A, "lit"), called(A)), **TEXT),
     "paired": Talk((ASK, called(A), Result(A, "lit")), **TEXT),
     "parallel, out of order": Talk((ASK, called(A, B), Result(B, "dark"), Result(A, "lit")), **TEXT),
     "many turns": Talk((ASK, called(A), Result(A, "lit"), ASK, called(B), Result(B, "dark"), ASK), **TEXT),
@@ -101,3 +99,79 @@ SILENT = {
         {"type": "message", "content": [{"type": "text", "text": "Nothing."}], "stop_reason": "end_turn"},
     ),
 }
+
+
+# --- other APIs --------------------------------------------------------------------------------------------------------
+
+_NAMED = without("ollama.chat")
+BLOCKS = (("bedrock.converse", False), ("google.generate_content", False))
+ROWS = (("openai.responses", False), ("cohere.chat", False), ("mistral.chat", False))
+FREE = (("google.generate_content", False), ("ollama.chat", False))
+FIRES |= {
+    "history trimmed, elsewhere": Fires(FIRES["history trimmed"].case, says="none before it", fix="unsafe", forms=ELSEWHERE),
+    "trimmed, then another call, elsewhere": Fires(FIRES["trimmed, then another call"].case, fix="unsafe", forms=ELSEWHERE),
+    "foreign id, elsewhere": Fires(FIRES["foreign id"].case, says=f"`{A}`", fix="unsafe", forms=_NAMED),
+    "another id in its place, elsewhere": Fires(
+        FIRES["another id in its place"].case, forms=without("ollama.chat", "google.generate_content")
+    ),
+    "two of them, elsewhere": Fires(FIRES["two of them"].case, count=2, forms=ELSEWHERE),
+    "before its call, elsewhere": Fires(FIRES["before its call"].case, says="before its call", fix="none", forms=_NAMED),
+    "nothing else was said, in a row": Fires(FIRES["nothing else was said"].case, fix="none", forms=ROWS),
+    "nothing else was said, in a block": Fires(FIRES["nothing else was said"].case, fix="unsafe", forms=BLOCKS),
+    "nothing in it, and its place is needed, elsewhere": Fires(
+        FIRES["nothing in it, and its place is needed"].case, fix="none", forms=BLOCKS
+    ),
+    "more results than calls, and no ids": Fires(
+        Talk((ASK, called(None), Result(None, "lit"), Result(None, "dark")), **TEXT), says="of `lamp`", fix="unsafe",
+        forms=FREE[:1],
+    ),
+    "nothing was called, and no ids": Fires(Talk((ASK, Assistant("Well."), ASK, Result(None, "lit")), **TEXT), forms=FREE),
+    "another turn's, and no ids": Fires(
+        Talk((ASK, called(None), Result(None, "lit"), Assistant("Lit."), ASK, Result(None, "dark"), ASK), **TEXT), forms=FREE
+    ),
+}  # fmt: skip
+
+
+def responses(*items: dict[str, Any], **more: Any) -> dict[str, Any]:
+    body = {"model": "acme-1", "input": [*items, {"role": "user", "content": "And now?"}], **more}
+    return exchange("/v1/responses", body, {"output": [], "status": "completed"})
+
+
+OUTPUT = {"type": "function_call_output", "call_id": A, "output": "lit"}
+
+
+def gemini(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
+    contents = [{"role": "user", "parts": list(parts)}, {"role": "user", "parts": [{"text": "And now?"}]}]
+    reply = {"candidates": [{"content": {"role": "model", "parts": [{"text": "Lit."}]}, "finishReason": "STOP"}]}
+    return exchange("/v1beta/models/gemini-2.5-pro:generateContent", {"contents": contents, **more}, reply)
+
+
+ANSWER = {"functionResponse": {"name": "lamp", "response": {"output": "lit"}}}
+FIRES |= {
+    "responses: a shell's": Fires(responses({"type": "local_shell_call_output", "call_id": "call_3", "output": "ok"})),
+    "responses: beside a search": Fires(
+        responses({"type": "web_search_call", "id": "ws_1"}, OUTPUT), pointer="/input/1"
+    ),
+    "gemini: a function nobody called": Fires(gemini(ANSWER), says="of `lamp`", fix="unsafe"),
+    "gemini: words beside it": Fires(gemini({"text": "Here:"}, ANSWER), fix="unsafe"),
+}
+SILENT |= {
+    f"{id_}, elsewhere": Silent(case.case if isinstance(case, Silent) else case, ELSEWHERE)
+    for id_, case in SILENT.items()
+    if isinstance(case, Talk) or (isinstance(case, Silent) and id_ != "no id and no call")
+} | {
+    "responses: the call is in the response before": responses(OUTPUT, previous_response_id="resp_1"),
+    "responses: the call is in a conversation": responses(OUTPUT, conversation="conv_1"),
+    "responses: the call is in a conversation, named": responses(OUTPUT, conversation={"id": "conv_1"}),
+    "responses: the call is referred to": responses({"type": "item_reference", "id": "fc_1"}, OUTPUT),
+    "responses: the history is compacted": responses({"type": "compaction", "encrypted_content": "Z0"}, OUTPUT),
+    "responses: hosted": responses({"type": "code_interpreter_call", "id": "ci_1", "outputs": [{"type": "logs", "logs": "1"}]}),
+    "responses: found by the provider": responses({"type": "tool_search_output", "call_id": "x", "tools": []}),
+    "responses: a text": exchange("/v1/responses", {"model": "acme-1", "input": "Lamp?"}, {"output": [], "status": "completed"}),
+    "gemini: the call is cached": gemini(ANSWER, cachedContent="cachedContents/1"),
+    "gemini: hosted": gemini({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "1"}}),
+    "no ids, elsewhere": Silent(Talk((ASK, called(None, None), Result(None, "a"), Result(None, "b")), **TEXT), FREE),
+    "one result in two messages": Silent(
+        Talk((ASK, called(None), Result(None, "lit"), Result(None, "and dark"), ASK), **TEXT), (("ollama.chat", False),)
+    ),
+}  # fmt: skip

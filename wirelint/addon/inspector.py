@@ -31,7 +31,8 @@ from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
 from wirelint.addon.collecting import collect, may_be_collected
 from wirelint.addon.current import CurrentLedger
-from wirelint.addon.ending import READ_AT_ONCE, end_of
+from wirelint.addon.early import announce, withdraw
+from wirelint.addon.ending import READ_AT_ONCE, end_of, take_the_rest
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
@@ -41,12 +42,14 @@ from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_v
 from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
+from wirelint.addon.watch import Open, Watch
 from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
-from wirelint.model import End
+from wirelint.model import End, Exchange
+from wirelint.rule import Finding
 
 _MOST_VISITS = 4096
 """Exchanges under way at one time; above it the oldest is let go."""
@@ -102,6 +105,7 @@ class Inspector:
         self._failures = Failures()
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
+        self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
         self._complaint: str | None = None
         self._running = False
 
@@ -136,6 +140,7 @@ class Inspector:
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
+        self._watch.close()
         for found in tuple(self._visits.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._backlog.drain()
@@ -155,6 +160,7 @@ class Inspector:
         before, self._settings = self._settings, settings
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
+            self._watch.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
@@ -258,6 +264,7 @@ class Inspector:
 
     def _remember(self, flow: http.HTTPFlow, visit: Visit, mending: Mending | None = None) -> None:
         self._visits[flow.id] = _Open(visit, flow, mending)
+        self._watch.wake()
         while len(self._visits) > _MOST_VISITS:
             oldest = next(iter(self._visits.values()))
             oldest.visit.give_up("too many exchanges at one time; this one was let go")
@@ -276,7 +283,7 @@ class Inspector:
         visit = found.visit
         if end is None:
             end, error = end_of(flow)
-        self._take_the_rest(found)
+        take_the_rest(visit, found.flow, found.mending, self._failures)
         ended = _Ended(visit, flow, end, error, visit.now() if visit.live else duration_of(flow))
         if self._may_wait(visit):
             self._backlog.put(ended, visit.size)
@@ -300,12 +307,23 @@ class Inspector:
         except Exception as error:  # fail open
             self._failures.tell("the end of an exchange", error)
             self._stand_on(ended.flow, "the end of an exchange", error)
+        self._show(ended.flow)
+
+    def _show(self, flow: http.HTTPFlow) -> None:
         try:
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
             if view is not None:
-                view.update([ended.flow])
+                view.update([flow])
         except Exception as error:  # fail open
             self._failures.tell("showing the verdict", error)
+
+    def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+        """Tells what is wrong with an exchange that is still under way."""
+        try:
+            announce(found.flow, found.visit, exchange, findings, self._redactor)
+        except Exception as error:  # fail open
+            self._failures.add(found.visit, "telling of an open exchange", error)
+        self._show(found.flow)
 
     def _finish(self, ended: _Ended) -> None:
         try:
@@ -320,6 +338,7 @@ class Inspector:
         verdict = self._judge(visit, end, error, duration)
         verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(flow, visit, verdict))
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
+        withdraw(flow, visit)
         annotate(flow, annotation(verdict), verdict.record if visit.live else None)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:
@@ -330,29 +349,6 @@ class Inspector:
             self._failures.fail(visit, culprit, error)
             return verdict.with_fault(visit.faults[-1])
         return verdict
-
-    def _take_the_rest(self, found: _Open) -> None:
-        """Body and record of the reply, where the tee did not see to both."""
-        visit, flow, mending = found
-        response = flow.response
-        if response is None:
-            return
-        try:
-            if visit.status is None:
-                visit.respond(response.status_code, headers_of(response))
-            if response.raw_content is None and not visit.live:
-                visit.give_up("the reply was not recorded")
-            elif mending is not None and mending.end(response):
-                return
-            elif response.raw_content is None and visit.empty and not (visit.collected or type(response.stream) is Tee):
-                visit.give_up("another addon took the stream over; the reply passed unread")
-            elif response.raw_content is None:
-                # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
-                response.raw_content = visit.raw_body()
-            elif visit.empty:
-                visit.take(visit.known_body() or response.raw_content, visit.now() if visit.collected else None)
-        except Exception as error:  # fail open
-            self._failures.fail(visit, "reading the reply", error)
 
     def _read(self, visit: Visit) -> None:
         """Reads what nobody needed to be read before."""

@@ -129,6 +129,7 @@ class _Reader:
             yield Offence("restarted-part", f"content block {place}", frame)
             if tool := mapping(start.get("toolUse")):
                 # Two calls under one index: a client overwrites or merges, and either way one is lost.
+                self._open.add(place)
                 yield Label(self._blocks[place], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
                 return
         yield from self._begin(place, index, start, frame)

@@ -18,7 +18,7 @@ import orjson
 
 from wirelint.apis.bedrock_events import named
 from wirelint.apis.reading import mapping, number
-from wirelint.apis.writing import document_of, dump, framed, other_lines, same
+from wirelint.apis.writing import MADE, document_of, dump, framed, other_lines, same
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Offence, Other, Start, Stop
 from wirelint.jsonvalues import Arguments
 from wirelint.model import Json
@@ -170,7 +170,7 @@ class StreamWriter:
         self._numbers[start.block] = place = self._next
         self._next += 1
         self._open = start.block
-        own = dict(body) if name == _START else {}
+        own = dict(body) if name == _START and start.block < MADE else {}
         if own or start.kind in _ANNOUNCED:
             said = {**mapping(own.get("start")), **_announced(start, mapping(mapping(own.get("start")).get("toolUse")))}
             self._told.add(start.block)

@@ -169,7 +169,8 @@ class _Reader:
         index = number(document.get("output_index"))
         index = self._next if index is None else index
         item = mapping(document.get("item"))
-        if index in self._begun:
+        anew = index in self._begun
+        if anew:
             self._out.append(Offence("restarted-part", f"output item {index}", frame))
         self._begun.add(index)
         self._next = max(self._next, index + 1)
@@ -183,7 +184,7 @@ class _Reader:
                 if one.pointer not in self._blocks:
                     self._start(one, index, frame)
                 elif one.kind == "tool_call":
-                    self._label(one, index, frame)
+                    self._label(one, index, frame, anew=anew)
 
     def _item_done(self, document: Mapping[str, Json], frame: Frame) -> None:
         item = mapping(document.get("item"))
@@ -255,14 +256,14 @@ class _Reader:
             Start(block, one.kind, one.pointer, 0, frame, index, one.id, one.name, one.input, one.form, index)
         )
 
-    def _label(self, one: Said, index: int, frame: Frame) -> None:
-        """Tells of an id or a name that is not the one given before."""
+    def _label(self, one: Said, index: int, frame: Frame, *, anew: bool = False) -> None:
+        """Tells of an id or a name that is not the one given before. `anew`: the item was announced once more."""
         block = self._blocks[one.pointer]
         id_, name = self._labels[block]
         if (one.id and one.id != id_) or (one.name and one.name != name):
             self._labels[block] = (one.id or id_, one.name or name)
             # The number of the item says which call it is: a name that is repeated begins no other one.
-            self._out.append(Label(block, index, one.id, one.name if one.name != name else None, frame))
+            self._out.append(Label(block, index, one.id, one.name if anew or one.name != name else None, frame))
 
     def _say(self, pointer: str, words: str, frame: Frame) -> None:
         block = self._blocks[pointer]

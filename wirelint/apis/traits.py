@@ -20,12 +20,15 @@ from wirelint.model import Json, Request
 
 __all__ = ["Ending", "Traits", "ending", "is_raw", "traits"]
 
-Ending = Literal["ended", "calls", "length", "filtered", "refused", "paused", "failed", "unknown"]
-"""What a finish reason says. `ended`: the reply is complete. `calls`: it ends in calls, which the client is to run.
+Ending = Literal["ended", "stopped", "calls", "length", "filtered", "refused", "paused", "failed", "unknown"]
+"""What a finish reason says. `ended`: the reply is complete. `stopped`: the text is over, by a sequence that the
+client gave or a server's own word for its end, which says nothing of calls.
+`calls`: it ends in calls, which the client is to run.
 `paused`: the provider goes on when asked again. `unknown`: no word of any API, or none at all."""
 
 _WORDS: dict[Ending, str] = {
-    "ended": "stop end_turn stop_sequence completed complete eos eos_token endoftext finished normal",
+    "ended": "stop end_turn completed complete",
+    "stopped": "stop_sequence eos eos_token endoftext",
     "calls": "tool_calls tool_call tool_use function_call",
     "length": "length max_tokens max_output_tokens maximum_tokens model_length model_context_window_exceeded",
     "filtered": "content_filter content_filtered guardrail_intervened safety recitation blocklist prohibited_content spii"
@@ -64,12 +67,19 @@ class Traits:
     arguments: Literal["text", "object", "block"] = "text"
     """How arguments stand on the wire: JSON in a string; an object; or an object in a whole body that comes as text in a
     stream, behind a start with an empty one."""
+    text_only: bool = False
+    """Whether an object in the place of such text is a fault: clients of the API take a string and nothing else."""
     call_ids: bool = True
     """Whether every call has an id. Elsewhere calls are known by their order, and an id is an extra."""
     call_index: bool = True
     """Whether the calls of a stream are numbered, so that a number can be missing or taken."""
+    ends_repeat: bool = False
+    """Whether a call is told again when it ends, all of it: an id alone begins no other one then, and two that share a
+    number cannot be parted."""
     id_model: str | None = "call_" + "A" * 24
     """An id as the vendor makes them; None: it makes none."""
+    strict_ids: bool = False
+    """Whether ids are of letters, digits, `_` and `-` alone, so that counted ones (`functions.NAME:N`) may be refused."""
     blocks: bool = False
     """Whether a reply is a row of content blocks that begin and end one after the other."""
     head_everywhere: bool = False
@@ -86,9 +96,9 @@ class Traits:
         """Whether the finish reason tells a reply with calls from one without."""
         return self.calls != self.ended
 
-    def instead_of(self, meaning: Ending) -> str:
-        """The word for an ending with calls, or for any other complete one."""
-        return self.calls if meaning == "calls" else self.ended
+    def start_holds_arguments(self, *, streamed: bool) -> bool:
+        """Whether the arguments of a call stand in its start, as a value, and no text follows."""
+        return self.arguments == "object" or (self.arguments == "block" and not streamed)
 
 
 _OPENAI = Traits(
@@ -101,6 +111,7 @@ _OPENAI = Traits(
     calls_at="/choices/{}/message/tool_calls",
     head_everywhere=True,
     choosing_ends=True,
+    text_only=True,
 )
 _ANTHROPIC = Traits(
     ended="end_turn",
@@ -112,6 +123,7 @@ _ANTHROPIC = Traits(
     calls_at="/content",
     arguments="block",
     id_model="toolu_01" + "A" * 22,
+    strict_ids=True,
     blocks=True,
 )
 _OLLAMA = Traits(
@@ -147,6 +159,7 @@ _TABLE: dict[str, Traits] = {
         reasoning_at="/output",
         reasoning="a reasoning item",
         calls_at="/output",
+        ends_repeat=True,
     ),
     "openai.completions": _COMPLETIONS,
     "deepinfra.inference": replace(
@@ -178,7 +191,7 @@ _TABLE: dict[str, Traits] = {
         reasoning_at="/choices/{}/message/content",
         reasoning="a thinking chunk",
         id_model="A" * 9,
-        choosing_ends=False,
+        text_only=False,
     ),
     "cohere.chat": Traits(
         ended="COMPLETE",
@@ -188,6 +201,7 @@ _TABLE: dict[str, Traits] = {
         reasoning_at="/message/content",
         reasoning="a thinking block",
         calls_at="/message/tool_calls",
+        text_only=True,
         blocks=True,
     ),
     "bedrock.converse": replace(

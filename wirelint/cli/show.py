@@ -16,7 +16,7 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
-from wirelint.cli.selection import rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.paths import Paths
 from wirelint.report.conversation import conversation, index
 from wirelint.report.paths import as_json, path, trails
@@ -29,6 +29,7 @@ _CAPTURES = Path("captures")
 @click.argument("target", metavar="ID|PATH")
 @click.argument("exchange", required=False, metavar="[ID]")
 @rule_options
+@policy_option
 @click.option("--captures", type=click.Path(path_type=Path), default=_CAPTURES, show_default=True, metavar="DIR")
 @click.option("--wire", is_flag=True, help="Show the raw request and the reply's events one by one.")
 @click.option("--upstream", is_flag=True, help="Show only what came in: the client's request, the upstream's reply.")
@@ -44,6 +45,7 @@ def show(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     captures: Path,
     wire: bool,
     upstream: bool,
@@ -66,7 +68,7 @@ def show(
     """
     if upstream and delivered:
         raise click.UsageError("--upstream and --delivered are two views; choose one, or leave both out to see both")
-    rules = selected(select, ignore, folders)
+    rules = selected(select, ignore, folders, policy)
     place, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
     problems: list[Problem] = []
     checked = judge(_side(read([place]), upstream, delivered), rules, tell_failure)

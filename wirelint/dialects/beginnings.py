@@ -10,8 +10,7 @@ What begins the text is looked for there, and elsewhere only after reasoning.
 Openers with the name of a declared tool in them are searched for with any name in its place, which is looked up then: so
 nothing is made anew for the tools of a request.
 
-What the end of a text that is not over may still begin (`Cut`) is told the same way: from where an opener begins that is
-not complete, nothing stands up to the end that is in none of its kind.
+What the end of a text that is not over may still begin is told likewise (`cuts`).
 """
 
 from __future__ import annotations
@@ -20,22 +19,15 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
+from wirelint.dialects.cuts import Kind, by_kind, cut, heads, named_cut
 from wirelint.dialects.openers import (
-    NAME,
-    NAME_CHARS,
     THOUGHT_ENDS,
     Either,
-    LineStart,
-    Name,
     Opener,
     Piece,
     Run,
-    TextStart,
-    WordStart,
-    alphabet,
-    cut_pattern,
     full_pattern,
     has_name,
 )
@@ -43,8 +35,6 @@ from wirelint.dialects.openers import (
 if TYPE_CHECKING:
     from wirelint.dialects.reader import Reader
 
-Kind: TypeAlias = Literal["literal", "word", "line", "text"]
-_NO_TAG = r"(?<![\w\"'|/\]=?-])"
 _LONGEST_BEFORE = 16
 """Characters that may stand before an opener and decide whether it is one."""
 
@@ -104,27 +94,12 @@ class Search:
         return match
 
 
-class _NamedCut(NamedTuple):
-    """A cut opener with a name in it: cut off in the name, or behind it."""
-
-    places: re.Pattern[str]
-    inside: re.Pattern[str]
-    behind: re.Pattern[str]
-
-    def matches(self, text: str, place: int, names: Collection[str]) -> bool:
-        inside = self.inside.match(text, place)
-        if inside is not None and any(name.startswith(inside["name"] or "") for name in names):
-            return True
-        behind = self.behind.match(text, place)
-        return behind is not None and behind["name"] in names
-
-
 class Beginnings:
     """The openers of all families. `more` are openers that are only held back, and not searched for."""
 
     def __init__(self, openers: Iterable[Opener], more: Iterable[Opener] = ()) -> None:
         self.openers: tuple[Opener, ...] = tuple(dict.fromkeys(openers))
-        self.kinds = _by_kind(self.openers)
+        self.kinds = by_kind(self.openers)
         self._groups = [group for kind, some in self.kinds.items() for group in _groups(kind, some)]
         self._firsts = [group for group in self._groups if group.first]
         self._always = [group for group in self._groups if not (group.first or group.sparks)]
@@ -135,9 +110,8 @@ class Beginnings:
         self._by_spark = tuple(by_spark.items())
         held = tuple(dict.fromkeys((*self.openers, *more)))
         plain = [opener for opener in held if not has_name(opener)]
-        self._places = re.compile("|".join(_places(kind, some) for kind, some in _by_kind(plain).items()))
-        self._cut = re.compile(cut_pattern(plain))
-        self._named = [_named_cut(opener) for opener in held if has_name(opener)]
+        self._cuts = [cut(kind, some) for kind, some in by_kind(plain).items()]
+        self._named = [named_cut(opener) for opener in held if has_name(opener)]
 
     def within(self, text: str, names: Collection[str]) -> list[Group]:
         """The groups of which an opener may stand in a text: a cheap look."""
@@ -159,65 +133,10 @@ class Beginnings:
 
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """The offset at or after `start` from where on the end of the text may begin an opener that is not complete."""
-        found: int | None = None
-        for place in self._places.finditer(text, start):
-            if self._cut.match(text, place.start()):
-                found = place.start()
-                break
-        for named in self._named if names else ():
-            for place in named.places.finditer(text, start):
-                if found is not None and place.start() >= found:
-                    break
-                if named.matches(text, place.start(), names):
-                    found = place.start()
-                    break
-        return found
-
-
-def _named_cut(opener: Opener) -> _NamedCut:
-    at = opener.index(NAME)
-    before, after = opener[:at], opener[at + 1 :]
-    head = full_pattern([before])
-    inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)" if before else ""
-    behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
-    return _NamedCut(re.compile(_places(_kind(opener), [opener])), re.compile(inside), re.compile(behind))
-
-
-def _by_kind(openers: Iterable[Opener]) -> dict[Kind, list[Opener]]:
-    kinds: dict[Kind, list[Opener]] = defaultdict(list)
-    for opener in openers:
-        kinds[_kind(opener)].append(opener)
-    return kinds
-
-
-def _kind(opener: Opener) -> Kind:
-    match opener[0]:
-        case WordStart():
-            return "word"
-        case LineStart():
-            return "line"
-        case TextStart():
-            return "text"
-        case _:
-            return "literal"
-
-
-def heads(opener: Opener) -> Iterator[str]:
-    """The literals that an opener may begin with. Classes of characters before them may match nothing."""
-    for piece in opener:
-        match piece:
-            case str():
-                yield piece
-                return
-            case Either(options):
-                for option in options:
-                    yield from heads(option)
-                if all(options):
-                    return
-            case Run(least=0) | LineStart() | WordStart() | TextStart():
-                continue
-            case Run() | Name():
-                return
+        found = [cut.place(text, start) for cut in self._cuts]
+        if names:
+            found += [cut.place(text, start, names) for cut in self._named]
+        return min((place for place in found if place is not None), default=None)
 
 
 def _sparks(openers: Iterable[Opener]) -> tuple[str, ...]:
@@ -347,22 +266,3 @@ def _expanded(opener: Opener) -> Iterator[Opener]:
             yield from _expanded((*option, *opener[1:]))
     else:
         yield opener
-
-
-def _places(kind: Kind, openers: list[Opener]) -> str:
-    """Where the end of a text may begin an opener of a kind."""
-    chars = alphabet(openers)
-    match kind:
-        case "literal":
-            marks = {head[0] for opener in openers for head in heads(opener)}
-            places = [rf"[{''.join(sorted(map(re.escape, marks - {'>'})))}]"] if marks - {">"} else []
-            # Nearly every `>` is the end of a tag, and nothing begins with it.
-            places += [f"{_NO_TAG}>"] if ">" in marks else []
-            return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
-        case "word":
-            first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
-            return rf"(?<![\w.=/-])[{first}](?=[{chars}]*+\Z)"
-        case "line":
-            return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
-        case "text":
-            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])(?=[{chars}]*+\Z)"

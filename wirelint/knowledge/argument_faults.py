@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint.apis.traits import ending, traits
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.json_mending import mended, unquoted
 from wirelint.knowledge.schemas import required
@@ -20,9 +21,6 @@ REDACTED = "[redacted:"
 """How the mark begins that stands in the place of a secret."""
 
 _BLANK = " \t\r\n"
-_CLAIMS_ALL = frozenset(
-    {"tool_calls", "tool_call", "tool_use", "function_call", "stop", "end_turn", "stop_sequence", "eos"}
-)
 
 
 def came_whole(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
@@ -53,12 +51,12 @@ def came_to_an_end(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 def claims_all(reason: str) -> bool:
     """Whether a finish reason says that the model was done."""
-    return reason.lower() in _CLAIMS_ALL
+    return ending(reason) in ("ended", "stopped", "calls")
 
 
 def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
-    """Whether another call follows. Anthropic's blocks come one after the other: there any part will do."""
-    if exchange.api == "anthropic.messages":
+    """Whether another call follows. Where blocks come one after the other, any part will do."""
+    if traits(exchange.api).blocks:
         return choice.parts[-1] is not call
     return next(part for part in reversed(choice.parts) if isinstance(part, ToolCall)) is not call
 

@@ -68,7 +68,9 @@ def demands_json(request: Request) -> bool:
         kind = inner.get("type") if isinstance(inner, dict) else inner
         if kind in ("json_object", "json_schema", "json", "object"):
             return True
-    return False
+    config = request.body.get("generationConfig", request.body.get("generation_config"))
+    wanted = config.get("responseMimeType", config.get("response_mime_type")) if isinstance(config, dict) else None
+    return wanted == "application/json"
 
 
 def asks_about_calls(request: Request) -> bool:

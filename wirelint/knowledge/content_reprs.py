@@ -32,9 +32,10 @@ _BESIDE = frozenset({
 _PART = (
     rf"(?:\{{\s{{0,4}}(?:(['\"])type\1\s?:\s?(['\"])(?:{'|'.join(sorted(_WORDS | _OTHERS))})\2"
     rf"|(['\"])(?:{'|'.join(sorted(_BESIDE - {'type'}))})\3\s?:)"
-    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text)\w{0,20}\()"
+    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text|Chunk)\w{0,20}\()"
 )
 _OPENER = re.compile(rf"\[?\s{{0,8}}{_PART}")
+_UNTYPED = re.compile(r"\[\s{0,8}(?:\{\s{0,4}'text'\s?:\s?['\"]|Part\()")
 _OBJECTS = re.compile(r"\s*\[object Object\](?:\s*,\s*\[object Object\])*\s*")
 _TOKEN = r"(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|\[/?INST\]|<(?:start|end)_of_turn>|</?s>)"
 _FRAMED = re.compile(
@@ -96,6 +97,30 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
         if found is not None and not text[found[1] :].strip():
             return (ContentRepr(start, found[1], found[2], found[0], whole=True),)
     return tuple(_framed(text)) or tuple(_apart(text))
+
+
+def find_untyped(text: str) -> tuple[ContentRepr, ...]:
+    """A text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
+
+    In Python's notation alone, and only worth asking where such parts are the API's own.
+    """
+    start = len(text) - len(text.lstrip())
+    if len(text) > _MOST_READ or _UNTYPED.match(text, start) is None:
+        return ()
+    reader = LiteralReader(text, start)
+    words: list[str] = []
+    for part in reader.read_items():
+        said = part.get("text") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(said, str) or _says_more(part):
+            return ()
+        words.append(said)
+    if reader.failed or not reader.pythonic or not words or text[reader.position :].strip():
+        return ()
+    return (ContentRepr(start, reader.position, "Python", "".join(words), whole=True),)
+
+
+def _says_more(part: Mapping[str, Json]) -> bool:
+    return any(value is not None for name, value in part.items() if name != "text")
 
 
 def unwrap(text: str) -> str | None:

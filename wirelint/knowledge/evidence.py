@@ -6,7 +6,9 @@ so.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -38,6 +40,10 @@ _SUPPLIED = re.compile(
     r"<(?:context|documents?|sources?|results|passages)>",
     re.IGNORECASE,
 )
+
+
+_LOOKED_AT = 64
+"""Open calls among which the one is looked for that a result without an id answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +88,29 @@ def _is_result(text: str) -> bool:
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
-    """Calls of some messages with their results, in the order of the results; unpaired ones too."""
+    """Calls of some messages with their results, in the order of the results; unpaired ones too.
+
+    Where the API has no ids, results answer the calls of their name in order.
+    """
     calls = {call.id: call for message in messages for call in message.calls if call.id}
+    nameless = deque(call for message in messages for call in message.calls if not call.id)
     results = [result for message in messages for result in message.results]
-    paired = [Ran(calls.get(result.call_id) if result.call_id else None, result) for result in results]
+    paired = [
+        Ran(calls.get(result.call_id) if result.call_id else _next_of(nameless, result.name), result)
+        for result in results
+    ]
     answered = {result.call_id for result in results}
-    return (*paired, *(Ran(call, None) for id_, call in calls.items() if id_ not in answered))
+    left = (*(call for id_, call in calls.items() if id_ not in answered), *nameless)
+    return (*paired, *(Ran(call, None) for call in left))
+
+
+def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
+    """Takes out the first call of a name; the first of all for a result without one."""
+    for number, call in enumerate(itertools.islice(calls, _LOOKED_AT)):
+        if name in (None, "", call.name):
+            del calls[number]
+            return call
+    return None
 
 
 def was_summarised(request: Request) -> bool:

@@ -13,7 +13,9 @@ import functools
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint.apis.traits import is_raw
 from wirelint.knowledge.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
+from wirelint.knowledge.chat_templates import OPENS
 from wirelint.knowledge.control_tokens import (
     Framing,
     Occurrence,
@@ -25,9 +27,13 @@ from wirelint.knowledge.control_tokens import (
     residue,
     residue_may_come,
 )
-from wirelint.knowledge.markup import RAW_APIS, call_spans
+from wirelint.knowledge.markup import call_spans
 from wirelint.knowledge.mentions import is_mention
 from wirelint.model import Exchange, Request
+
+_PROMPT_END = 200
+_HEADER = 30
+"""Characters that may stand in the header of a turn behind its first token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,21 @@ class Framer:
     def __init__(self, exchange: Exchange, request: Request) -> None:
         self._request = request
         self._model = exchange.model
-        self._raw = exchange.api in RAW_APIS
+        self._raw = is_raw(exchange.api, exchange.request)
         self._heard: dict[str, bool] = {}
 
     @functools.cached_property
     def _asked(self) -> bool:
         return asks_about_tokens(self._request) or asks_about_calls(self._request)
+
+    @functools.cached_property
+    def _plays_other(self) -> bool:
+        """Whether a raw prompt ends where another than the assistant is to speak, so that the model goes on as that one."""
+        last = self._request.messages[-1].text[-_PROMPT_END:] if self._request.messages else ""
+        for token in reversed(find(last)):
+            if token.token in OPENS:
+                return token.other_speaker and len(last[token.end :].strip()) <= _HEADER
+        return False
 
     @functools.cached_property
     def labels(self) -> bool:
@@ -68,10 +83,10 @@ class Framer:
             return None
         covered = call_spans(text, self._request)
         tokens = tuple(token for token in tokens if not _is_inside(token, covered))
-        framing = frame(text, self.unheard(text, tokens))
+        framing = frame(text, tokens if self._raw else self.unheard(text, tokens))
         if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
             return None
-        return framing
+        return None if self._raw and self._plays_other else framing
 
     def residue(self, text: str) -> int:
         """The length of a role's name that begins a text because the tokens around it were taken out."""

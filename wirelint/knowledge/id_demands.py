@@ -1,10 +1,10 @@
 """Which form of tool-call id a target demands: by the model's name and the API, by the host, by what an error says.
 
-Theory of operation. Most servers take any id. Four targets do not, and each is an object of one small class that judges
+Theory of operation. Most servers take any id. Five targets do not, and each is an object of one small class that judges
 an id and mints an acceptable one from it. A model's name decides for Kimi K2 (whose templates were trained on one form, so
-that others work badly rather than fail) and, with the API, for Claude; the host decides where the vendor's own service
-checks and the many others that serve the same models do not (Mistral, OpenAI). An error reply that names the constraint
-decides before all of them.
+that others work badly rather than fail) and, with the API, for Claude; the API alone decides for Converse; the host decides
+where the vendor's own service checks and the many others that serve the same models do not (Mistral, OpenAI). An error
+reply that names the constraint decides before all of them.
 """
 
 from __future__ import annotations
@@ -96,19 +96,49 @@ class Anthropic:
         return new if new and new not in taken else _digest(id_ or f"{name}:{ordinal}", taken, "toolu_", 24)
 
 
+class Converse:
+    """Bedrock's Converse takes up to 64 characters, and passes them on: Claude behind it takes fewer kinds of them."""
+
+    target = "Bedrock's Converse"
+    _MOST = 64
+
+    def __init__(self, *, claude: bool = False) -> None:
+        self._kept = "a-zA-Z0-9_-" if claude else "a-zA-Z0-9_.:-"
+        self.form = f"1 to {self._MOST} characters of `[{self._kept}]`"
+
+    def fault(self, id_: str, name: str | None) -> str | None:
+        if not id_:
+            return "it is empty"
+        if strange := re.search(f"[^{self._kept}]", id_):
+            return f"it holds {strange[0]!r}"
+        return f"it has {len(id_)} characters" if len(id_) > self._MOST else None
+
+    def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
+        if not id_:
+            return _digest(f"{name}:{ordinal}", taken, "tooluse_", 22)
+        new = re.sub(f"[^{self._kept}]", "_", id_)
+        if len(new) > self._MOST:
+            return _digest(id_, taken, f"{new[: self._MOST - 9].rstrip('_')}_", 8)
+        return new if new not in taken else _digest(id_, taken, "tooluse_", 22)
+
+
 class Limited:
-    """OpenAI's limits on length: 64 characters everywhere, 40 on older routes, which then say so."""
+    """OpenAI's limits on length: one to 64 characters everywhere, 40 on older routes, which then say so."""
 
     target = "OpenAI's API"
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.form = f"at most {limit} characters"
+        self.form = f"1 to {limit} characters"
 
     def fault(self, id_: str, name: str | None) -> str | None:
+        if not id_:
+            return "it is empty"
         return f"it has {len(id_)} characters" if len(id_) > self.limit else None
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
+        if not id_:
+            return _digest(f"{name}:{ordinal}", taken, "call_", 24)
         new = id_[: self.limit].rstrip("_")
         return new if new not in taken else _digest(id_, taken, f"{id_[: self.limit - 9].rstrip('_')}_", 8)
 
@@ -143,11 +173,20 @@ def demand_of(exchange: Exchange) -> Demand | None:
         return KimiK2()
     if exchange.api == "anthropic.messages":
         return Anthropic() if _CLAUDE.search(exchange.model) or _is(host, "anthropic.com") else None
+    if exchange.api == "bedrock.converse":
+        return Converse(claude=_CLAUDE.search(exchange.model) is not None)
     if _is(host, "mistral.ai"):
         return Mistral()
-    if _is(host, "openai.com") or _is(host, "openai.azure.com"):
-        return Limited(64)
-    return None
+    return Limited(64) if is_openai(exchange.url) else None
+
+
+def is_openai(url: str) -> bool:
+    """Whether a request goes to OpenAI's own service, or to the one that Azure runs."""
+    host = urlsplit(url).hostname or ""
+    return any(_is(host, domain) for domain in _OPENAI)
+
+
+_OPENAI = ("openai.com", "openai.azure.com", "cognitiveservices.azure.com", "chatgpt.com")
 
 
 def _is(host: str, domain: str) -> bool:
@@ -155,12 +194,13 @@ def _is(host: str, domain: str) -> bool:
 
 
 _NINE = re.compile(r"length of 9\b|length 9\b|9 alphanumeric", re.IGNORECASE)
-_PATTERN = re.compile(r"a-zA-Z0-9_-|letters, numbers, underscores", re.IGNORECASE)
+_PATTERN = re.compile(r"a-zA-Z0-9_\\?-|letters, numbers, underscores", re.IGNORECASE)
+_PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
 _TOO_LONG = re.compile(
     r"(?:maximum|max\.?) length(?: of| is)? (\d{1,3})|less than or equal to (\d{1,3})", re.IGNORECASE
 )
 _ABOUT_IDS = re.compile(
-    r"tool[ _]?(?:call|use)s?(?:\[\d+\]|\.\d+)?[ _.]*(?:id|ids)\b|tool_use_id|call_id", re.IGNORECASE
+    r"tool[ _]?(?:call|use)s?(?:\[\d+\]|\.\d+)?[ _.]*(?:id|ids)\b|tool_use_id|toolUseId|call_id", re.IGNORECASE
 )
 
 
@@ -174,6 +214,9 @@ def complaint(exchange: Exchange) -> Demand | None:
         return None
     if _NINE.search(words):
         return Mistral()
+    if exchange.api == "bedrock.converse":
+        claude = _PATTERN.search(words) is not None
+        return Converse(claude=claude) if claude or _TOO_LONG.search(words) or _PATTERN_OF_AWS.search(words) else None
     if limit := _TOO_LONG.search(words):
         return Limited(int(limit[1] or limit[2]))
     return Anthropic() if _PATTERN.search(words) else None

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint.apis.traits import ending, is_raw
 from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.knowledge.asking import asks_about_calls, asks_for, demands_json, hears, last_words
@@ -28,11 +29,7 @@ Said: TypeAlias = Text | Reasoning | Refusal
 
 Certainty: TypeAlias = Literal["high", "medium", "low"]
 
-RAW_APIS = frozenset({"openai.completions", "deepinfra.inference"})
-"""Endpoints that give what the model wrote, as it wrote it: native markup and thinking tags are the expected output."""
-
 _SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
-_CALLED = frozenset({"tool_calls", "tool_use", "function_call"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
 # What shapes without tags are told by, in a text and in the prompt that sets them up.
@@ -97,7 +94,7 @@ class Leak:
 def leaks(exchange: Exchange) -> Iterator[Leak]:
     """The native markup of a reply that no reader should have seen."""
     request, reply = exchange.request, exchange.reply
-    if request is None or reply is None or not exchange.ok or exchange.api in RAW_APIS:
+    if request is None or reply is None or not exchange.ok or is_raw(exchange.api, request):
         return
     for choice in reply.choices:
         for part in choice.parts:
@@ -147,7 +144,7 @@ def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
 
 def promises_call(choice: Choice) -> bool:
     """Whether the finish reason speaks of a call that is not there."""
-    return choice.finish_reason in _CALLED and not choice.calls
+    return ending(choice.finish_reason) == "calls" and not choice.calls
 
 
 def may_quote(text: str, start: int, end: int) -> bool:

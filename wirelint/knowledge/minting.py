@@ -15,6 +15,7 @@ import string
 from functools import lru_cache
 from typing import NamedTuple
 
+from wirelint.apis.traits import traits
 from wirelint.knowledge.families import family
 from wirelint.knowledge.id_demands import Mistral, demand_of, is_kimi_k2, is_kimi_k3
 from wirelint.knowledge.ids import form_of, is_placeholder
@@ -32,6 +33,7 @@ _KEPT = re.compile(
     r"(?:srv|mcp)?toolu_(?:vrtx_|bdrk_)?(?:01)?|tooluse_|call_function_|call_\d\d?_(?=.{20})|call_|chatcmpl-tool-"
     r"|(?:[a-z]+[_-])(?=[0-9a-f]{8}-)"
 )
+_PLAIN_MODEL = traits("").id_model
 _KEPT_END = re.compile(r"_\d{1,3}\Z")
 _TELLING = 9
 _MOST_LOOKED_AT = 256
@@ -46,6 +48,9 @@ class _History(NamedTuple):
     sample: str | None
 
 
+_NOTHING = _History(frozenset(), 0, None)
+
+
 def mint(situation: Situation, name: str | None) -> str:
     """A new id for a call of `name`; it is then among `situation.taken`.
 
@@ -53,7 +58,7 @@ def mint(situation: Situation, name: str | None) -> str:
     the same order.
     """
     request = situation.exchange.request
-    history = _history_of(request) if request is not None else _History(frozenset(), 0, None)
+    history = _history_of(request) if request is not None else _NOTHING
     prefix = _counted_prefix(situation, history)
     if prefix is not None and name and not re.search(r"[\s:]", name):
         new = _count(situation, f"{prefix}{name}", history)
@@ -63,17 +68,27 @@ def mint(situation: Situation, name: str | None) -> str:
     return new
 
 
+def mint_where_used(situation: Situation, name: str | None) -> str | None:
+    """A new id; None where the API's calls need none and no call of this conversation came with one."""
+    if traits(situation.exchange.api).call_ids:
+        return mint(situation, name)
+    request = situation.exchange.request
+    history = _history_of(request) if request is not None else _NOTHING
+    sample = _sample(situation, history) or ""
+    return mint(situation, name) if form_of(sample) in _DRAWN or _COUNTED.fullmatch(sample) else None
+
+
 def _counted_prefix(situation: Situation, history: _History) -> str | None:
     """What stands before the name where ids are counted: `functions.` (Kimi K2), nothing (K3); None where they are not."""
     model = situation.exchange.model
-    # An Anthropic client may refuse such an id; it is given only to one that has been given it before.
-    if situation.exchange.api == "anthropic.messages" or not (is_kimi_k2(model) or is_kimi_k3(model)):
+    # Where ids are strict a client may refuse such an id; it is given only to one that has been given it before.
+    if traits(situation.exchange.api).strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
         return None if isinstance(demand_of(situation.exchange), Mistral) else _counted_before(situation, history)
     return "functions." if is_kimi_k2(model) else ""
 
 
 def _counted_before(situation: Situation, history: _History) -> str | None:
-    told = situation.exchange.api == "anthropic.messages"  # what passed elsewhere is no word of this client's
+    told = traits(situation.exchange.api).strict_ids  # what passed elsewhere is no word of this client's
     counted = _COUNTED.fullmatch((history.sample if told else _sample(situation, history)) or "")
     if counted is None:
         return None
@@ -99,9 +114,8 @@ def _model_id(situation: Situation, history: _History) -> str:
     sample = _sample(situation, history)
     if sample and form_of(sample) in _DRAWN and (demand is None or demand.fault(sample, None) is None):
         return sample
-    if exchange.api == "anthropic.messages":
-        return "toolu_01" + "A" * 22
-    return "A" * 9 if family(exchange.model) in ("mistral", "magistral") else "call_" + "A" * 24
+    usual = traits(exchange.api).id_model or "call_" + "A" * 8
+    return "A" * 9 if usual == _PLAIN_MODEL and family(exchange.model) in ("mistral", "magistral") else usual
 
 
 def _sample(situation: Situation, history: _History) -> str | None:

@@ -9,10 +9,12 @@ An id is restored only where that makes no two calls share one which did not sha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from wirelint.apis.traits import traits
 from wirelint.conversation import Issued, Ledger
 from wirelint.knowledge.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
 from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
@@ -24,6 +26,7 @@ Place: TypeAlias = Literal["call", "result", "call and its result"]
 _COMPARED = 64
 _BARE_UUID = 36
 _TELLING = 12
+_OF_A_REPLY = re.compile(r"(?:[A-Za-z]+[_-])?\d{1,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +56,14 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     request = exchange.request
     if request is None:
         return
-    pairs = pair(request).pairs
+    pairs, needed = pair(request).pairs, traits(request.api).call_ids
     history = {each.call.id for each in pairs if each.call.id}
     found = []
     for each in pairs:
         if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
             continue
+        if not (needed or each.call.id):
+            continue  # left out, as the API allows
         one = _judge(each, exchange, ledger, history)
         if one is not None:
             found.append(one)
@@ -178,9 +183,17 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
         issued
         for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
         if issued.id not in history
+        and not _qualifies(call.id or "", issued.id)
         and ledger.returned(issued.id, conversation) is None
         and (issued.conversation in lineage or ledger.returned(issued.id, issued.conversation) is None)
     ]
+
+
+def _qualifies(id_: str, issued: str) -> bool:
+    """Whether an id is a counter of one reply (`call_0`) with something put before it: ids of that kind come again and
+    again, and a client that keeps calls by id has to tell them apart.
+    """
+    return _OF_A_REPLY.fullmatch(issued) is not None and id_.endswith(issued) and not id_[: -len(issued)][-1:].isalnum()
 
 
 def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:

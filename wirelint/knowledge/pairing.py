@@ -5,6 +5,9 @@ share the id, the latest turn's first. What is left over is then compared with t
 of the turn just before it first: the mildest alteration wins (`ids.match`). Where that fails, the only unanswered calls
 of a turn and the only left-over results after it belong together if the ids of one side say nothing at all (`undefined`,
 a bare number, the id of a message). What remains are results without a call, and calls without a result.
+
+Where an API does without ids (Gemini, Ollama), or one side leaves them out, a result answers the first open call of its
+function in the turn before it. Gemini goes by that alone: as many results as calls, in their order.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.knowledge.ids import Match, is_other_kind, is_placeholder, key, match
 from wirelint.model import HostedCall, Request, ToolCall, ToolResult
 
@@ -61,12 +66,17 @@ class Pairing:
 
 @lru_cache(maxsize=1)  # several rules ask, one after the other, for the same request
 def pair(request: Request) -> Pairing:
-    """Pairs the calls and results of a history. Results without an id pair by name and order, or not at all."""
+    """Pairs the calls and results of a history. Results without an id pair by name and order, or not at all.
+
+    They are orphans only where the API has no ids, so that they show all that there is to know.
+    """
     return _Pairer(request).run()
 
 
 class _Pairer:
     def __init__(self, request: Request) -> None:
+        self.history, self.messages = history_of(request.api), request.messages
+        self.ids_needed = traits(request.api).call_ids
         self.pairs: list[Pair] = []
         self.results: list[Answer] = []
         self.hosted: set[str | None] = set()
@@ -142,14 +152,32 @@ class _Pairer:
 
     def _pair_nameless(self, answer: Answer) -> bool:
         """OpenAI's first function calls had no ids; some servers leave them out on one side to this day."""
-        if answer.result.call_id is not None:
+        id_, free = answer.result.call_id, not self.ids_needed
+        if id_ is not None and not free:
             return False
         for number in self._unanswered(answer.position):
             call = self.pairs[number].call
-            if answer.result.name in (None, call.name):
+            if answer.result.name in (None, call.name) and not (id_ and call.id):
                 self._answer(number, answer)
                 return True
-        return True  # unknown is not wrong: nothing says which call it answers, or that there is none
+        # Unknown is not wrong: nothing says which call it answers, or that there is none.
+        return self._again(answer) if free else True
+
+    def _again(self, answer: Answer) -> bool:
+        """Whether a result may be one more of a call that was answered, where nobody counts them."""
+        if self.history.counted:
+            return False
+        before = bisect.bisect_left(self.pairs, answer.position, key=lambda pair: pair.position)
+        turn = answer.position - 1
+        while turn >= 0 and self.messages[turn].results and answer.position - turn < _COMPARED:
+            turn -= 1
+        return any(
+            each.answer is not None
+            and answer.result.name in (None, each.call.name)
+            and not (answer.result.call_id and each.call.id)
+            for each in self.pairs[max(before - _COMPARED, 0) : before]
+            if each.position == turn
+        )
 
     def _pair_early(self, answer: Answer) -> bool:
         numbers = self.later.get(answer.result.call_id or "")
@@ -191,10 +219,14 @@ class _Pairer:
                 unanswered.setdefault(self.pairs[number].position, []).append(number)
         for position, answers in turns.items():
             couples = list(zip(unanswered.get(position, ()), answers, strict=False))
-            mute = all(self._says_nothing(number, answer) for number, answer in couples)
-            if mute and len(couples) == len(answers) == len(unanswered.get(position, ())):
+            how = "something that is no id in its place"
+            certain = all(self._says_nothing(number, answer) for number, answer in couples)
+            if not certain and self.history.counted:
+                how = "another id in its place"
+                certain = all(self.pairs[number].call.name == answer.result.name for number, answer in couples)
+            if certain and len(couples) == len(answers) == len(unanswered.get(position, ())):
                 for number, answer in couples:
-                    self._answer(number, replace(answer, match=Match("something that is no id in its place", "medium")))
+                    self._answer(number, replace(answer, match=Match(how, "medium")))
             else:
                 self.orphans += answers
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from wirelint.apis.histories import history_of
+from wirelint.apis.traits import traits
 from wirelint.knowledge.id_demands import Demand, KimiK2, Mistral, is_kimi_k3
 from wirelint.knowledge.ids import form_of, key, restore
 from wirelint.knowledge.pairing import Answer, Pair
@@ -16,17 +18,17 @@ _COUNTED = re.compile(r"(?P<stem>(?:[^0-9]*|.*[:_.-])(?<![0-9]))(?P<number>[0-9]
 
 def give_id(part: ToolCall | ToolResult, new: str, api: str) -> Edit:
     """The edit that puts an id on a call or on a result, where the API has it."""
-    if isinstance(part, ToolCall):
-        return Edit("replace", f"{part.pointer}/id", new)
-    field = "tool_use_id" if api == "anthropic.messages" else "tool_call_id"
-    return Edit("replace", f"{part.pointer}/{field}", new)
+    history = history_of(api)
+    place = history.call_id if isinstance(part, ToolCall) else history.result_id
+    return Edit("replace", f"{part.pointer}/{place}", new)
 
 
 def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
-    """The edits that give a call and its result an id; none for what has it already."""
-    if pair.call.id != new:
+    """The edits that give a call and its result an id; none for what has it already, or may go without one and does."""
+    needed = traits(api).call_ids
+    if pair.call.id != new and (needed or pair.call.id):
         yield give_id(pair.call, new, api)
-    if pair.answer is not None and pair.answer.result.call_id != new:
+    if pair.answer is not None and pair.answer.result.call_id != new and (needed or pair.answer.result.call_id):
         yield give_id(pair.answer.result, new, api)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from wirelint.apis.traits import traits
 from wirelint.knowledge.json_scanner import Scanner
 from wirelint.model import Piece, ToolCall
 
@@ -24,13 +25,15 @@ class Succession:
 
     A new id alone may be a server that makes one up for every event, and another name may be the rest of the first; with
     the arguments complete before it, or with both at once, it is another call. Where a server was seen making up ids, an
-    announcement after the arguments that says nothing but another id is one more of them.
+    announcement after the arguments that says nothing but another id is one more of them, and so it is where the event that
+    ends a call repeats its id.
     """
 
-    __slots__ = ("_given", "_scanner", "id", "name", "unstable")
+    __slots__ = ("_given", "_repeated", "_scanner", "id", "name", "unstable")
 
-    def __init__(self, id_: str | None, name: str | None, *, given: bool = False) -> None:
-        """`given`: the arguments came as a value with the start of the call."""
+    def __init__(self, id_: str | None, name: str | None, *, given: bool = False, repeated: bool = False) -> None:
+        """`given`: the arguments came as a value with the start of the call. `repeated`: its id comes again at its end."""
+        self._repeated = repeated
         self.id = id_ or None
         self.name = name or None
         self.unstable = False
@@ -70,7 +73,7 @@ class Succession:
         if name and (follows or not self.unstable):
             return "anew"
         # Without a name it is no call that anybody could run: whatever follows came under a made-up id.
-        return "stray" if other_id and (follows or self.unstable) else "same"
+        return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
 
     def take(self, verdict: Verdict, id_: str | None, name: str | None) -> None:
         """Goes on after an announcement that was judged."""
@@ -92,12 +95,12 @@ class Announced(NamedTuple):
     id: str | None
 
 
-def announced(call: ToolCall) -> Iterator[Announced]:
+def announced(call: ToolCall, api: str) -> Iterator[Announced]:
     """The announcements of a streamed call after its first, judged one by one."""
     if not call.pieces:
         return
     first, *later = call.pieces
-    calls = Succession(first.id, first.name, given=call.start_input is not None)
+    calls = Succession(first.id, first.name, given=call.start_input is not None, repeated=traits(api).ends_repeat)
     calls.text(call.deltas[: later[0].offset] if later else "")
     ends = [*(two.offset for _, two in pairwise(later)), len(call.deltas)]
     for piece, end in zip(later, ends, strict=False):

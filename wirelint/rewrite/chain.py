@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wirelint.apis import channel_of
+from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Start
 from wirelint.repair import Rewriter, Situation
@@ -18,6 +19,8 @@ from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
 """Characters that may pass by before the rewriters get them."""
+_ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
+"""With what the markup ends behind which a text begins anew."""
 _MOST_AT_ONCE = 1 << 14
 """Characters of one piece, or of several that wait for each other."""
 
@@ -44,6 +47,7 @@ class Chain:
         self._names = [name for name, _ in stages]
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
+        self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
         self._texts: set[int] = set()
         self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
@@ -70,7 +74,8 @@ class Chain:
         made.sort(key=lambda stage: stage[:2])
         request = situation.exchange.request
         tools = [tool.name for tool in request.tools] if request is not None else ()
-        return cls([(name, rewriter) for _, _, name, rewriter in made], tools)
+        stages = [(name, part) for _, _, name, rewriter in made for part in getattr(rewriter, "parts", (rewriter,))]
+        return cls(stages, tools)
 
     def __bool__(self) -> bool:
         return bool(self._stages)
@@ -111,6 +116,9 @@ class Chain:
         if not untouched or type(event) is not Delta or event.block not in self._texts or not self._is_patient():
             self._calm = None
             return
+        if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
+            self._calm = None  # where a thought has ended the text begins anew, be it with white space
+            return
         self._in_line = in_line(event.text, self._in_line and self._last == event.block)
         self._calm = self._last = event.block
 
@@ -132,12 +140,23 @@ class Chain:
         last = later[-1]
         piece = last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
         try:
-            out = self._run([piece], 0)
-            if len(out) != 1 or out[0] is not piece or self.held is not None:
-                raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
+            for number, stage in enumerate(self._stages):
+                self._hand(piece, number, stage)
         except ChainError as failure:
             failure.sent = piece.frame
             raise
+
+    def _hand(self, piece: Delta, number: int, stage: Rewriter) -> None:
+        """Gives a rewriter text that has left. Raises ChainError, also if the rewriter would do anything with it."""
+        if not self._heed[number] and stage.held is None:
+            return
+        note = self._notes[number]
+        try:
+            out = [piece] if note is not None and note(piece) else list(stage.push(piece))
+        except Exception as error:
+            raise ChainError(self._names[number], error) from error
+        if len(out) != 1 or out[0] is not piece or stage.held is not None:
+            raise ChainError("quiet text", ValueError("a rewriter acts on text that has left already"))
 
     def release(self) -> list[Event]:
         """All that is held back, as far as the rewriters can still give it. Raises ChainError for the first that cannot."""

@@ -45,11 +45,12 @@ class _Item(NamedTuple):
 class _Node:
     """A place that edits name, or that lies on the way to one. Beneath an edit nothing else counts."""
 
-    __slots__ = ("children", "edit")
+    __slots__ = ("before", "children", "edit")
 
     def __init__(self) -> None:
         self.children: dict[str, _Node] = {}
         self.edit: Edit | None = None
+        self.before: list[Json] = []
 
     @property
     def goes(self) -> bool:
@@ -60,7 +61,8 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
     """The body with edits made at the places that their pointers name; the same object when nothing changes.
 
     `body` is JSON in UTF-8, with a byte order mark or without. Of several edits at one place the last counts; an edit
-    inside of a part that is removed or replaced is dropped. `replace` adds a member that its object lacks. A place that
+    inside of a part that is removed or replaced is dropped, and so is what was to stand before an element that is removed;
+    several insertions at one place stand in their order. `replace` adds a member that its object lacks. A place that
     does not exist in any other way is left out, and so is the removal of the whole body. Raises ValueError for a body that
     is no JSON as far as it is read, and for a text that is no JSON Pointer (RFC 6901).
     """
@@ -88,7 +90,10 @@ def _tree(edits: Sequence[Edit]) -> _Node:
         node = root
         for token in tokens(edit.pointer):
             node = node.children.setdefault(token, _Node())
-        node.edit = edit
+        if edit.op == "insert":
+            node.before.append(edit.value)
+        else:
+            node.edit = edit
     if root.goes:
         root.edit = None
     return root
@@ -167,6 +172,8 @@ class _Walk:
             if child is None:
                 position = self._skip(position)
             else:
+                if child.before and not child.goes:
+                    splices.append(_Splice(first, first, "".join(f"{_write(value)}," for value in child.before)))
                 position, found = self.value(child, position)
                 splices += found
             items.append(_Item(first, position, child is not None and child.goes))

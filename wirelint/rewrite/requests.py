@@ -18,7 +18,7 @@ from wirelint.conversation import Ledger, SeenFrom
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Request
-from wirelint.repair import Edit, Permit, Repair
+from wirelint.repair import Answer, Edit, Permit, Repair
 from wirelint.rewrite.edits import apply
 from wirelint.rule import Finding, Rule
 
@@ -63,6 +63,33 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
         if work.body is before:
             break
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a client gets for a request that is not sent. `answer` None: the request is to be sent."""
+
+    answer: Answer | None = None
+    faults: tuple[Finding, ...] = ()
+
+
+def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: Permit) -> Answered:
+    """The first answer that a rule has for a request that it does not let pass. Never raises."""
+    if head.request is None or not permit:
+        return Answered()
+    faults: list[Finding] = []
+    for rule in rules:
+        if type(rule).answer is Rule.answer or channel_of(head.api) not in rule.channels:
+            continue
+        try:
+            answer = rule.answer(head, ledger, permit)
+        except Exception as error:  # fail open: the request goes out
+            fault = internal(f"the answer of {rule.name}", error)
+            faults.append(dataclasses.replace(fault, side="request"))
+            continue
+        if answer is not None and permit.allows(answer.repair.code, answer.repair.safety):
+            return Answered(answer, tuple(faults))
+    return Answered(None, tuple(faults))
 
 
 class _Work:
@@ -112,38 +139,54 @@ def _read_again(exchange: Exchange, body: bytes) -> Exchange:
 
 
 class _Shift(NamedTuple):
-    """Which elements one rule took out of which arrays: the array's pointer before, and the numbers of the elements."""
+    """Which elements one rule took out of which arrays, or put before which: by the pointer that the array had before.
 
-    gone: dict[str, list[int]]
+    Each move is the number of an element and whether that one went; in order.
+    """
+
+    moves: dict[str, list[tuple[int, bool]]]
 
 
 def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift:
     body = exchange.request.body if exchange.request is not None else None
     gone: dict[str, set[int]] = {}
+    moves: dict[str, list[tuple[int, bool]]] = {}
     for edit in edits:
         array, _, number = edit.pointer.rpartition("/")
-        if edit.op == "remove" and number.isdecimal() and isinstance(at(body, array), list):
+        if edit.op == "replace" or not number.isdecimal() or not isinstance(at(body, array), list):
+            continue
+        if edit.op == "remove":
             gone.setdefault(array, set()).add(int(number))
-    return _Shift({array: sorted(numbers) for array, numbers in gone.items()})
+        else:
+            moves.setdefault(array, []).append((int(number), False))
+    for array, numbers in gone.items():
+        moves.setdefault(array, []).extend((number, True) for number in numbers)
+    return _Shift({array: sorted(some) for array, some in moves.items()})
 
 
 def _placed(repair: Repair, shifts: Sequence[_Shift]) -> Repair:
-    """A repair with the pointer that its place had in the body as it came, before elements were taken out."""
-    if repair.pointer is None or not any(shift.gone for shift in shifts):
+    """A repair with the pointer that its place had in the body as it came, before elements moved.
+
+    What a rule put in has the place that it was put before.
+    """
+    if repair.pointer is None or not any(shift.moves for shift in shifts):
         return repair
     pointer = repair.pointer
     for shift in reversed(shifts):
-        pointer = _before(pointer, shift.gone)
+        pointer = _before(pointer, shift.moves)
     return dataclasses.replace(repair, pointer=pointer)
 
 
-def _before(pointer: str, gone: dict[str, list[int]]) -> str:
+def _before(pointer: str, moves: dict[str, list[tuple[int, bool]]]) -> str:
     path = ""
     for token in pointer.split("/")[1:]:
-        if token.isdecimal() and path in gone:
+        if token.isdecimal() and path in moves:
             number = int(token)
-            for taken in gone[path]:
-                number += taken <= number
+            for moved, went in moves[path]:
+                if went:
+                    number += moved <= number
+                else:
+                    number -= moved < number
             token = str(number)
         path = f"{path}/{token}"
     return path

@@ -18,11 +18,12 @@ from typing import ClassVar
 
 import orjson
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Label, Offence, Start, Stop
 from wirelint.knowledge.argument_faults import REDACTED, claims_all
 from wirelint.knowledge.argument_repairs import Change
 from wirelint.knowledge.argument_watchers import Everything, Watcher
-from wirelint.knowledge.minting import mint
+from wirelint.knowledge.minting import mint_where_used
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.repair import MOST_HELD, Situation
 from wirelint.rewriters.argument_calls import Call, Entry, Queue, spread
@@ -43,7 +44,7 @@ class ArgumentRewriter(ABC):
     def __init__(self, rule: Rule, situation: Situation) -> None:
         self._rule = rule
         self._situation = situation
-        self._object_input = situation.exchange.api == "anthropic.messages"
+        self._own = traits(situation.exchange.api)
         self._choices: dict[int, int] = {}
         self._calls: dict[int, Call] = {}
         self._queues: dict[int, Queue] = {}
@@ -53,7 +54,7 @@ class ArgumentRewriter(ABC):
         """Those that the next start may settle."""
         self._reasons: dict[int, str] = {}
         self._last: dict[int, int] = {}
-        """By candidate: the block of its last call so far; for Anthropic, whose blocks do not overlap, of its last part."""
+        """By candidate: the block of its last call so far; where blocks do not overlap, of its last part."""
         self._tools: dict[str, Tool | None] = {}
         self._unread = self._failed = False
         self._looked_ahead = False
@@ -140,7 +141,7 @@ class ArgumentRewriter(ABC):
 
     def _start(self, event: Start) -> Iterable[Event]:
         self._choices[event.block] = event.choice
-        if self._situation.streamed and (self._object_input or event.kind == "tool_call"):
+        if self._situation.streamed and (self._own.blocks or event.kind == "tool_call"):
             self._last[event.choice] = event.block
         out = self._settle_before(event)
         if event.kind != "tool_call" or event.form == "custom":
@@ -319,11 +320,11 @@ class ArgumentRewriter(ABC):
         """Changes the input of a start; gives the text that is left for deltas. `alone`: the call has no deltas."""
         start = entry.event
         assert isinstance(start, Start)
-        if alone and self._object_input:
+        if alone and self._own.arguments != "text":
             given: Json = orjson.loads(text)
             entry.out = [start._replace(input=given)]
             return ""
-        entry.out = [start._replace(input={} if self._object_input else None)]
+        entry.out = [start._replace(input={} if self._own.arguments == "block" else None)]
         if not alone:
             return text
         entry.out.append(Delta(start.block, text, start.frame, start.item))
@@ -341,8 +342,9 @@ class ArgumentRewriter(ABC):
         taken = self._situation.taken
         for separated in change.separated:
             known = separated.id is not None and separated.id not in taken
-            id_ = separated.id if known else mint(self._situation, separated.name)
-            taken.add(id_ or "")
+            id_ = separated.id if known else mint_where_used(self._situation, separated.name)
+            if id_ is not None:
+                taken.add(id_)
             last.out += self._made(call.start, separated.text, separated.name, id_, last.event.frame)
 
     def _made(self, like: Start, text: str, name: str | None, id_: str | None, frame: Frame | None) -> list[Event]:
@@ -364,7 +366,7 @@ class ArgumentRewriter(ABC):
         for event in self._situation.frame_events:
             match event:
                 case Start(kind=kind):
-                    if self._object_input or kind == "tool_call":
+                    if self._own.blocks or kind == "tool_call":
                         self._last[event.choice] = event.block
                 case Stop(choice, reason):
                     self._reasons[choice] = reason

@@ -41,13 +41,13 @@ class PutInOrder(ArgumentRewriter):
     def keeps_start(self, start: Start) -> bool:
         if start.input in (None, {}, "", []):
             return False
-        return not self._object_input or not isinstance(start.input, dict)
+        return self._own.text_only or not isinstance(start.input, dict)
 
     def judge(self, call: ToolCall) -> Change | None:
         found = flaw(call, self._tool(call.name))
         if found is not None:
             return in_order(call, found, self._tool(call.name))
-        if call.start_input is not None and not self._object_input and glued(call) is None:
+        if call.start_input is not None and self._own.text_only and glued(call) is None:
             return as_text(call)
         return None
 

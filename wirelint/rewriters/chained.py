@@ -14,15 +14,15 @@ class Chained:
 
     def __init__(self, phase: float, *rewriters: Rewriter) -> None:
         self.phase = phase
-        self._rewriters = rewriters
+        self.parts = rewriters
 
     @property
     def patient(self) -> bool:
-        return all(map(is_patient, self._rewriters))
+        return all(map(is_patient, self.parts))
 
     @property
     def held(self) -> int | None:
-        numbers = [held for rewriter in self._rewriters if (held := rewriter.held) is not None]
+        numbers = [held for rewriter in self.parts if (held := rewriter.held) is not None]
         return min(numbers, default=None)
 
     def push(self, event: Event) -> Iterable[Event]:
@@ -30,11 +30,11 @@ class Chained:
 
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
-        for place, rewriter in enumerate(self._rewriters):
+        for place, rewriter in enumerate(self.parts):
             out += self._run(rewriter.release(), place + 1)
         return out
 
     def _run(self, events: Iterable[Event], place: int) -> Iterable[Event]:
-        for rewriter in self._rewriters[place:]:
+        for rewriter in self.parts[place:]:
             events = [made for event in events for made in rewriter.push(event)]
         return events

@@ -17,10 +17,11 @@ from typing import ClassVar
 import orjson
 
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
-from wirelint.knowledge.minting import mint
+from wirelint.knowledge.minting import mint_where_used
 from wirelint.knowledge.toolnames import match
 from wirelint.model import Json, Request
 from wirelint.repair import MOST_HELD, Repair, Situation
+from wirelint.rewriters.calls import make_call
 
 _WRAPPER = re.compile(r"(?:functions?\.)?multi_tool_use[._]parallel")
 
@@ -117,16 +118,9 @@ class FanOut:
         return [*self._make(start, inside, held[-1].frame), *others]
 
     def _make(self, start: Start, inside: tuple[Use, ...], frame: Frame | None) -> Iterator[Event]:
-        anthropic = self._situation.exchange.api.startswith("anthropic")
-        whole = anthropic and not self._situation.streamed
         for number, use in enumerate(inside):
-            block = self._situation.new_block()
-            id_ = start.id if number == 0 and start.id else mint(self._situation, use.name)
-            given: Json = (use.arguments if whole else {}) if anthropic else None
-            yield Start(block, "tool_call", start.pointer, start.choice, frame, None, id_, use.name, given)
-            if not whole:
-                yield Delta(block, orjson.dumps(use.arguments).decode(), frame)
-            yield Close(block, frame)
+            id_ = start.id if number == 0 and start.id else mint_where_used(self._situation, use.name)
+            yield from make_call(self._situation, start.choice, use.name, id_, use.arguments, frame, start.pointer)
 
 
 def _value(text: str) -> Json:

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, assert_never
 
+from wirelint.apis.traits import ending, traits
 from wirelint.events import Delta, Event, Failure, Offence, Start, Stop
 from wirelint.model import Kind
-
-WITHOUT_CALLS = {"tool_calls": "stop", "tool_use": "end_turn", "function_call": "stop"}
-"""What a reply says that promised calls and has none."""
 
 MARKUP = ("<", "[TOOL", "```")
 """What the text of a call that was lost on the way holds."""
@@ -20,6 +18,15 @@ UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
 
 
 _TAIL = max(map(len, MARKUP)) - 1
+
+
+def without_calls(api: str, reason: str) -> str | None:
+    """What a reply says that promised calls by its reason and has none; None for a reason that promises nothing.
+
+    Where the API has no form for calls, nobody but the server knows what it means.
+    """
+    own = traits(api)
+    return own.ended if own.calls_at is not None and ending(reason) == "calls" else None
 
 
 @dataclass(slots=True)

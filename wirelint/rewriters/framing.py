@@ -14,6 +14,7 @@ from typing import ClassVar
 
 import orjson
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop
 from wirelint.model import FaultKind
 from wirelint.repair import MOST_HELD, Situation
@@ -45,7 +46,7 @@ class Framing:
         self._stopped: set[int] = set()
         self._late: int | None = None
         self._torn = self._undeclared = self._failed = False
-        self._closes_blocks = situation.exchange.api.startswith("anthropic")
+        self._closes_blocks = traits(situation.exchange.api).blocks
 
     @property
     def held(self) -> int | None:

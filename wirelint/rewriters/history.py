@@ -11,20 +11,21 @@ Which markup is a call that went astray is judged as for a reply (`knowledge.mar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import orjson
-
+from wirelint.apis.histories import continues, history_of
+from wirelint.apis.traits import is_raw, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.knowledge.id_demands import Demand, demand_of
 from wirelint.knowledge.ids import restore
-from wirelint.knowledge.markup import RAW_APIS, Leak, judge, siblings
+from wirelint.knowledge.markup import Leak, judge, siblings
 from wirelint.knowledge.orphans import orphans
 from wirelint.knowledge.pairing import Answer, pair
 from wirelint.knowledge.pointers import at
-from wirelint.model import Choice, Exchange, Json, Message, Request, Text, ToolChoice, ToolResult
+from wirelint.model import Choice, Exchange, Message, Request, Text, ToolChoice, ToolResult
 from wirelint.repair import Edit
+from wirelint.rewriters.messages import can_hold_calls, with_calls, without
 
 _MOST_JUDGED = 64
 """Messages that are judged, each by all that was said before it. Counted from the first: a history stays what it was."""
@@ -51,7 +52,7 @@ class Cleaning:
 def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
     """What can be done about markup in the history of a request, message by message."""
     request = exchange.request
-    if request is None or exchange.api in RAW_APIS:
+    if request is None or is_raw(exchange.api, request):
         return
     judged = 0
     for position, message in enumerate(request.messages):
@@ -61,12 +62,12 @@ def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
         if judged > _MOST_JUDGED:
             return
         leaks = tuple(_leaks(request, position, message))
-        if not leaks:
-            continue
+        if not leaks or any(at(request.body, leak.part.pointer) != leak.part.text for leak in leaks):
+            continue  # a text that is put together from several places
         if message.calls:
             copies = tuple(leak for leak in leaks if leak.duplicate and leak.declared)
             if copies:
-                yield Cleaning(message.pointer, tuple(_without(request, message, copies)), copies)
+                yield Cleaning(message.pointer, tuple(without(request, message, copies)), copies)
         else:
             made = _promote(exchange, request, position, leaks)
             if made is not None:
@@ -96,19 +97,21 @@ def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
 
 def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleaning | None:
     calls = [call for leak in leaks for call in leak.calls]
-    answers = _answers(request, position) if all(leak.promotable for leak in leaks) else []
+    if not all(leak.promotable for leak in leaks) or not can_hold_calls(request) or continues(request):
+        return None
+    answers = _answers(request, position)
     if not answers or len(answers) != len(calls):
         return None
-    used = {each.call.id for each in pair(request).pairs} | {None, ""}
-    demand = demand_of(exchange)
+    used = {each.call.id for each in pair(request).pairs if each.call.id}
+    demand, needed = demand_of(exchange), traits(request.api).call_ids
     for call, answer in zip(calls, answers, strict=True):
-        if answer.result.call_id in used or not _answers_call(call, answer.result, demand):
+        id_ = answer.result.call_id
+        if id_ in used or not (id_ or not needed) or not _answers_call(call, answer.result, demand):
             return None
-        used.add(answer.result.call_id)
+        used |= {id_} if id_ else set()
     message = request.messages[position]
     results = tuple(answer.result for answer in answers)
-    made = [(result.call_id or "", call) for call, result in zip(calls, results, strict=True)]
-    return Cleaning(message.pointer, tuple(_with_calls(request, message, leaks, made)), leaks, results)
+    return Cleaning(message.pointer, tuple(with_calls(request, message, leaks, results)), leaks, results)
 
 
 def _answers(request: Request, position: int) -> list[Answer]:
@@ -116,8 +119,8 @@ def _answers(request: Request, position: int) -> list[Answer]:
     end = position + 1
     while end < len(request.messages) and request.messages[end].results:
         end += 1
-        if request.api == "anthropic.messages":
-            break  # results must stand in the very next message
+        if history_of(request.api).next_message:
+            break
     here = [answer for answer in orphans(request) if position < answer.position < end] if end > position + 1 else []
     count = sum(len(message.results) for message in request.messages[position + 1 : end])
     return here if len(here) == count else []
@@ -128,58 +131,4 @@ def _answers_call(call: NativeCall, result: ToolResult, demand: Demand | None) -
     id_ = result.call_id or ""
     if result.name not in (None, "", call.name) or restore(id_, call.name) is not None:
         return False
-    return demand is None or demand.fault(id_, call.name) is None
-
-
-def _remaining(message: Message, leaks: Sequence[Leak]) -> dict[str, str]:
-    """What is left of the texts that hold leaks, by their pointers; blank text is none."""
-    texts: dict[str, str] = {}
-    for part in message.parts:
-        spans = [leak.span for leak in leaks if leak.part is part]
-        if isinstance(part, Text) and spans:
-            starts, ends = [0, *(end for _, end in spans)], [*(start for start, _ in spans), len(part.text)]
-            left = "".join(part.text[start:end] for start, end in zip(starts, ends, strict=True))
-            texts[part.pointer] = left if left.strip() else ""
-    return texts
-
-
-def _without(request: Request, message: Message, leaks: Sequence[Leak]) -> Iterator[Edit]:
-    """The edits that take markup out of the texts of a message that has calls."""
-    place = f"{message.pointer}/content"
-    left = _remaining(message, leaks)
-    content = at(request.body, place)
-    if not isinstance(content, list):
-        yield Edit("replace", place, left[place] or None)
-        return
-    empty = [pointer for pointer, text in left.items() if not text]
-    if len(empty) == len(content):
-        yield Edit("replace", place, None)  # OpenAI's chat: an Anthropic message has its calls there too
-        return
-    for pointer, text in left.items():
-        yield Edit("replace", pointer, text) if text else Edit("remove", pointer.rpartition("/")[0])
-
-
-def _with_calls(
-    request: Request, message: Message, leaks: Sequence[Leak], calls: Sequence[tuple[str, NativeCall]]
-) -> Iterator[Edit]:
-    if request.api != "anthropic.messages":
-        yield from _without(request, message, leaks)
-        yield Edit("replace", f"{message.pointer}/tool_calls", [_openai_call(id_, call) for id_, call in calls])
-        return
-    place = f"{message.pointer}/content"
-    left = _remaining(message, leaks)
-    content = at(request.body, place)
-    blocks: list[Json] = [{"type": "text", "text": left[place]}] if left.get(place) else []
-    for number, block in enumerate(content if isinstance(content, list) else ()):
-        text = left.get(f"{place}/{number}/text")
-        if text is None:
-            blocks.append(block)
-        elif text and isinstance(block, dict):
-            blocks.append({**block, "text": text})
-    blocks += [{"type": "tool_use", "id": id_, "name": call.name, "input": call.arguments or {}} for id_, call in calls]
-    yield Edit("replace", place, blocks)
-
-
-def _openai_call(id_: str, call: NativeCall) -> Json:
-    arguments = orjson.dumps(call.arguments or {}).decode()
-    return {"id": id_, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+    return not id_ or demand is None or demand.fault(id_, call.name) is None

@@ -59,6 +59,15 @@ class InventionJudge:
             self._decide(final=False)
             self._quiet = strand.sure == strand.length and not self._tail.endswith("\n")
 
+    def note(self, text: str) -> bool:
+        if self._left:
+            return True
+        if self._gone or not self._quiet:
+            return False
+        self._late.append(text)
+        self._quiet = not may_lead_to_marker(text)  # a line that ends leads to one
+        return True
+
     def _join(self) -> None:
         """Takes in the text that nothing was to be seen in."""
         if self._late:

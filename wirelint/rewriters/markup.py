@@ -110,6 +110,17 @@ class MarkupJudge:
         elif self._scanned > 4 * (_SCANS * strand.length + _SLACK):
             self._leave("text full of tags that lead nowhere was left as it came")
 
+    def note(self, text: str) -> bool:
+        if self._left:
+            return True
+        if self._open or self._fresh or self._swallowing or self._answers or self._whole_body or not self._said:
+            return False
+        self._quotation.add(text)
+        self._read = self._strand.length + len(text)
+        self._buffer = (self._buffer + text)[-_CONTEXT:]
+        self._base = self._read - len(self._buffer)
+        return True
+
     def _leave(self, note: str) -> None:
         if note not in self._promoter.situation.notes:
             self._promoter.situation.notes.append(note)

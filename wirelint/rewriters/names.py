@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
 from wirelint.knowledge.excerpts import excerpt, printable
 from wirelint.model import Request
 from wirelint.repair import Repair, Situation
-from wirelint.rewriters.finish import WITHOUT_CALLS
+from wirelint.rewriters.finish import without_calls
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
 _LISTED = 20
@@ -135,7 +136,7 @@ class Names:
             case Label() if event.block in self._names and event.name:
                 return (event._replace(name=None),) if event.id else ()
             case Stop() if event.choice in self._emptied and not self._left.get(event.choice):
-                right = WITHOUT_CALLS.get(event.reason)
+                right = without_calls(self._situation.exchange.api, event.reason)
                 return (event._replace(reason=right),) if right else (event,)
             case _:
                 pass
@@ -164,7 +165,8 @@ class Names:
 
     def _say(self, start: Start, text: str) -> Iterable[Event]:
         """A sentence in the place of a call: in the text that there is, or where the API has blocks, in one of its own."""
-        blocks = self._situation.exchange.api.startswith("anthropic")
+        own = traits(self._situation.exchange.api)
+        blocks = own.blocks
         known = self._texts.get(start.choice)
         if known is not None and not blocks:
             block, item = known
@@ -172,7 +174,7 @@ class Names:
         block = self._situation.new_block()
         if not blocks:
             self._texts[start.choice] = (block, -1)
-        pointer = start.pointer if blocks else f"/choices/{start.choice}/message/content"
+        pointer = own.text_at.format(start.choice)
         begun = Start(block, "text", pointer, start.choice, start.frame)
         said = Delta(block, text, start.frame)
         return (begun, said, Close(block, start.frame)) if blocks else (begun, said)

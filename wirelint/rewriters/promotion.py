@@ -13,25 +13,22 @@ together they stay linear in the text.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import orjson
-
+from wirelint.apis.traits import Ending, ending, traits
 from wirelint.events import Close, Delta, Event, Frame, Start, Stop
-from wirelint.knowledge.minting import mint
-from wirelint.model import Arguments, Json, Request, ToolCall
+from wirelint.knowledge.minting import mint_where_used
+from wirelint.model import Arguments, Request, ToolCall
 from wirelint.repair import MOST_HELD, Situation
+from wirelint.rewriters.calls import make_call, write_arguments
 from wirelint.rewriters.markup import MarkupJudge, Promotion
 from wirelint.rewriters.text import Candidate, MakeRepair, Strand, TextRewriter
 
 _MOST_PENDING = 16 * MOST_HELD
-_HONEST = frozenset(
-    {"length", "max_tokens", "content_filter", "refusal", "model_context_window_exceeded", "pause_turn"}
-)
-"""Finish reasons that stay: they say something else than that the reply is complete."""
+_HONEST: frozenset[Ending] = frozenset({"length", "filtered", "refused", "paused", "failed"})
+"""Endings that stay: they say something else than that the reply is complete."""
 
 
 @dataclass(slots=True)
@@ -132,17 +129,10 @@ class Promoter(TextRewriter):
     def _make_calls(self, promotion: Promotion, frame: Frame | None) -> Iterator[Event]:
         choice, lines = promotion.strand.choice, []
         for call in promotion.calls:
-            block, id_ = self.situation.new_block(), mint(self.situation, call.name)
+            id_ = mint_where_used(self.situation, call.name)
             arguments = call.arguments or {}
-            written = _write(arguments)
-            lines.append(f"{call.name}({written}) as {id_}")
-            whole = self._anthropic and not self.situation.streamed
-            given: Json = (arguments if whole else {}) if self._anthropic else None
-            place = "/content" if self._anthropic else f"/choices/{choice}/message/tool_calls"
-            yield Start(block, "tool_call", place, choice, frame, None, id_, call.name, given)
-            if not whole:
-                yield Delta(block, written, frame)
-            yield Close(block, frame)
+            lines.append(f"{call.name}({write_arguments(arguments)}){f' as {id_}' if id_ is not None else ''}")
+            yield from make_call(self.situation, choice, call.name, id_, arguments, frame)
         self._record(promotion, "promoted", "\n".join(lines))
 
     def _give_back(self, promotion: Promotion, structured: Sequence[ToolCall], frame: Frame | None) -> Iterator[Event]:
@@ -178,23 +168,12 @@ class Promoter(TextRewriter):
 
     def _finish(self, choice: int, event: Event) -> Iterator[Event]:
         """The finish reason of a reply that has calls now."""
-        wanted = "tool_use" if self._anthropic else "tool_calls"
+        own = traits(self.request.api)
         if not isinstance(event, Stop):
-            pointer = "/stop_reason" if self._anthropic else f"/choices/{choice}/finish_reason"
-            yield Stop(choice, wanted, pointer, event.frame)
+            if own.tells_calls:
+                yield Stop(choice, own.calls, own.finish_at.format(choice), event.frame)
             yield event
-        elif event.reason in _HONEST or event.reason == wanted:
+        elif not own.tells_calls or event.reason == own.calls or ending(event.reason) in _HONEST:
             yield event
         else:
-            yield event._replace(reason=wanted)
-
-    @property
-    def _anthropic(self) -> bool:
-        return self.request.api.startswith("anthropic")
-
-
-def _write(arguments: dict[str, Json]) -> str:
-    try:
-        return orjson.dumps(arguments).decode()
-    except (orjson.JSONEncodeError, UnicodeDecodeError):  # integers of more than 64 bits, lone surrogates
-        return json.dumps(arguments)
+            yield event._replace(reason=own.calls)

@@ -13,7 +13,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from wirelint.dialects import BEGINNINGS
-from wirelint.dialects.beginnings import heads
+from wirelint.dialects.cuts import heads
+from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.knowledge.invented import LINE_HEADS
 from wirelint.repair import Rewriter
 
@@ -25,6 +26,8 @@ _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
 """What else begins a token in the middle of a line, as a word."""
+_ENDS_THOUGHT = rf"(?:\A|[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}])[>\]]"
+"""The last of the markup behind which a text begins anew; the rest of it may have gone before."""
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _BLANKS = r"[ \t>*#-]*+"
 _NO_WORD = r"(?<![\w.=/-])"
@@ -43,7 +46,7 @@ class Quiet:
         lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
         lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
         literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
-        loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]"
+        loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
         self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{_NO_WORD}{_whole_or_cut(words)}")
         self._whole = re.compile(f"{loud}|{_whole(literals)}|{_NO_WORD}{_whole(words)}")
         # Blanks that open a line belong to what follows them.

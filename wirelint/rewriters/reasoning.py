@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Event, Frame, Start
 from wirelint.knowledge.asking import asks_for
 from wirelint.knowledge.thinking import Thinking
@@ -37,7 +38,7 @@ class Mover(TextRewriter):
         self.request = request
         self.applies = applies
         self.live = live
-        self.anthropic = request.api.startswith("anthropic")
+        self.own = traits(request.api)
         self._own: dict[int, int] = {}
         self._open: dict[int, int] = {}
         self._calling: set[int] = set()
@@ -70,17 +71,17 @@ class Mover(TextRewriter):
 
     def moved(self, strand: Strand, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
         choice = strand.choice
-        block = self._open.get(strand.start.block) if self.anthropic else self._own.get(choice)
+        block = self._open.get(strand.start.block) if self.own.blocks else self._own.get(choice)
         if block is None:
-            if self.anthropic and strand.opened:
+            if self.own.blocks and strand.opened:
                 yield Close(strand.block, frame)
                 strand.opened = False
                 strand.block = self.situation.new_block()
                 strand.start = strand.start._replace(block=strand.block, wire_index=None, item=-1)
             block = self.situation.new_block()
-            place = "/content" if self.anthropic else f"/choices/{choice}/message/reasoning_content"
+            place = (self.own.reasoning_at or "").format(choice)
             yield Start(block, "reasoning", place, choice, frame)
-            if not self.anthropic:
+            if not self.own.blocks:
                 self._own[choice] = block
         elif self._ends.get(block) != (strand.start.pointer, offset):
             yield Delta(block, "\n\n", frame)  # another thought
@@ -90,7 +91,7 @@ class Mover(TextRewriter):
 
     def landed(self, strand: Strand, frame: Frame | None) -> Iterable[Event]:
         block = self._open.pop(strand.start.block, None)
-        if block is not None and self.anthropic:
+        if block is not None and self.own.blocks:
             yield Close(block, frame)
 
     def unwraps(self, opener: str) -> bool:
@@ -110,9 +111,12 @@ class Mover(TextRewriter):
         )
 
     def record(self, strand: Strand, tag: str, markup: str, thought: str, event: int | None) -> None:
-        field = "a thinking block" if self.anthropic else "reasoning_content"
         size = len(thought.strip())
-        title = f"moved {size} characters of reasoning to {field}" if size else f"dropped the empty {tag} block"
+        title = (
+            f"moved {size} characters of reasoning to {self.own.reasoning}"
+            if size
+            else f"dropped the empty {tag} block"
+        )
         place = strand.start.pointer
         self.situation.repairs.append(
             self.repair("response", "unsafe", title, place, event=event, before=markup.strip(), after=thought.strip())

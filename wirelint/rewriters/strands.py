@@ -22,10 +22,13 @@ class Judge(Protocol):
 
     `add` is told of more text, `pause` that something else has come: it decides on what it can, on everything unless it
     waits for what comes after its block. Both answer by `strand.sure`, `strand.cut` and `strand.move`.
-    `give_up` lets go of everything undecided.
+    `give_up` lets go of everything undecided. `note` keeps text in which nothing can begin, while all is decided; False:
+    it has to be added.
     """
 
     def add(self, text: str) -> None: ...
+
+    def note(self, text: str) -> bool: ...
 
     def pause(self, why: Pause) -> None: ...
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Start, Stop
 from wirelint.knowledge.minting import mint
 from wirelint.knowledge.succession import Succession, Verdict
@@ -26,7 +27,9 @@ class _Follower:
     phase: ClassVar[int] = 1
     heeds_text: ClassVar[bool] = False
 
-    def __init__(self) -> None:
+    def __init__(self, situation: Situation) -> None:
+        self._situation = situation
+        self._own = traits(situation.exchange.api)
         self._calls: dict[int, Succession] = {}
         self._choices: dict[int, int] = {}
         self._waiting: list[Event] = []
@@ -78,7 +81,7 @@ class _Follower:
         match event:
             case Start(kind="tool_call"):
                 given = event.input not in (None, {}, "", [])
-                self._calls[event.block] = Succession(event.id, event.name, given=given)
+                self._calls[event.block] = Succession(event.id, event.name, given=given, repeated=self._own.ends_repeat)
                 self._choices[event.block] = event.choice
                 return self._begins(event)
             case Label() if (calls := self._calls.get(event.block)) is not None:
@@ -113,8 +116,8 @@ class _Follower:
 class CallIds(_Follower):
     """Takes out the ids that come after the first one of a call. `told` gets the announcement and the first id."""
 
-    def __init__(self, told: Callable[[Label, str], None]) -> None:
-        super().__init__()
+    def __init__(self, situation: Situation, told: Callable[[Label, str], None]) -> None:
+        super().__init__(situation)
         self._told = told
         self._known: set[int] = set()
 
@@ -137,7 +140,7 @@ class ReplyIds:
     def __init__(self, situation: Situation, told: Callable[[Head, str], None]) -> None:
         self._situation = situation
         self._told = told
-        self._everywhere = not situation.exchange.api.startswith("anthropic")
+        self._everywhere = traits(situation.exchange.api).head_everywhere
         self._first: str | None = None
         self._stray = self._over = self._known = False
         self._stamped: Frame | None = None
@@ -191,8 +194,7 @@ class CallNumbers(_Follower):
         *,
         needs_index: bool,
     ) -> None:
-        super().__init__()
-        self._situation = situation
+        super().__init__(situation)
         self._numbered, self._split = numbered, split
         self._needs_index = needs_index
         self._starts: dict[int, Start] = {}
@@ -236,7 +238,7 @@ class CallNumbers(_Follower):
         self._situation.taken.add(id_)
         self._situation.repairs.append(self._split(label, id_, calls))
         before = self._now.get(label.block, label.block)
-        closed = [Close(before, label.frame)] if before in self._open and first.pointer.startswith("/content") else []
+        closed = [Close(before, label.frame)] if before in self._open and self._own.blocks else []
         self._open.discard(before)
         self._open.add(block)
         self._now[label.block] = block
@@ -249,7 +251,7 @@ class CallNumbers(_Follower):
             None,
             id_,
             label.name or calls.name,
-            _input(label.frame),
+            self._input(label.frame),
             first.form,
             max(label.item, 0),
         )
@@ -265,11 +267,12 @@ class CallNumbers(_Follower):
             return (event._replace(),) if block in self._unnumbered else (event,)
         return (event._replace(block=block),)
 
-
-def _input(frame: Frame | None) -> Json:
-    """What an Anthropic block began with, when it began under the index of another."""
-    if frame is None or frame.data is None or '"content_block"' not in frame.data:
-        return None
-    document = Arguments(frame.data).mapping or {}
-    block = document.get("content_block")
-    return block.get("input") if isinstance(block, dict) else None
+    def _input(self, frame: Frame | None) -> Json:
+        """What a block began with, when it began under the index of another."""
+        if self._own.arguments == "text":
+            return None
+        if frame is None or frame.data is None or '"content_block"' not in frame.data:
+            return {}
+        document = Arguments(frame.data).mapping or {}
+        block = document.get("content_block")
+        return block.get("input") if isinstance(block, dict) else {}

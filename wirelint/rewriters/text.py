@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
 from wirelint.repair import Situation
 from wirelint.rewriters.strands import Candidate as Candidate
@@ -109,6 +110,16 @@ class TextRewriter:
             case _:
                 return self._last(event)
 
+    def note(self, event: Delta) -> bool:
+        strand = self._strands.get(event.block)
+        if strand is None or strand.judge is None or strand.sure != strand.length or not strand.opened:
+            return False
+        candidate = self._candidates[strand.choice]
+        if strand.regions or candidate.queue or len(candidate.strands) > 1 or not strand.judge.note(event.text):
+            return False
+        strand.length = strand.sure = strand.length + len(event.text)
+        return True
+
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
         for candidate in self._candidates.values():
@@ -149,7 +160,7 @@ class TextRewriter:
             return [*out, event]
         self._strands[event.block] = strand
         candidate.strands.append(strand)
-        if self.situation.exchange.api != "anthropic.messages":  # where a start has no form on the wire
+        if not traits(self.situation.exchange.api).blocks:  # where a start has no form on the wire
             strand.opened = True
             out.append(event)
         return out

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from wirelint.knowledge.markup import call_spans
+from wirelint.knowledge.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.knowledge.thinking import (
     NATIVE,
     Tag,
@@ -31,12 +32,7 @@ if TYPE_CHECKING:
 
 _DECISIVE = re.compile(r"\s*[^\s<]{1,64}[\s<]|\s*[^\s<]{16}")
 """A word after an opener: from it one can tell whether the tag is spoken of."""
-_CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 _ROLES = ("assistant", "model", "ai")
-_PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
-"""What stands before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
-_CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
-_MAY_OPEN = re.compile(r"[<\[◁]|to=")
 _CONTEXT = 128
 _LONGEST_HEAD = 128
 _LONGEST_LEAD = 1024
@@ -50,7 +46,7 @@ _MOST_PAIRS = 64
 class ThoughtJudge:
     """Decides on one text block.
 
-    `_text` is the text without the thoughts that were moved; an offset in its end is `_shift` less than in the block.
+    `_pieces` is the text without the thoughts that were moved; an offset in its end is `_shift` less than in the block.
     """
 
     def __init__(self, mover: Mover, strand: Strand) -> None:
@@ -61,13 +57,11 @@ class ThoughtJudge:
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
-        self._pairs = self._looks = 0
-        self._tail = ""
+        self._pairs = self._looks = self._thought_size = 0
+        self._tail = self._markup = ""
         self._leading = self._swallowing = False
         self._answer = AnswerTag()
         self._thought: list[str] = []
-        self._thought_size = 0
-        self._markup = ""
         self._event: int | None = None
 
     def add(self, text: str) -> None:
@@ -90,6 +84,14 @@ class ThoughtJudge:
             return
         self._decide(final=False)
         self._limit()
+
+    def note(self, text: str) -> bool:
+        if self._state == "left":
+            return True
+        if self._state != "text" or self._swallowing or self._answer.state == "open":
+            return False
+        self._keep(text)
+        return True
 
     def pause(self, why: Pause) -> None:
         if self._state == "left":
@@ -118,14 +120,11 @@ class ThoughtJudge:
     def _is_calm(self, text: str) -> bool:
         """Whether no tag can have come with a delta, or begin at its end."""
         window = self._tail if len(text) <= _CONTEXT // 2 else self._tail + text
-        if not _MAY_OPEN.search(window):
+        if not MAY_OPEN.search(window):
             return True
         if self._answer.state == "open":
             return False
-        return not may_hold_thinking(window) and not _CUT_TAG.search(window, max(len(window) - _LONGEST_HEAD, 0))
-
-    def _text(self) -> str:
-        return self._pieces.text()
+        return not may_hold_thinking(window) and not CUT_TAG.search(window, max(len(window) - _LONGEST_HEAD, 0))
 
     def _limit(self) -> None:
         if self._strand.length - self._strand.sure > MOST_HELD:
@@ -160,7 +159,7 @@ class ThoughtJudge:
             self._swallow()
         if self._answer.state == "awaited" and self._awaits_answer(final=final):
             return 0
-        text = self._text()
+        text = self._pieces.text()
         if self._mover.situation.streamed and len(text) > _LONGEST_LEAD and self._looks > _MOST_LOOKS:
             self._state = "text"
             return None
@@ -192,7 +191,7 @@ class ThoughtJudge:
         rest = len(text) - start
         if not rest:
             return True
-        if rest <= _LONGEST_HEAD and (may_open(text, start) or _CUT_TOKEN.match(text, start)):
+        if rest <= _LONGEST_HEAD and (may_open(text, start) or CUT_TOKEN.match(text, start)):
             return True
         if text[:start].strip() and any(role.startswith(text[start:]) for role in _ROLES):
             return True
@@ -203,7 +202,7 @@ class ThoughtJudge:
 
     def _awaits_answer(self, *, final: bool) -> bool:
         """Right after a thought: takes off a tag around the answer. Whether it may be one whose rest is to come."""
-        text = self._text()
+        text = self._pieces.text()
         opener = self._answer.opener(text, final=final)
         if opener is not None and self._mover.unwraps(opener[0]):
             self._answer.opened()
@@ -214,7 +213,7 @@ class ThoughtJudge:
 
     def _take_out(self, start: int, end: int) -> None:
         """Takes a tag out of the text. What stands before it is decided, and nothing of it has left."""
-        strand, text = self._strand, self._text()
+        strand, text = self._strand, self._pieces.text()
         strand.cut(start + self._shift, end + self._shift)
         self._pieces.replace(text[:start] + text[end:])
         self._shift += end - start
@@ -224,7 +223,7 @@ class ThoughtJudge:
         """In the middle: what may be the end of a tag around the answer waits, and what may be a thought."""
         place = None
         if self._answer.state == "open" and self._state == "text":
-            text = self._text()
+            text = self._pieces.text()
             closer = self._answer.closer(text)
             inner = self._find(text) if closer is not None else None
             if closer is not None and (inner is None or inner.start > closer.start()):
@@ -236,7 +235,7 @@ class ThoughtJudge:
 
     def _watch_thoughts(self, *, final: bool) -> int | None:
         """A tag that opens where a thought may stand waits for its end."""
-        text = self._text()
+        text = self._pieces.text()
         if self._state == "pair":
             found = self._find(text)
             if found is not None and self._may_move(found, final=final):
@@ -252,9 +251,9 @@ class ThoughtJudge:
             if found is not None and self._may_move(found, final=final):
                 self._move(found)
             return None
-        for mark in _MAY_OPEN.finditer(text, self._checked):
+        for mark in MAY_OPEN.finditer(text, self._checked):
             place = mark.start()
-            if not _PLACE.search(text, max(place - 64, 0), place):
+            if not PLACE.search(text, max(place - 64, 0), place):
                 continue
             tag = next((tag for tag in NATIVE if tag.opener.match(text, place)), None)
             if tag is not None:
@@ -290,7 +289,7 @@ class ThoughtJudge:
 
     def _move(self, found: Thinking) -> None:
         """Takes a thought of which both ends are known out of the text."""
-        strand, text, shift = self._strand, self._text(), self._shift
+        strand, text, shift = self._strand, self._pieces.text(), self._shift
         self._event = self._event_at(found.start + shift)
         body = text[slice(*found.body)]
         lead = found.body[0] + len(body) - len(body.lstrip())
@@ -312,7 +311,7 @@ class ThoughtJudge:
 
     def _swallow(self) -> None:
         """White space after a thought that is gone, where the text begins anew."""
-        self._pieces.replace(self._drop_space(self._text(), self._shift))
+        self._pieces.replace(self._drop_space(self._pieces.text(), self._shift))
 
     def _drop_space(self, text: str, start: int) -> str:
         """The same wherever the rest of the text begins."""

@@ -102,6 +102,11 @@ class TokenJudge:
                 self._state = "left"
                 strand.sure = strand.length
 
+    def note(self, text: str) -> bool:
+        if self._state == "text":
+            self._pieces.add(text)
+        return self._state in ("text", "left")
+
     def pause(self, why: Pause) -> None:
         strand = self._strand
         if self._state == "cut":
