@@ -35,6 +35,8 @@ from wirelint.model import Exchange, Json, Link, Request, Text
 
 _LOOKED_BACK = 8
 """Turns of the assistant, from the last one back, by which a request is looked up."""
+_FOLLOWED = 16
+"""Candidates that are followed back though they asked something else."""
 Trunk: TypeAlias = tuple[tuple[str | None, int], ...]
 """Conversations that another one branched off from, the nearest first, each with the last exchange that they share."""
 
@@ -194,6 +196,10 @@ class Lineage:
 
     def _best(self, turns: Sequence[Turn], at: int) -> Node | None:
         candidates = list(self._candidates(turns[at]))
+        if len(candidates) > 1 and at:
+            asked = turns[at - 1].mark
+            near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
+            candidates = near or candidates[-_FOLLOWED:]
         judged = [(agree(node, turns, at), node) for node in candidates]
         if sum(agreement.whole for agreement, _ in judged) > 1:
             judged = [(agree(node, turns, at, exact=True), node) for node in candidates]
