@@ -225,7 +225,7 @@ def placed(talks: Sequence[tuple[Talk, str, bool]], headers: Sequence[dict[str, 
         record = talk.record(api, stream)
         if number < len(headers):
             record["request"]["headers"].update(headers[number])
-        exchange = engine.place(read({**record, "id": f"e{number}"}))
+        exchange = engine.ledger.place(read({**record, "id": f"e{number}"}))
         engine.check(exchange)
         made.append(exchange)
     return made

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 from wirelint.arrivals import NO_ARRIVALS, Arrivals
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
+from wirelint.links import Link as Link
 from wirelint.offsets import NOWHERE, Offsets
 from wirelint.rpc import Rpc as Rpc
 
@@ -360,18 +361,6 @@ class Timing:
     first_byte: float | None = None
     first_token: float | None = None
     duration: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What an exchange goes on from: the id of an earlier one, and how.
-
-    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
-    `compaction`: the history was replaced by the summary that exchange gave.
-    """
-
-    exchange: str
-    how: Literal["turn", "fork", "compaction"] = "turn"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
