@@ -30,8 +30,8 @@ class OrphanResult(Rule):
     ## False positives
     Silent on results that pair after an id is restored (`mangled-id`), on a second result for an answered call
     (`duplicate-id`), on results of tools that the provider runs, on results without any id where the API has ids, and where
-    the server keeps a part of the conversation (`previous_response_id`, a conversation, cached content). A result that stands
-    before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
+    the server keeps a part of the conversation (`previous_response_id`, a conversation, cached content). A result that
+    stands before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
 
     ## Fix safety
     Unsafe: the result is dropped; the model no longer sees what it said. Where the history needs the message that held it

@@ -25,10 +25,11 @@ class EmptyResponse(Rule):
     """A reply with status 200 says nothing: no text, no reasoning, no call.
 
     ## What it does
-    Reports a candidate that ended by itself, or whose call the provider could not read, and that holds nothing: neither text nor reasoning, no tool call, no refusal,
-    nothing of a tool that the provider ran. Text that is white space alone is nothing, and so is a reply without any
-    candidate. Where the usage counts tokens that are nowhere in the reply the message says so: then something between
-    the model and the client lost them, most often a parser of tool calls or of reasoning.
+    Reports a candidate that ended by itself, or whose call the provider could not read, and that holds nothing: neither
+    text nor reasoning, no tool call, no refusal, nothing of a tool that the provider ran. Text that is white space alone is
+    nothing, and so is a reply without any candidate. Where the usage counts tokens that are nowhere in the reply the
+    message says so: then something between the model and the client lost them, most often a parser of tool calls or of
+    reasoning.
 
     ## Why is this bad?
     The user sees nothing and the agent's loop ends as if all were done. Many clients put the empty message into the

@@ -20,6 +20,7 @@ from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Sto
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
+from wirelint.wire.websocket import is_socket
 
 MOST_TEXT = 3 << 19
 """Characters of a streamed reply that are judged: three times what the longest replies say. More of them pass unread, so
@@ -85,7 +86,8 @@ class Session:
         """
         document = _document(body)
         parts = urlsplit(url)
-        api = recognise(method, parts.path, headers, document, parts.netloc)
+        asked = "POST" if is_socket(parts.scheme) else method
+        api = recognise(asked, parts.path, headers, document, parts.netloc)
         if api is None:
             return None
         session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)

@@ -83,6 +83,8 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
     beside it. In a flow from a file both sides stay as they are there.
     """
     ours = f"{_PREFIX}findings" in flow.metadata
+    if ours and record is not None and flow.websocket is not None and _is_worse(flow, made):
+        return  # many exchanges pass over one socket: it shows the worst of them
     sides = [f"{_PREFIX}{name}" for name in NAMES] if record is None else []
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX) and name not in sides]:
         del flow.metadata[name]  # of an earlier run, or of the flow that this one replays
@@ -124,6 +126,12 @@ def take_back(flow: http.HTTPFlow, comment: str, marker: str) -> None:
     flow.comment = flow.comment.removeprefix(comment).removeprefix(" | ")
     if marker and flow.marked == marker:
         flow.marked = ""
+
+
+def _is_worse(flow: http.HTTPFlow, made: Annotation) -> bool:
+    ranks = ("error", "warning", "info", "none")
+    before, now = flow.metadata.get(f"{_PREFIX}severity"), made.metadata[f"{_PREFIX}severity"]
+    return before in ranks and now in ranks and ranks.index(before) < ranks.index(str(now))
 
 
 def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:

@@ -51,3 +51,12 @@ def collect(flow: http.HTTPFlow, visit: Visit, failures: Failures) -> bool:
 
     visit.collected = attach_whole(flow, heard, cut)
     return visit.collected
+
+
+def is_collected(flow: http.HTTPFlow, response: http.Response, visit: Visit, failures: Failures) -> bool:
+    """Whether a reply is left to mitmproxy until it is whole. Then that is seen to."""
+    try:
+        return may_be_collected(response) and collect(flow, visit, failures)
+    except Exception as error:  # fail open: it is streamed
+        failures.add(visit, "reaching the client", error)
+        return False

@@ -21,6 +21,7 @@ from mitmproxy.io import tnetstring
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.capture.record import Headers, Record
 from wirelint.capture.sides import beside_received
+from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
 
@@ -92,7 +93,8 @@ def _connection(name: str, live: connection.Connection) -> memoryview:
 
 def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float, float | None]) -> State:
     host, port, scheme, version = head
-    _, _, address = record.url.partition("://")
+    said, _, address = record.url.partition("://")
+    scheme = said if is_socket(said) else scheme
     path = address[address.find("/") :] if "/" in address else "/"
     return {
         "http_version": version.encode(),

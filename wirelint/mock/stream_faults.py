@@ -25,6 +25,8 @@ def _drop_events(events: list[Event], turn: Turn) -> list[Event]:
 
 
 def _break_frames(answer: Answer, turn: Turn) -> Answer:
+    if not answer.server_sent:
+        raise NotApplicableError(f"{turn.api.name} does not stream server-sent events here")
     steps = list(answer.steps)
     middle = len(steps) // 2
     frame = steps[middle]
