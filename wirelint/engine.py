@@ -341,8 +341,7 @@ class Engine:
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
-        exchange = self.ledger.place(exchange)
-        findings = self.judge(exchange)
+        findings = self.judge(exchange := self.ledger.place(exchange))
         self.ledger.record(exchange)
         return findings
 
