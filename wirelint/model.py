@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from wirelint.arrivals import NO_ARRIVALS, Arrivals
+from wirelint.arrivals import NO_ARRIVALS, NO_TIMING, Arrivals
+from wirelint.arrivals import End as End
+from wirelint.arrivals import Timing as Timing
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
+from wirelint.links import Link as Link
 from wirelint.offsets import NOWHERE, Offsets
 from wirelint.rpc import Rpc as Rpc
 
@@ -343,32 +346,6 @@ class Reply:
     error_event: int | None = None
 
 
-End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
-"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """`started` is a Unix time in seconds; the others are milliseconds after it. None = not known."""
-
-    started: float | None = None
-    first_byte: float | None = None
-    first_token: float | None = None
-    duration: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What an exchange goes on from: the id of an earlier one, and how.
-
-    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
-    `compaction`: the history was replaced by the summary that exchange gave.
-    """
-
-    exchange: str
-    how: Literal["turn", "fork", "compaction"] = "turn"
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
     """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
@@ -391,7 +368,7 @@ class Exchange:
     reply: Reply | None
     end: End = "complete"
     error: str | None = None
-    timing: Timing = Timing()
+    timing: Timing = NO_TIMING
     chunks: tuple[tuple[float, int], ...] = ()
     arrivals: Arrivals = NO_ARRIVALS
     open: bool = False
