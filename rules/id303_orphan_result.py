@@ -30,12 +30,12 @@ class OrphanResult(Rule):
     ## False positives
     Silent on results that pair after an id is restored (`mangled-id`), on a second result for an answered call
     (`duplicate-id`), on results of tools that the provider runs, on results without any id where the API has ids, and where
-    the server keeps a part of the conversation (`previous_response_id`, a conversation, cached content).
+    the server keeps a part of the conversation (`previous_response_id`, a conversation, cached content). A result that
+    stands before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
 
     ## Fix safety
     Unsafe: the result is dropped; the model no longer sees what it said. Where the history needs the message that held it
     (Anthropic, Converse, Gemini), since the assistant would speak first, last or twice in a row, it is kept as plain text.
-    Nothing is offered for a result before its call: without it the call would have none.
 
     ## References
     - OpenAI, Chat API: "messages with role 'tool' must be a response to a preceding message with 'tool_calls'"
@@ -94,12 +94,6 @@ class OrphanResult(Rule):
         for answer in found:
             fix = _fix(answer, edits.get(answer.result.pointer, ()))
             yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
-        for each in paired.pairs:
-            # Dropping it would leave the call without a result, which is refused as well.
-            if each.answer is not None and each.answer.position < each.position:
-                yield self._tell(
-                    exchange, each.answer, f"stands before its call of `{excerpt(each.call.name or '')}`", None
-                )
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
         request = exchange.request

@@ -11,6 +11,7 @@ rewriter made. The fold keeps no frame: its memory is the text of the reply plus
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -150,6 +151,24 @@ class Other(NamedTuple):
 Event: TypeAlias = Start | Delta | Label | Close | Stop | Head | Usage | Failure | Offence | Done | Other
 
 
+_PING = "(?:ping|keep[-_ ]?alive|heart[-_ ]?beat)"
+_IS_PING = re.compile(_PING, re.IGNORECASE)
+_OF_PING = re.compile(rf'"(?:type|event|method|object)"\s*:\s*"{_PING}"', re.IGNORECASE)
+_LONGEST_PING = 300
+
+
+def says_nothing(frame: Frame) -> bool:
+    """Whether a frame of which nothing was read only keeps the connection open: a comment, a ping.
+
+    Pings have a name (`event: ping`), or say what they are (`{"type": "ping"}`). All else is news, understood or not.
+    """
+    if frame.data is None or not frame.data.strip(" \t\r\n{}[]"):
+        return not frame.faults
+    if frame.event is not None and _IS_PING.fullmatch(frame.event):
+        return True
+    return len(frame.data) <= _LONGEST_PING and _OF_PING.search(frame.data) is not None
+
+
 _IDS_KEPT = 8
 _NUMBERED = ("tool_call", "tool_result", "rpc")
 """Kinds of parts that say in which event they began."""
@@ -185,6 +204,7 @@ class Fold:
         self._model: str | None = None
         self._usage: dict[str, Json] | None = None
         self._error: Json = None
+        self._error_event: int | None = None
         self._done = False
         self._events = 0
         self._faults: list[Fault] = []
@@ -217,6 +237,7 @@ class Fold:
                 self._usage = {**(self._usage or {}), **usage}
             case Failure(error):
                 self._error = error
+                self._error_event = number if self.streamed else None
             case Offence(kind, detail):
                 self._faults.append(Fault(kind, number, detail))
             case Done():
@@ -237,6 +258,7 @@ class Fold:
         return Reply(
             id=next(iter(self._ids), None),
             ids=tuple(self._ids.items()),
+            error_event=self._error_event,
             model=self._model,
             choices=choices,
             usage=self._usage,

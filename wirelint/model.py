@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from wirelint.arrivals import NO_ARRIVALS, Arrivals
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
 from wirelint.offsets import NOWHERE, Offsets
@@ -208,10 +209,14 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` none | auto | required | named; `name` with `named` only."""
+    """`mode` none | auto | required | named; `name` with `named` only.
+
+    `names`: the tools that alone may be called, where the caller narrowed the choice to some of those declared.
+    """
 
     mode: Literal["none", "auto", "required", "named"] = "auto"
     name: str | None = None
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -219,7 +224,9 @@ class Request:
     """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
 
     `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
-    server, a stored prompt): a rule must not then say that a tool is undeclared.
+    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens` is the limit that the caller
+    set on the reply. `wants_usage`: whether a stream was asked to tell its token counts, in an API where that is a choice;
+    None when nothing was said.
     """
 
     api: str
@@ -232,6 +239,8 @@ class Request:
     stream: bool = False
     hosted: bool = False
     tools_known: bool = True
+    max_tokens: int | None = None
+    wants_usage: bool | None = None
 
     @property
     def client_tools(self) -> tuple[Tool, ...]:
@@ -321,7 +330,8 @@ class Reply:
 
     `finished`: a finish reason was given for every candidate, or the terminal event came. `terminated`: the protocol's
     own end was seen (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
-    wherever in the body or the stream it stood. `ids` are the different reply ids of a stream with their first events.
+    wherever in the body or the stream it stood, `error_event` the number of its event. `ids` are the different reply ids of
+    a stream with their first events.
     """
 
     id: str | None
@@ -335,6 +345,7 @@ class Reply:
     events: int = 0
     faults: tuple[Fault, ...] = ()
     ids: tuple[tuple[str, int], ...] = ()
+    error_event: int | None = None
 
 
 End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
@@ -351,13 +362,27 @@ class Timing:
     duration: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an exchange goes on from: the id of an earlier one, and how.
+
+    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
+    `compaction`: the history was replaced by the summary that exchange gave.
+    """
+
+    exchange: str
+    how: Literal["turn", "fork", "compaction"] = "turn"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
     """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
 
     Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
-    arrivals of the body: (milliseconds after the request, bytes). `reply` is what the upstream sent; `delivered` what the
-    client got, when that was something else.
+    arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
+    times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
+    upstream sent; `delivered` what the client got, when that was something else. `conversation` and `link` are what the
+    ledger makes of it: before it has, `conversation` is what the request alone says.
     """
 
     id: str
@@ -373,9 +398,12 @@ class Exchange:
     error: str | None = None
     timing: Timing = Timing()
     chunks: tuple[tuple[float, int], ...] = ()
+    arrivals: Arrivals = NO_ARRIVALS
+    open: bool = False
     conversation: str | None = None
     notes: tuple[str, ...] = field(default=())
     delivered: Reply | None = None
+    link: Link | None = None
 
     @property
     def model(self) -> str:

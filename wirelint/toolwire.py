@@ -65,6 +65,7 @@ class _Server:
     names: set[str] = field(default_factory=set)
     tools: dict[str, Served] = field(default_factory=dict)
     since: int = 0
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +114,30 @@ class ToolWire:
             if plain(tool.name) in short and self._is(name, declared, tool.server, tool.name)
         )
 
+    def is_read(self, served: Served) -> bool:
+        """Whether everything that passed to and from a server could be read."""
+        server = self._servers.get(served.server)
+        return server is not None and not server.unread
+
     def was_listed_before(self, served: Served, call_id: str | None) -> bool:
         """Whether a server had listed its tools when the model made a call that passed on this wire."""
         made = self._made.get(call_id or "")
         server = self._servers.get(served.server)
         return made is not None and server is not None and server.since < made
 
+    def earlier(self, call_id: str | None) -> int:
+        """The number up to which calls passed before the model made a call; 0 where that is not known."""
+        return self._made.get(call_id or "", 0)
+
     def waits(self, exchange: Exchange, id_: str) -> str | None:
         """The method of the request of this id that has not been answered in the session of an exchange."""
         found = self._waiting.get((*_place(exchange), id_))
         return found.method if found is not None else None
+
+    def called(self, exchange: Exchange, id_: str | None) -> str | None:
+        """The tool that was called by the request of this id, which waits in the session of an exchange."""
+        found = self._waiting.get((*_place(exchange), id_ or ""))
+        return found.call.name if found is not None and found.call is not None else None
 
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
         written, short = plain(name), plain(tool)
@@ -146,7 +161,7 @@ class ToolWire:
             self._note_calls(exchange)
             return
         server, session = _place(exchange)
-        self._server(server)
+        self._server(server).unread |= exchange.request is None or exchange.end == "unread"
         for message in exchange.request.messages if exchange.request is not None else ():
             for part in message.parts:
                 self._ask(part, exchange, server, session)

@@ -232,8 +232,12 @@ def test_a_cache_may_hold_tools() -> None:
 CHOICES: dict[str, tuple[Any, ToolChoice]] = {
     "auto": ({"mode": "AUTO"}, ToolChoice("auto")),
     "validated": ({"mode": "VALIDATED"}, ToolChoice("auto")),
+    "validated, of two": (
+        {"mode": "VALIDATED", "allowedFunctionNames": ["a", "b"]},
+        ToolChoice("auto", None, ("a", "b")),
+    ),
     "any": ({"mode": "ANY"}, ToolChoice("required")),
-    "any of two": ({"mode": "ANY", "allowedFunctionNames": ["a", "b"]}, ToolChoice("required")),
+    "any of two": ({"mode": "ANY", "allowedFunctionNames": ["a", "b"]}, ToolChoice("required", None, ("a", "b"))),
     "one": ({"mode": "ANY", "allowed_function_names": ["a"]}, ToolChoice("named", "a")),
     "none": ({"mode": "NONE"}, ToolChoice("none")),
     "a number": ({"mode": 2}, ToolChoice("required")),

@@ -118,5 +118,5 @@ def _check(exchange: Exchange, ledger: Ledger, rules: Sequence[Any]) -> tuple[Fi
     """Findings, without the ledger taking the exchange in."""
     engine = Engine(rules, ledger)
     return tuple(
-        sorted((f for rule in rules for f in engine._run(rule, exchange)), key=lambda f: (f.event or 0, f.code))
+        sorted((f for rule in rules for f in engine.run(rule, exchange)), key=lambda f: (f.event or 0, f.code))
     )

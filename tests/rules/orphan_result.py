@@ -29,9 +29,6 @@ FIRES = {
     "foreign id": Fires(Talk((ASK, called(A), Result(A, "lit"), Result(B, "dark")), **TEXT), says=f"`{A}`"),
     "another id in its place": Fires(Talk((ASK, called(A), Result(B, "lit")), **TEXT), says=f"`{B}`", layer="client"),
     "two of them": Fires(Talk((ASK, Result(A, "lit"), Result(B, "dark")), **TEXT), count=2),
-    "before its call": Fires(
-        Talk((ASK, Result(A, "lit"), called(A)), **TEXT), says="stands before its call of `lamp`", fix="none"
-    ),
     "nothing else was said": Fires(Talk((Result(A, "lit"),), **TEXT), fix="none", forms=CHAT),
     "at the end, behind the assistant": Fires(Talk((ASK, Assistant("Well."), Result(A, "lit")), **TEXT), fix="unsafe"),
     "nothing in it, and its place is needed": Fires(
@@ -51,6 +48,7 @@ FIRES = {
 }
 
 SILENT = {
+    "before its call, which is a matter of order": Talk((ASK, Result(A, "lit"), called(A)), **TEXT),
     "paired": Talk((ASK, called(A), Result(A, "lit")), **TEXT),
     "parallel, out of order": Talk((ASK, called(A, B), Result(B, "dark"), Result(A, "lit")), **TEXT),
     "many turns": Talk((ASK, called(A), Result(A, "lit"), ASK, called(B), Result(B, "dark"), ASK), **TEXT),

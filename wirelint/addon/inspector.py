@@ -29,8 +29,9 @@ from mitmproxy.addonmanager import Loader
 from wirelint.addon import options
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
-from wirelint.addon.collecting import collect, may_be_collected
+from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
+from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
@@ -43,12 +44,14 @@ from wirelint.addon.sockets import Sockets
 from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
+from wirelint.addon.watch import Open, Watch
 from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
-from wirelint.model import End
+from wirelint.model import End, Exchange
+from wirelint.rule import Finding
 
 _NO_WORD = "the connection ended without a word about this exchange"
 _MOST_VISITS = 4096
@@ -95,6 +98,7 @@ class Inspector:
         self._failures = Failures()
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
+        self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
         self._sockets = Sockets(self._settle)
         self._complaint: str | None = None
         self._running = False
@@ -130,6 +134,7 @@ class Inspector:
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
+        self._watch.close()
         for found in tuple(self._visits.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
         self._sockets.sweep(None, "the proxy was stopped")
@@ -150,6 +155,7 @@ class Inspector:
         before, self._settings = self._settings, settings
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
+            self._watch.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
@@ -211,7 +217,7 @@ class Inspector:
         before = flow.response.stream
         # A reply that is here already (made by an addon, or loaded from a file) is not streamed.
         streamed = flow.response.raw_content is None
-        if streamed and mending is None and not before and self._is_collected(flow, flow.response, visit):
+        if streamed and mending is None and not before and is_collected(flow, flow.response, visit, self._failures):
             streamed = False
         if streamed:
             flow.response.stream = Tee(visit, self._failures.fail, before if callable(before) else None)
@@ -221,14 +227,6 @@ class Inspector:
             self._failures.fail(visit, "reading the head of the reply", error)
         if streamed and mending is not None:
             mending.begin(flow.response, before)
-
-    def _is_collected(self, flow: http.HTTPFlow, response: http.Response, visit: Visit) -> bool:
-        """Whether a reply is left to mitmproxy until it is whole."""
-        try:
-            return may_be_collected(response) and collect(flow, visit, self._failures)
-        except Exception as error:  # fail open: it is streamed
-            self._failures.add(visit, "reaching the client", error)
-            return False
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
@@ -263,6 +261,7 @@ class Inspector:
 
     def _remember(self, flow: http.HTTPFlow, visit: Visit, mending: Mending | None = None) -> None:
         self._visits[flow.id] = _Open(visit, flow, mending)
+        self._watch.wake()
         while len(self._visits) > _MOST_VISITS:
             oldest = next(iter(self._visits.values()))
             oldest.visit.give_up("too many exchanges at one time; this one was let go")
@@ -293,9 +292,8 @@ class Inspector:
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        if not visit.live or not (self._backlog or self._is_busy()):
-            return False
-        return not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
+        comes_first = visit.live and (self._backlog or self._is_busy())
+        return bool(comes_first) and not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
 
     def _is_busy(self) -> bool:
         """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
@@ -307,12 +305,23 @@ class Inspector:
         except Exception as error:  # fail open
             self._failures.tell("the end of an exchange", error)
             self._stand_on(ended.flow, "the end of an exchange", error)
+        self._show(ended.flow)
+
+    def _show(self, flow: http.HTTPFlow) -> None:
         try:
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
             if view is not None:
-                view.update([ended.flow])
+                view.update([flow])
         except Exception as error:  # fail open
             self._failures.tell("showing the verdict", error)
+
+    def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+        """Tells what is wrong with an exchange that is still under way."""
+        try:
+            announce(found.flow, found.visit, exchange, findings, self._redactor)
+        except Exception as error:  # fail open
+            self._failures.add(found.visit, "telling of an open exchange", error)
+        self._show(found.flow)
 
     def _finish(self, ended: Ended) -> None:
         try:
@@ -327,6 +336,7 @@ class Inspector:
         verdict = self._judge(visit, end, error, duration)
         verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(flow, visit, verdict))
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
+        withdraw(flow, visit)
         annotate(flow, annotation(verdict), verdict.record if visit.live else None)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:

@@ -29,6 +29,6 @@ def take_the_rest(flow: http.HTTPFlow, visit: Visit, mending: Mending | None, fa
             # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
             response.raw_content = visit.raw_body()
         elif visit.empty:
-            visit.take(visit.known_body() or response.raw_content, visit.now() if visit.collected else None)
+            visit.take_whole(visit.known_body() or response.raw_content)
     except Exception as error:  # fail open
         failures.fail(visit, "reading the reply", error)

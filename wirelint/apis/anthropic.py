@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from wirelint.apis.anthropic_request import hosted_result, read_request
 from wirelint.apis.anthropic_writer import StreamWriter, WholeWriter
 from wirelint.apis.carried import Carried
-from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, refusal_of, text
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind, Request
 
@@ -221,8 +221,11 @@ class _Reader:
         yield Done(frame)
 
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if (error := error_of(message)) is not None or message.get("type") == "error":
-            yield Failure(error or dict(message), frame)
+        error = error_of(message)
+        if error is None and "content" not in message:
+            error = dict(message) if message.get("type") == "error" else refusal_of(message)
+        if error is not None:
+            yield Failure(error, frame)
         yield Head(text(message.get("id")), text(message.get("model")), frame)
         for n, block in mappings(message.get("content")):
             yield from self._open_block(n, block, frame, n)

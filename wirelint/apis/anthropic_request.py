@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -53,6 +53,7 @@ def read_request(body: Mapping[str, Json]) -> Request:
         stream=body.get("stream") is True,
         hosted=elsewhere or any(tool.hosted for tool in tools),
         tools_known=not any(_UNSEEN_TOOLS.match(tool.type) for tool in tools),
+        max_tokens=number(body.get("max_tokens")),
     )
 
 

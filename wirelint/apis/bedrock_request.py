@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -52,6 +52,7 @@ def read_request(body: Mapping[str, Json], model: str = "", *, stream: bool = Fa
         hosted=any(tool.hosted for tool in tools),
         # A stored prompt brings its own messages and tools.
         tools_known="promptVariables" not in body and ":prompt/" not in model,
+        max_tokens=number(mapping(body.get("inferenceConfig")).get("maxTokens")),
     )
 
 

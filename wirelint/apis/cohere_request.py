@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
     Json,
@@ -36,6 +36,7 @@ def read_request(body: Mapping[str, Json]) -> Request:
         body=body,
         tool_choice=_tool_choice(body.get("tool_choice")),
         stream=body.get("stream") is True,
+        max_tokens=number(body.get("max_tokens")),
     )
 
 

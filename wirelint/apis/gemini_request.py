@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import orjson
 
 from wirelint.apis.gemini_schema import camel, json_schema, member, value_of
-from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -63,6 +63,7 @@ def read_request_at(body: Mapping[str, Json], path: str) -> Request:
         stream=found is not None and found[2] == "streamGenerateContent",
         hosted=any(tool.hosted for tool in tools),
         tools_known=not (cached or kinds & _UNSEEN_TOOLS),
+        max_tokens=number(value_of(mapping(value_of(body, "generationConfig")), "maxOutputTokens")),
     )
 
 
@@ -226,6 +227,8 @@ def _tool_choice(config: Mapping[str, Json]) -> ToolChoice:
         case "ANY" if len(names) == 1:
             return ToolChoice("named", names[0])
         case "ANY":
-            return ToolChoice("required")
+            return ToolChoice("required", names=tuple(names))
+        case "VALIDATED":
+            return ToolChoice("auto", names=tuple(names))
         case _:
             return ToolChoice("auto")

@@ -68,6 +68,7 @@ class Ollama:
             tools=tuple(_tools(body.get("tools"))),
             body=body,
             stream=body.get("stream") is not False,
+            max_tokens=number(mapping(body.get("options")).get("num_predict")),
         )
 
     def reply_reader(self, *, streamed: bool) -> _Reader:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from wirelint.apis.openai_request import read_request
 from wirelint.apis.openai_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, refusal_of, text
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
@@ -105,7 +105,10 @@ class _Reader:
             if head != self._head and any(head):
                 self._head = head
                 self._out.append(Head(*head, frame))
-        if (error := error_of(document)) is not None:
+        error = error_of(document)
+        if error is None and not document.get("choices"):
+            error = refusal_of(document)
+        if error is not None:
             self._out.append(Failure(error, frame))
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))
@@ -127,6 +130,8 @@ class _Reader:
             self._content(choice, content, f"{place}/content", frame)
         if not simple:
             self._others(choice, message, place, frame)
+        if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
+            self._out.append(Failure(body["error"], frame))
         if reason := text(body.get("finish_reason")):
             self._finished = True
             self._out.append(Stop(choice, reason, f"/choices/{choice}/finish_reason", frame))

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from wirelint.apis import openai_request
 from wirelint.apis.openai_completions_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, refusal_of, text
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
@@ -117,7 +117,10 @@ class _Reader:
         if head != self._head and any(head):
             self._head = head
             yield Head(*head, frame)
-        if (error := error_of(document)) is not None:
+        error = error_of(document)
+        if error is None and not document.get("choices"):
+            error = refusal_of(document)
+        if error is not None:
             yield Failure(error, frame)
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
-from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
     Json,
@@ -34,6 +34,7 @@ _ROLES: dict[str, Role] = {
     "function": "tool",
 }
 _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+_LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
 _SEARCHING_MODELS = (":online", "-search-preview", "-search-api", "sonar", "compound")
 
 
@@ -52,7 +53,20 @@ def read_request(body: Mapping[str, Json]) -> Request:
         stream=body.get("stream") is True,
         hosted=any(tool.hosted for tool in tools) or _searches(body, model),
         tools_known=not any(tool.type in ("tool_search", "mcp", "namespace") for tool in tools),
+        max_tokens=next((most for name in _LIMITS if (most := number(body.get(name))) is not None), None),
+        wants_usage=_wants_usage(body),
     )
+
+
+def _wants_usage(body: Mapping[str, Json]) -> bool | None:
+    """OpenAI's `stream_options.include_usage`, or OpenRouter's `usage.include`."""
+    for wish in (
+        mapping(body.get("stream_options")).get("include_usage"),
+        mapping(body.get("usage")).get("include"),
+    ):
+        if isinstance(wish, bool):
+            return wish
+    return None
 
 
 def _searches(body: Mapping[str, Json], model: str) -> bool:
@@ -151,14 +165,21 @@ def _tool_choice(choice: Json) -> ToolChoice:
             return ToolChoice("none")
         case "required" | "any":
             return ToolChoice("required")
-        case {"type": "allowed_tools", "allowed_tools": {"mode": "required"}}:
-            return ToolChoice("required")
         case {"type": "allowed_tools"}:
-            return ToolChoice("auto")
+            allowed = mapping(mapping(choice).get("allowed_tools"))
+            return ToolChoice(
+                "required" if allowed.get("mode") == "required" else "auto", names=_names(allowed.get("tools"))
+            )
         case {"function": {"name": str(name)}} | {"custom": {"name": str(name)}} | {"name": str(name)}:
             return ToolChoice("named", name)
         case _:
             return ToolChoice("auto")
+
+
+def _names(tools: Json) -> tuple[str, ...]:
+    """The names of allowed tools; none when one of them is told otherwise than by its name."""
+    names = [text(mapping(tool.get(text(tool.get("type")) or "")).get("name")) for _, tool in mappings(tools)]
+    return tuple(name for name in names if name) if all(names) else ()
 
 
 def _compact(value: Json) -> str:

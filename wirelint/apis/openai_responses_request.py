@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.apis.openai_responses_parts import RESULTS, Said, said, shown
-from wirelint.apis.reading import mapping, mappings, schema, text
+from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
     HostedCall,
@@ -57,6 +57,7 @@ def read_request(body: Mapping[str, Json]) -> Request:
         stream=body.get("stream") is True or body.get("type") == "response.create",  # over a socket all replies are
         hosted=any(tool.hosted for tool in tools) or bool(body.get("prompt")),
         tools_known=shown_all and not any(tool.type in _LOADING for tool in tools),
+        max_tokens=number(body.get("max_output_tokens")),
     )
 
 
@@ -165,16 +166,22 @@ def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
         yield Tool(name or kind, place, described, None, hosted=True, type=kind)
 
 
+def _names(tools: Json) -> tuple[str, ...]:
+    """The names of allowed tools, those of the provider left out; none when nothing is left."""
+    return tuple(name for _, tool in mappings(tools) if (name := text(tool.get("name"))))
+
+
 def _tool_choice(choice: Json) -> ToolChoice:
     match choice:
         case "none":
             return ToolChoice("none")
         case "required" | "any":
             return ToolChoice("required")
-        case {"type": "allowed_tools", "mode": "required"}:
-            return ToolChoice("required")
         case {"type": "allowed_tools"}:
-            return ToolChoice("auto")
+            allowed = mapping(choice)
+            return ToolChoice(
+                "required" if allowed.get("mode") == "required" else "auto", names=_names(allowed.get("tools"))
+            )
         case {"type": "mcp", "server_label": str()}:
             return ToolChoice("required")
         case {"name": str(name)} | {"function": {"name": str(name)}} | {"custom": {"name": str(name)}}:

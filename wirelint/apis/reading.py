@@ -142,6 +142,31 @@ def _decode(data: str) -> dict[str, Json] | None:
     return document if isinstance(document, dict) else None
 
 
+_SAID = ("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg")
+_CODES = ("code", "statusCode", "status_code", "error_code", "errorCode", "errcode")
+_FINE = frozenset({"", "0", "200", "ok", "success", "succeeded"})
+_FAILED = frozenset({"error", "fail", "failed", "failure"})
+
+
+def refusal_of(document: Mapping[str, Json]) -> Json:
+    """What stands in the place of a reply where a service says in words of its own that there is none; None elsewhere.
+
+    Some say it as the envelope of all that they answer: `{"code": 1113, "msg": …, "success": false}`; MiniMax beside the
+    members of a reply that are null then: `"base_resp": {"status_code": 1004, "status_msg": …}`. For documents without any
+    member that a reply of the API has.
+    """
+    beside = mapping(document.get("base_resp"))
+    told = beside or document
+    said = next((words for name in _SAID if (words := text(told.get(name)))), None)
+    if said is None:
+        return None
+    status = told.get("status")
+    codes = [str(told[name]).lower() for name in _CODES if isinstance(told.get(name), str | int)]
+    failed = any(code not in _FINE for code in codes) or told.get("success") is False or told.get("ok") is False
+    failed = failed or (status in _FAILED if isinstance(status, str) else (number(status) or 0) >= 400)
+    return dict(told) if failed or document.keys() == {"detail"} else None
+
+
 def error_of(document: Mapping[str, Json]) -> Json:
     """The error object of a document; None when there is none (a string counts: some gateways send one).
 

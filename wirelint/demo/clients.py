@@ -7,7 +7,6 @@ from typing import Any
 from wirelint.demo.steps import QUESTION, SEARCH, Json, Step
 
 KEY = "sk-demo-0000000000000000000000000000"
-_TIMEOUT = 20.0
 
 
 class MissingSdkError(RuntimeError):
@@ -27,7 +26,7 @@ def _openai(step: Step, base_url: str) -> str:
     function = {"name": SEARCH["name"], "description": SEARCH["description"], "parameters": SEARCH["schema"]}
     tools: Any = [{"type": "function", "function": function}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
-    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=_TIMEOUT) as client:
+    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=step.patience) as client:
 
         def ask() -> tuple[str, list[Json]]:
             answer: Any = client.chat.completions.create(
@@ -80,7 +79,7 @@ def _anthropic(step: Step, base_url: str) -> str:
     except ImportError as error:
         raise MissingSdkError("anthropic") from error
     tool = {"name": SEARCH["name"], "description": SEARCH["description"], "input_schema": SEARCH["schema"]}
-    with anthropic.Anthropic(base_url=base_url, api_key=KEY, max_retries=0, timeout=_TIMEOUT) as client:
+    with anthropic.Anthropic(base_url=base_url, api_key=KEY, max_retries=0, timeout=step.patience) as client:
         request: Any = {
             "model": step.model or "acme-large",
             "max_tokens": 512,

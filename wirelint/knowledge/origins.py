@@ -143,9 +143,10 @@ def _better(other: str, id_: str) -> bool:
 
 def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:
     id_, name = call.id or "", call.name or ""
+    lineage = (*ledger.lineage(conversation), None)
     for issued in ledger.similar(id_, conversation) if id_ else ():
         telling = len(key(id_)) >= _TELLING
-        near = issued.conversation in (conversation, None) and issued.name == name
+        near = issued.conversation in lineage and issued.name == name
         if (near or telling) and issued.id not in history:
             found = match(issued.id, id_)
             return Origin(issued.id, found.how if found else "other characters", "high")
@@ -177,13 +178,14 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
 
     An id that did come back belongs to another run of the same prompt.
     """
+    lineage = ledger.lineage(conversation)
     return [
         issued
         for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
         if issued.id not in history
         and not _qualifies(call.id or "", issued.id)
         and ledger.returned(issued.id, conversation) is None
-        and ledger.returned(issued.id, issued.conversation) is None
+        and (issued.conversation in lineage or ledger.returned(issued.id, issued.conversation) is None)
     ]
 
 

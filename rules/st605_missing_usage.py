@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.usage_reports import ALWAYS, openai_streams
+from wirelint.model import Exchange, Json, Opaque, Request
+from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rule, Severity
+
+_ASKABLE = frozenset({"openai.chat", "openai.completions"})
+
+
+class MissingUsage(Rule):
+    """A stream ends without its token counts.
+
+    ## What it does
+    Reports a stream of OpenAI Chat Completions, or of raw completions, that was asked for its token counts
+    (`stream_options.include_usage`) and ends well without them; as info, a stream of an API that always tells them and this
+    time does not; and, as info on the request, a chat stream that did not ask where it would have had to.
+
+    ## Why is this bad?
+    Costs and limits are kept by these counts. Clients put zeros or estimates in their place; a context that fills up
+    goes unnoticed until the API refuses it.
+
+    ## Example
+    The request says `"stream": true` and has no `stream_options`: no event of the reply carries a `usage`.
+
+    ## False positives
+    An explicit `include_usage: false` is the caller's wish. Silent on streams that were cut off, that hold an error, that
+    the client left or that lack their terminator: the counts come last. Silent on a stream that did not ask and got them,
+    on hosts known to tell them unasked, and on hosts and versions that are not known to take the option.
+
+    ## Fix safety
+    Unsafe: `stream_options.include_usage` is added to the request, and the client then gets one more event, with
+    `"choices": []`, that it did not ask for. For OpenAI's chat API alone, and never for a service that may refuse it.
+    What a service does not send cannot be made up.
+
+    ## References
+    - OpenAI, Chat API: `stream_options`
+    - Azure OpenAI, REST API reference: `stream_options` since version 2024-09-01-preview
+    """
+
+    code = "ST605"
+    name = "missing-usage"
+    severity = "warning"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Say yes."}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "stream": True,
+                "stream_options": {"include_usage": True},
+                "messages": [{"role": "user", "content": "Say yes."}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": 'data: {"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\n'
+            'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}\n\ndata: [DONE]\n\n',
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or not _may_ask(exchange, request):
+            return
+        known = reply is not None or exchange.status is not None or exchange.end != "unknown"
+        if known and not _ended_without(exchange):
+            return
+        yield self.finding(
+            "request",
+            "the stream was not asked for its token counts, so nothing tells what it cost",
+            "/stream_options" if "stream_options" in request.body else "/stream",
+            severity="info",
+            layer="client",
+            fix=Fix("unsafe", "ask for them with stream_options.include_usage"),
+        )
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request = exchange.request
+        if request is None or not _ended_without(exchange):
+            return
+        said: str
+        severity: Severity | None
+        if exchange.api in _ASKABLE and request.wants_usage:
+            said, severity = "was asked for its token counts and ends without them", None
+        elif exchange.api in ALWAYS:
+            said, severity = f"ends without token counts, which {exchange.api} always tells", "info"
+        else:
+            return
+        last = exchange.reply.events - 1 if exchange.reply is not None else 0
+        yield self.finding("response", f"the stream {said}", event=max(last, 0), severity=severity)
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        request = exchange.request
+        if request is None or not permit.allows(self.code, "unsafe") or not _may_ask(exchange, request):
+            return
+        options = request.body.get("stream_options")
+        made: tuple[str, Json] = ("/stream_options", {"include_usage": True})
+        if isinstance(options, dict):
+            made = ("/stream_options/include_usage", True)
+        title = "asked for token counts with stream_options.include_usage"
+        yield (
+            [Edit("replace", *made)],
+            self.repair("request", "unsafe", title, made[0], after='"stream_options": {"include_usage": true}'),
+        )
+
+
+def _may_ask(exchange: Exchange, request: Request) -> bool:
+    """Whether a stream could have been asked for its counts, nothing was said about them, and they will not come anyway."""
+    if not request.stream or request.wants_usage is not None or exchange.api != "openai.chat":
+        return False
+    if openai_streams(exchange.url) != "asked":
+        return False
+    # Azure refuses the option beside pictures and data sources of its own.
+    pictures = any(isinstance(part, Opaque) for message in request.messages for part in message.parts)
+    return "azure.com" not in exchange.url or not (pictures or request.body.get("data_sources"))
+
+
+def _ended_without(exchange: Exchange) -> bool:
+    """Whether a stream came to its very end, where the counts stand, and had none."""
+    reply = exchange.reply
+    if reply is None or not reply.streamed or not exchange.ok or exchange.end == "client-left":
+        return False
+    stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
+    return reply.usage is None and reply.error is None and stopped and reply.terminated

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json
+from wirelint.rule import Finding, Rule, excerpt
+
+_FAILED = frozenset({"error", "failed", "error_toxic", "error_limit"})
+"""Finish reasons that say that the provider failed, where it says nothing else: OpenRouter, Mistral, Responses, Cohere."""
+_SAID = (
+    *("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg", "Message"),
+    *("error", "failure_reason"),
+)
+_CODES = ("type", "__type", "code", "status", "status_code", "error_code", "errorCode")
+
+
+class ErrorIn200(Rule):
+    """A status of 200, and an error in the body or in the stream.
+
+    ## What it does
+    Reports a reply with a status of success that holds an error object: in the place of the reply, beside it, in a
+    candidate, or as an event of a stream that had begun. All forms that providers have for it count: `{"error": …}` as an
+    object, a string or the whole document, Anthropic's `event: error`, a Responses reply that `failed`, an exception event
+    of Bedrock, a failed `inference_status` of DeepInfra, the envelope `{"code": …, "msg": …, "success": false}`, and a
+    finish reason that says `error` and nothing more.
+
+    ## Why is this bad?
+    Clients look at the status. Retries, fallbacks and alarms that go by it never start; what came before the error is
+    taken for the reply, and a body without any is an empty one, or breaks the parser.
+
+    ## Example
+    The stream has sent `Let me th`, then comes `data: {"error":{"message":"Input length exceeds the maximum","code":400}}`.
+
+    ## False positives
+    Silent where the status says that it failed, on empty error members (`"error": null`), and on replies that tell of
+    their end in the API's own words: a token limit, a content filter, a refusal, `incomplete`.
+
+    ## Fix safety
+    Reported only. Once a status was sent nothing can take it back.
+
+    ## References
+    - Anthropic, Streaming messages: error events
+    - OpenRouter, Errors: mid-stream errors arrive with status 200
+    - OpenAI, Responses: `response.failed`
+    """
+
+    code = "ST608"
+    name = "error-in-200"
+    severity = "error"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "messages": [{"role": "user", "content": "Hello."}]},
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"error":{"message":"All workers are busy","type":"overloaded","code":"503"}}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": fires["request"],
+        "response": {
+            "status": 503,
+            "headers": {"content-type": "application/json"},
+            "body": '{"error":{"message":"All workers are busy","type":"overloaded","code":"503"}}',
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        reply = exchange.reply
+        if reply is None or not exchange.ok:
+            return
+        if reply.error is not None:
+            begun = any(choice.parts for choice in reply.choices)
+            where = "in a stream" if reply.streamed else "in the body"
+            yield self.finding(
+                "response",
+                f"status {exchange.status}, and an error {where}{' that had begun to answer' if begun else ''}: "
+                f"{_shown(reply.error)}",
+                event=reply.error_event,
+            )
+            return
+        for choice in reply.choices:
+            if choice.finish_reason is not None and choice.finish_reason.lower() in _FAILED:
+                yield self.finding(
+                    "response",
+                    f"status {exchange.status}, and the reply ends with {choice.finish_reason!r}; nothing says what failed",
+                    choice.finish_pointer,
+                    event=choice.finish_event,
+                )
+
+
+def _shown(error: Json) -> str:
+    """What an error says, with its code where it has one."""
+    while isinstance(error, dict):
+        inner = next((value for name, value in error.items() if name == "error" or name.endswith("Exception")), None)
+        if not isinstance(inner, dict):
+            break
+        error = inner
+    if not isinstance(error, Mapping):
+        return repr(excerpt(str(error)))
+    said = next((error[name] for name in _SAID if isinstance(error.get(name), str) and error[name]), None)
+    codes = [str(error[name]) for name in _CODES if isinstance(error.get(name), str | int) and error[name] != "error"]
+    words = repr(excerpt(str(said), 120)) if said is not None else excerpt(str(dict(error)))
+    return f"{words} ({excerpt(', '.join(dict.fromkeys(codes)), 60)})" if codes else words

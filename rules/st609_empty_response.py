@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.endings import by_itself, stop_words, tokens_said
+from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Text
+from wirelint.rule import Finding, Rule
+
+_UNREAD = frozenset({"broken-json", "split-json", "cut-event", "after-end"})
+_RAW = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
+_MIDDLES = ("<|fim", "<fim", "[SUFFIX]", "<PRE>", "<|repo_name|>", "<|file_sep|>")
+"""Marks of prompts that ask for what stands between two texts, which may well be nothing."""
+_SPOILED = frozenset({
+    "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "malformed_model_output",
+    "malformed_tool_use",
+})  # fmt: skip
+"""The provider could not read what the model said, and threw it away (Gemini, Converse)."""
+_LOST = 3
+"""Counted tokens from which on something was said and lost; the end itself is counted by some."""
+
+
+class EmptyResponse(Rule):
+    """A reply with status 200 says nothing: no text, no reasoning, no call.
+
+    ## What it does
+    Reports a candidate that ended by itself, or whose call the provider could not read, and that holds nothing: neither
+    text nor reasoning, no tool call, no refusal, nothing of a tool that the provider ran. Text that is white space alone is
+    nothing, and so is a reply without any candidate. Where the usage counts tokens that are nowhere in the reply the
+    message says so: then something between the model and the client lost them, most often a parser of tool calls or of
+    reasoning.
+
+    ## Why is this bad?
+    The user sees nothing and the agent's loop ends as if all were done. Many clients put the empty message into the
+    history, where some APIs refuse it from then on.
+
+    ## Example
+    `{"choices":[{"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}`.
+
+    ## False positives
+    Silent when the request wanted nothing (`max_tokens` of 0 or 1, a model that is only loaded, a prompt to fill a gap),
+    when a token limit, a content filter, a refusal or a stop sequence ended the reply and it says so, when the stream was
+    cut off (`truncated-stream`) or holds an error (`error-in-200`), and on parts that are not text. Only info where an
+    empty end is a known habit: Claude after a tool result that leaves nothing to add, a reply that continues the
+    assistant's own words, a request with stop words of its own.
+
+    ## Fix safety
+    Reported only: there is nothing to repair. Asking again is the client's decision.
+
+    ## References
+    - Anthropic, Handling stop reasons: empty responses with `end_turn`
+    - Google, Gemini API: candidates without content
+    """
+
+    code = "ST609"
+    name = "empty-response"
+    severity = "warning"
+    layer = "model"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "messages": [{"role": "user", "content": "What is next?"}]},
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "Are you up?"}]},
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"length"}]}',
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if reply is None or request is None:
+            return
+        empty = [choice for choice in reply.choices if not any(_says(part) for part in choice.parts)]
+        if reply.choices and not empty:
+            return
+        if not exchange.ok or reply.error is not None or not reply.finished or exchange.end == "client-left":
+            return
+        if any(fault.kind in _UNREAD for fault in reply.faults) or _wants_nothing(request):
+            return
+        if not reply.choices:
+            if (reply.id or reply.model) and exchange.api != "openai.responses":
+                yield self.finding(
+                    "response", f"the reply holds no candidate at all{_counted(reply)}", event=_last(reply)
+                )
+            return
+        for choice in empty:
+            if by_itself(choice) or choice.finish_reason in _SPOILED:
+                yield self._tell(exchange, request, reply, choice)
+
+    def _tell(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
+        habit = _habit(exchange.api, request)
+        lost = (tokens_said(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
+        what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
+        which = f"candidate {choice.index}" if len(reply.choices) > 1 else "the reply"
+        return self.finding(
+            "response",
+            f"{which} ends with {choice.finish_reason!r} and holds {what}{_counted(reply)}{f'; {habit}' if habit else ''}",
+            choice.finish_pointer,
+            event=choice.finish_event,
+            severity="info" if habit else None,
+            confidence="medium" if exchange.api in _RAW else None,
+            layer="gateway" if lost else None,
+        )
+
+
+def _says(part: Part) -> bool:
+    return not isinstance(part, Text) or not part.text.isspace()
+
+
+def _wants_nothing(request: Request) -> bool:
+    if request.max_tokens is not None and 0 <= request.max_tokens <= 1:
+        return True
+    body = request.body
+    if body.get("generate") is False or not any(message.parts for message in request.messages):
+        # A warm-up; or nothing was said, which is how Ollama is told to load a model, or the words stand elsewhere.
+        return not (body.get("previous_response_id") or body.get("conversation") or body.get("prompt"))
+    if request.api not in _RAW:
+        return False
+    prompt = request.messages[-1].text
+    return bool(body.get("suffix")) or any(mark in prompt for mark in _MIDDLES)
+
+
+def _habit(api: str, request: Request) -> str:
+    """Why an empty end may be no surprise."""
+    last = request.messages[-1]
+    if last.role == "assistant":
+        return "it continues the assistant's own message"
+    if last.results and (api == "anthropic.messages" or "claude" in request.model.lower()):
+        return "Claude is known to have nothing to add to some tool results"
+    if stop_words(request):
+        return "the request has stop words, one of which may have come first"
+    return ""
+
+
+def _counted(reply: Reply) -> str:
+    said = tokens_said(reply.usage)
+    return f"; the usage counts {said} tokens" if said is not None and said >= _LOST else ""
+
+
+def _last(reply: Reply) -> int | None:
+    return max(reply.events - 1, 0) if reply.streamed else None

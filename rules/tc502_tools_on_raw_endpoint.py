@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.endings import by_itself
+from wirelint.knowledge.tool_denials import denial
+from wirelint.model import Choice, Exchange, Json, Request, Text
+from wirelint.rule import Finding, Rule, excerpt
+
+_CHAT = {
+    "openai.completions": "/v1/chat/completions",
+    "deepinfra.inference": "/v1/openai/chat/completions",
+    "ollama.generate": "/api/chat",
+}
+"""Endpoints that take a text and know nothing of tools, and the one beside each that does."""
+_TEXT = 4000
+
+
+class ToolsOnRawEndpoint(Rule):
+    """Tools go to an endpoint that drops them, or got lost on the way to the model.
+
+    ## What it does
+    Reports tool declarations, and messages with calls or tool results, in a request to an endpoint that takes a single
+    text: `/v1/completions`, DeepInfra's `/v1/inference/{model}`, Ollama's `/api/generate`. There is no place for them,
+    and no error either. Beyond that, with low confidence, it reports a reply in which the model denies
+    having the tools that the request declares, though it was free to call them: then something on the way has dropped
+    them.
+
+    ## Why is this bad?
+    The model never hears of its tools. It answers from memory, says that it cannot, or makes an action up, and nothing in
+    the exchange looks like a failure.
+
+    ## Example
+    `POST /v1/inference/moonshotai/Kimi-K2.5` with `{"input": "<|im_user|>…", "tools": [{"type": "function", …}]}`.
+
+    ## False positives
+    Silent on a raw request that was refused: then nothing vanished. A denial is told from an honest answer by what it is
+    about: "I have no tool for booking flights" is true of a model that can only look up the weather. Silent where
+    `tool_choice` forbids calls, where the history holds tool results (the model knows its tools), beside calls, and in
+    quotations. A model that only overlooks its tools is what remains to be told apart by a person.
+
+    ## Fix safety
+    Reported only: the request belongs to another endpoint, in another shape.
+
+    ## References
+    - DeepInfra, Native API and OpenAI API
+    - OpenAI, Completions API (legacy)
+    - Ollama, API: generate and chat
+    """
+
+    code = "TC502"
+    name = "tools-on-raw-endpoint"
+    severity = "error"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/completions",
+            "body": {
+                "model": "m",
+                "prompt": "User: Weather in Oslo?\nAssistant:",
+                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"object":"text_completion","choices":[{"index":0,"text":" Mild.","finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"Which day do you mean?"},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request = exchange.request
+        if request is None or exchange.api not in _CHAT or (exchange.status or 0) >= 400:
+            return
+        better = _CHAT[exchange.api]
+        if request.tools:
+            names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.tools[:3])
+            names += f" and {len(request.tools) - 3} more" if len(request.tools) > 3 else ""
+            yield self.finding(
+                "request",
+                f"this endpoint takes one text and drops the declared tools {names} without a word; {better} takes them",
+                request.tools[0].pointer.rpartition("/")[0],
+            )
+        for place, what in _lost(request.body.get("messages")):
+            yield self.finding(
+                "request",
+                f"this endpoint takes one text and drops the messages beside it, {what} among them; {better} takes them",
+                place,
+            )
+            break
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not request.tools or exchange.api in _CHAT:
+            return
+        if not exchange.ok or reply.error is not None or not _free_to_call(request):
+            return
+        for choice in reply.choices:
+            yield from self._denials(request, choice)
+
+    def _denials(self, request: Request, choice: Choice) -> Iterator[Finding]:
+        if choice.calls or choice.hosted or not by_itself(choice):
+            return
+        asked = request.last_user.words if request.last_user is not None else ""
+        for part in choice.parts:
+            found = denial(part.text[:_TEXT], asked, request.client_tools) if isinstance(part, Text) else None
+            if isinstance(part, Text) and found is not None:
+                names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
+                yield self.finding(
+                    "response",
+                    f"the model was given {names} and says {excerpt(found.said, 90)!r}: they may have been lost on the way",
+                    part.pointer,
+                    event=part.event_at(found.start),
+                    severity="warning" if found.outright else "info",
+                    confidence="low",
+                    layer="gateway",
+                )
+                return
+
+
+def _free_to_call(request: Request) -> bool:
+    """Whether a model had tools to call, might call them, and has not shown already that it knows of them."""
+    if request.tool_choice.mode == "none" or not request.client_tools:
+        return False
+    return not any(message.calls or message.results for message in request.messages)
+
+
+def _lost(messages: Json) -> Iterator[tuple[str, str]]:
+    """The first message beside a prompt that holds calls or a result."""
+    for place, message in enumerate(messages if isinstance(messages, list) else ()):
+        if isinstance(message, dict) and message.get("tool_calls"):
+            yield f"/messages/{place}", "calls"
+        elif isinstance(message, dict) and message.get("role") in ("tool", "function"):
+            yield f"/messages/{place}", "tool results"

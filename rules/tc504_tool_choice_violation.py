@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.endings import by_itself, stop_words
+from wirelint.knowledge.markup import call_spans
+from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Json, Opaque, Refusal, Request, ToolCall
+from wirelint.rule import Finding, Rule, Severity, excerpt
+
+_UNREAD = frozenset({"broken-json", "split-json", "cut-event"})
+
+
+class ToolChoiceViolation(Rule):
+    """The reply does not honour what the request said about calling tools.
+
+    ## What it does
+    Compares the calls of each candidate with the request: none where one was required or a tool was named, another tool
+    than the named or the allowed ones, any at all where calls were forbidden, more than one where parallel calls were
+    turned off. The settings of all APIs count: `tool_choice` with its `allowed_tools`, `function_call`,
+    `parallel_tool_calls`, Anthropic's `disable_parallel_tool_use`, the `mode` and `allowedFunctionNames` of Gemini's
+    `functionCallingConfig`, Converse's `toolChoice`.
+
+    ## Why is this bad?
+    Clients that set these rely on them: structured output is read from the arguments of the forced call, an agent that
+    forbids calls has nothing to run them with, tools that must not run at once do.
+
+    ## Example
+    The request says `"tool_choice": "required"`; the reply is `{"content": "It is sunny."}` and ends with `stop`.
+
+    ## False positives
+    A call that is missing is no violation when the reply was cut by a token limit, a filter, a stop sequence or an
+    error, or is a refusal; nor is one that stands in the text as native markup (`xml-leak`). A call of a tool that the
+    provider runs fulfils `required`. Silent where the tools are not all known, and on calls without a name.
+
+    ## Fix safety
+    Reported only: a call cannot be made up, and which one of several was meant is not known.
+
+    ## References
+    - OpenAI, Function calling: `tool_choice`, `parallel_tool_calls`
+    - Anthropic, Tool use: `tool_choice`, `disable_parallel_tool_use`
+    - Google, Gemini API, Function calling modes
+    - AWS, Converse: `ToolChoice`
+    """
+
+    code = "TC504"
+    name = "tool-choice-violation"
+    severity = "warning"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
+                "tool_choice": "required",
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"content":"It is sunny."},"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
+                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
+                "tool_choice": "auto",
+            },
+        },
+        "response": fires["response"],
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None:
+            return
+        asked = request.tool_choice
+        if asked.mode == "auto" and not asked.names and request.parallel_tool_calls is not False:
+            return
+        if not exchange.ok or reply.error is not None or any(fault.kind in _UNREAD for fault in reply.faults):
+            return
+        for choice in reply.choices:
+            yield from self._judge(exchange, request, choice)
+
+    def _judge(self, exchange: Exchange, request: Request, choice: Choice) -> Iterator[Finding]:
+        asked = request.tool_choice
+        calls = [call for call in choice.calls if call.name]
+        allowed = (asked.name,) if asked.mode == "named" and asked.name else asked.names
+        others = [call for call in calls if allowed and call.name not in allowed]
+        if asked.mode == "none":
+            if calls:
+                yield self._tell(calls[0], f"calls were forbidden, and the reply calls {_names(calls)}", "error")
+            return
+        if others:
+            yield self._tell(others[0], f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}")
+        if not choice.calls and asked.mode in ("required", "named") and _lacks(exchange, request, choice):
+            wish = f"a call of `{excerpt(asked.name or '')}`" if asked.mode == "named" else "a call"
+            said = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
+            yield self.finding(
+                "response",
+                f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {said}",
+                choice.finish_pointer,
+                event=choice.finish_event,
+            )
+        if request.parallel_tool_calls is False and len(calls) > 1:
+            yield self._tell(
+                calls[1], f"one call at a time was asked for, and the reply holds {len(calls)}: {_names(calls)}"
+            )
+
+    def _tell(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
+        return self.finding("response", message, call.pointer, event=call.event, severity=severity)
+
+
+def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
+    """Whether a candidate could have held a call and does not, in any form."""
+    if not by_itself(choice) or stop_words(request) or exchange.end == "client-left" or not request.tools:
+        return False
+    other = (HostedCall, HostedResult, Refusal, Opaque)
+    if any(isinstance(part, other) for part in choice.parts):
+        return False
+    named = request.tool(request.tool_choice.name)
+    if request.tool_choice.mode == "named" and (named is None or named.hosted):
+        return False  # what the request names is not there, or leaves no trace here
+    return not any(call_spans(text, request) for text in (choice.text, choice.reasoning) if text)
+
+
+def _names(calls: Sequence[ToolCall]) -> str:
+    return _quoted([call.name or "" for call in calls])
+
+
+def _quoted(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{excerpt(name, 40)}`" for name in names[:4])
+    return f"{shown} and {len(names) - 4} more" if len(names) > 4 else shown
