@@ -19,6 +19,7 @@ from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.verdict import Verdict
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
+from wirelint.capture.sides import times_of
 from wirelint.model import End
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"

@@ -21,7 +21,6 @@ from wirelint.repair import NO_FIXES, Edit, Mending, Permit
 from wirelint.rewrite.requests import Mended, mend_request
 from wirelint.rule import Rule
 
-
 # --- one body, one repair -------------------------------------------------------------------------------------------
 # Bodies are written by hand, with white space and spellings that no encoder would make again.
 
