@@ -20,12 +20,8 @@ from mitmproxy.io import tnetstring
 
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.capture.record import Headers, Record
-<<<<<<< HEAD
-from wirelint.capture.sides import beside_received
-from wirelint.wire.websocket import is_socket
-=======
 from wirelint.capture.sides import beside_received, times_of
->>>>>>> he
+from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
 
