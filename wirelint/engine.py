@@ -338,14 +338,9 @@ class Engine:
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
-        exchange = self.place(exchange)
-        findings = self.judge(exchange)
+        findings = self.judge(exchange := self.ledger.place(exchange))
         self.ledger.record(exchange)
         return findings
-
-    def place(self, exchange: Exchange) -> Exchange:
-        """The exchange with the conversation that the ledger finds it to belong to. `check` does so by itself."""
-        return self.ledger.place(exchange)
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""

@@ -49,7 +49,7 @@ def _judged(records: Sequence[Mapping[str, Any]]) -> tuple[Engine, Exchange, byt
     engine = Engine(REGISTRY.rules)
     for number, record in enumerate(records[:-1], 1):
         engine.check(read(record, number))
-    return engine, engine.place(read(records[-1], len(records))), as_record(records[-1]).request_body or b""
+    return engine, engine.ledger.place(read(records[-1], len(records))), as_record(records[-1]).request_body or b""
 
 
 @pytest.mark.parametrize(("rule", "records"), [*_runs("SILENT", REGISTRY.rules), *_runs("FIRES", RULES)])
@@ -148,6 +148,6 @@ def test_recorded_requests_change_only_where_an_anomaly_is_known() -> None:
             continue
         made = mend_request(exchange, body, REGISTRY.rules, Ledger(), FAULTY)
         assert made.faults == (), record.id
-        if made.body is not body:
+        if any(repair.name != "missing-usage" for repair in made.repairs):  # which many clients never asked for
             changed.append(record.id)
     assert [id_ for id_ in changed if labels.get(id_, {}).get("verdict") != "real anomaly"] == []

@@ -23,6 +23,8 @@ _MOST_VALUES = 400
 _DEEPEST = 8
 _LEAST_ID = 1000
 _LONGEST_PLACE = 80
+_HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
+"""Tools in which a workspace really is called `default`."""
 
 
 class Leaf(NamedTuple):
@@ -94,6 +96,8 @@ class Said:
     def holds(self, value: str, found: Sign, tool: Tool, described: str) -> bool:
         """Whether anybody said a value, so that it was not invented."""
         folded = value.strip().casefold()
+        if folded == "default" and _HAS_A_DEFAULT.search(f"{tool.name} {tool.description}"):
+            return True
         if found.word:
             word = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
             quoted = re.compile(rf"[\"'`“‘«]{re.escape(folded)}[\"'`”’»]")
