@@ -8,7 +8,7 @@ from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_faults import REDACTED, came_whole
 from wirelint.knowledge.argument_members import Gone
 from wirelint.knowledge.pointers import at, escaped
-from wirelint.knowledge.unsaid import Said, voidable
+from wirelint.knowledge.unsaid import Said
 from wirelint.model import Exchange, Json, Request, Tool, ToolCall
 from wirelint.policy import NO_POLICIES, Policies
 from wirelint.policy.outcome import Fault, Outcome, hold
@@ -134,7 +134,7 @@ class PlaceholderArgument(Rule):
             for policy in self.policies.policies
             if policy.action != "report" and situation.permit.allows(self.code, policy.safety)
         ]
-        may_void = situation.permit.allows(self.code, "unsafe") and any(map(voidable, request.client_tools))
+        may_void = situation.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
         said = Said(request)

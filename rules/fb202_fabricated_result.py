@@ -137,7 +137,7 @@ class FabricatedResult(Rule):
             if not isinstance(part, Text) or _REDACTED in part.text:
                 continue
             for found in contradictions(prose.read(part.text), known, ran, request):
-                sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger.tools)
+                sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
                 against = f"{found.against}{_AS_SERVED if sure else ''}"
                 yield self.finding(
                     "response",

@@ -111,7 +111,7 @@ class McpErrorSwallowed(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not ledger.tools:
             return
-        for back in handed_back(exchange.request):
+        for back in handed_back(exchange.request, ledger, exchange.conversation):
             failed = _error(back.passed(ledger.tools))
             if failed is not None and back.result.is_error is not True and _REDACTED not in back.result.text:
                 yield from self._lost(exchange, back, failed)
@@ -181,7 +181,7 @@ def _known(request: Request, ledger: Ledger) -> tuple[Fact, ...]:
     """The results of the turn, where one of them is an error of an MCP server; none otherwise."""
     results = [result for message in request.turn for result in message.results]
     failed = (
-        {back.result.pointer for back in handed_back(request) if _error(back.passed(ledger.tools))}
+        {back.result.pointer for back in handed_back(request, ledger) if _error(back.passed(ledger.tools))}
         if ledger.tools
         else set()
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Json, Part, Reply, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule
 
 _POLLING = "2025-11-25"
@@ -17,8 +17,8 @@ class McpUnknownId(Rule):
 
     ## What it does
     Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose id
-    is that of no request, also when it differs in type alone (`1` for `"1"`), and a request that a complete reply does
-    not answer.
+    is that of no request, also when it differs in type alone (`1` for `"1"`), a second answer to one request, and a
+    request that a complete reply does not answer.
 
     ## Why is this bad?
     Clients match answers by id, and strictly. An answer with another id is thrown away; the call then hangs until its
@@ -61,17 +61,34 @@ class McpUnknownId(Rule):
         "response": {"body": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
     }
 
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        """A post that was settled without a single message in answer."""
+        reply, status = exchange.reply, exchange.status
+        if (
+            exchange.method.upper() != "POST"
+            or exchange.end not in ("complete", "unknown")
+            or (reply and reply.choices)
+        ):
+            return
+        taken = (
+            status == 202 and "mcp-protocol-version" in exchange.request_headers
+        )  # the older transport answers elsewhere
+        if not taken and not (status == 200 and (reply is None or reply.events == 0)):
+            return
+        for id_, method in _requests(exchange).items():
+            told = "taken with status 202" if taken else "settled with an empty body"
+            yield self.finding(
+                "response", f"{method} {id_} was {told}, and not answered", severity="warning", confidence="medium"
+            )
+
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or exchange.status != 200 or exchange.method.upper() != "POST":
+        if request is None or reply is None or exchange.status != 200:
             return
-        asked = {
-            id_: method
-            for message in request.messages
-            for part in message.parts
-            if (known := _asked(part)) is not None
-            for id_, method in (known,)
-        }
+        if exchange.method.upper() == "GET":
+            yield from self._on_a_stream(exchange, reply, ledger)
+            return
+        asked = _requests(exchange)
         if not asked:
             return  # what is said in answer to notifications is another rule's
         parts = [part for choice in reply.choices for part in choice.parts]
@@ -80,17 +97,31 @@ class McpUnknownId(Rule):
         strange: list[ToolResult | Rpc] = []
         for part in answers:
             id_ = _id(part)
-            if id_ is None or _take(open_, id_) or id_ in asked:
+            if id_ is None or _take(open_, id_):
                 continue
-            if ledger.tools.waits(exchange, id_) is None:
+            if id_ in asked or ledger.tools.waits(exchange, id_) is None:
                 strange.append(part)
         for part in strange:
             yield self._stray(part, open_, asked)
         if not strange and open_ and not any(_id(part) is None for part in answers):
             yield from self._unanswered(exchange, open_)
 
+    def _on_a_stream(self, exchange: Exchange, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
+        """Answers on a stream of the session, to which requests were posted apart."""
+        if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
+            return  # what was sent before is sent again; or the session began elsewhere
+        for choice in reply.choices:
+            for part in choice.parts:
+                if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
+                    continue
+                if ledger.tools.waits(exchange, id_) is None:
+                    told = f"the stream carries an answer with the id {id_}, for which no request of the session waits"
+                    yield self.finding("response", told, part.pointer, event=part.event)
+
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], asked: dict[str, str]) -> Finding:
         id_ = _id(part) or ""
+        if id_ in asked:
+            return self.finding("response", f"{asked[id_]} {id_} is answered twice", part.pointer, event=part.event)
         twin = next((other for other in asked if _spelled(other) == _spelled(id_)), None)
         if twin is not None:
             told = f"the request has the id {twin} and the answer {id_}: another type, so no client takes it for the answer"
@@ -115,6 +146,13 @@ class McpUnknownId(Rule):
                 severity="warning" if reply.streamed else None,
                 confidence="medium",
             )
+
+
+def _requests(exchange: Exchange) -> dict[str, str]:
+    """The requests that were posted: what they ask for, by id."""
+    messages = exchange.request.messages if exchange.request is not None else ()
+    asked = (_asked(part) for message in messages for part in message.parts)
+    return dict(one for one in asked if one is not None)
 
 
 def _asked(part: Part) -> tuple[str, str] | None:

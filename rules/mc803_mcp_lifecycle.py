@@ -13,7 +13,8 @@ _SETTLED_BY = 5_000.0
 
 _TOO_EARLY = re.compile(
     r"\b(?:before|until|not|never|n['’]t|un)[ -]?(?:\w+ ){0,3}initiali[sz]|"
-    r"initiali[sz]\w* (?:\w+ ){0,3}(?:first|required|incomplete)",
+    r"initiali[sz]\w* (?:\w+ ){0,3}(?:first|required|incomplete)|\b(?:no valid|missing) (?:mcp-)?session|"
+    r"\bsession[ -]?id (?:header )?(?:is |was )?(?:required|missing)",
     re.IGNORECASE,
 )
 
@@ -94,14 +95,13 @@ class McpLifecycle(Rule):
                 answer.pointer,
                 event=answer.event,
             )
-        elif exchange.status is None and exchange.end in ("client-left", "upstream-died"):
+        elif not _is_settled(exchange):
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
-            yield self.finding(
-                "response", f"the notification {notes[0].method} was never settled: no status came{after}"
-            )
+            came = "no status came" if exchange.status is None else "a stream was opened, and nothing came on it"
+            yield self.finding("response", f"the notification {notes[0].method} was never settled: {came}{after}")
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         asked = exchange.request.messages if exchange.request is not None else ()
@@ -121,6 +121,16 @@ class McpLifecycle(Rule):
                     layer="client",
                 )
                 return
+
+
+def _is_settled(exchange: Exchange) -> bool:
+    """Whether a post was done with, or nobody can tell."""
+    if exchange.end not in ("client-left", "upstream-died"):
+        return True
+    if exchange.status is None:
+        return False
+    streams = exchange.response_headers.get("content-type", "").startswith("text/event-stream")
+    return not (exchange.status == 200 and streams and (exchange.reply is None or not exchange.reply.choices))
 
 
 def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:

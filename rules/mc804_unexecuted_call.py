@@ -103,8 +103,10 @@ class UnexecutedCall(Rule):
         if exchange.request is None or not ledger.tools:
             return
         wire = ledger.tools
-        fresh = list(handed_back(exchange.request))
+        fresh = list(handed_back(exchange.request, ledger, exchange.conversation))
         for back in fresh:
+            if back.passed(wire):
+                continue
             serving = wire.serving(back.name, back.declared)
             if not serving or not all(wire.is_read(served) for served in serving):
                 continue
@@ -123,13 +125,10 @@ class UnexecutedCall(Rule):
 
 
 def _may_have_passed(back: Back, fresh: list[Back], wire: ToolWire) -> bool:
-    """Whether a call passed that is this one, or may be: with other arguments, and no other call of the history is that."""
+    """Whether a call passed that may be this one: with other arguments, and no other call of the history is that."""
     others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
     known = wire.earlier(back.call.id)
-    return any(
-        one.digest == digest_of(back.call.arguments) or (one.digest not in others and one.number > known)
-        for one in wire.passed(back.name, back.declared)
-    )
+    return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))
 
 
 def _confidence(back: Back, serving: tuple[Served, ...], wire: ToolWire) -> Confidence:

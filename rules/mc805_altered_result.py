@@ -92,7 +92,7 @@ class AlteredResult(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not ledger.tools:
             return
-        for back in handed_back(exchange.request):
+        for back in handed_back(exchange.request, ledger, exchange.conversation):
             passed = back.passed(ledger.tools)
             if not passed or not all(_is_known(one) for one in passed):
                 continue

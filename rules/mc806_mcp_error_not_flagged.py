@@ -78,7 +78,8 @@ class McpErrorNotFlagged(Rule):
 
     def _judge(self, part: ToolResult, call: ToolCall | None, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
-        if name is None or _REDACTED in part.text or not is_own_error(part.text, name):
+        given = call.arguments.mapping if call is not None else None
+        if name is None or _REDACTED in part.text or not is_own_error(part.text, name, given):
             return
         yield self.finding(
             "response",

@@ -73,16 +73,12 @@ class MissingUsage(Rule):
     }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        request, reply = exchange.request, exchange.reply
-        if request is None or not _may_ask(exchange, request):
-            return
-        known = reply is not None or exchange.status is not None or exchange.end != "unknown"
-        if known and not _ended_without(exchange):
+        if exchange.request is None or not _should_ask(exchange, exchange.request):
             return
         yield self.finding(
             "request",
             "the stream was not asked for its token counts, so nothing tells what it cost",
-            "/stream_options" if "stream_options" in request.body else "/stream",
+            "/stream_options" if "stream_options" in exchange.request.body else "/stream",
             severity="info",
             layer="client",
             fix=Fix("unsafe", "ask for them with stream_options.include_usage"),
@@ -105,7 +101,7 @@ class MissingUsage(Rule):
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
         request = exchange.request
-        if request is None or not permit.allows(self.code, "unsafe") or not _may_ask(exchange, request):
+        if request is None or not permit.allows(self.code, "unsafe") or not _should_ask(exchange, request):
             return
         options = request.body.get("stream_options")
         made: tuple[str, Json] = ("/stream_options", {"include_usage": True})
@@ -118,15 +114,18 @@ class MissingUsage(Rule):
         )
 
 
-def _may_ask(exchange: Exchange, request: Request) -> bool:
-    """Whether a stream could have been asked for its counts, nothing was said about them, and they will not come anyway."""
+def _should_ask(exchange: Exchange, request: Request) -> bool:
+    """Whether a stream could have been asked for its counts, was not, and has none, as far as is known yet."""
     if not request.stream or request.wants_usage is not None or exchange.api != "openai.chat":
         return False
     if openai_streams(exchange.url) != "asked":
         return False
     # Azure refuses the option beside pictures and data sources of its own.
     pictures = any(isinstance(part, Opaque) for message in request.messages for part in message.parts)
-    return "azure.com" not in exchange.url or not (pictures or request.body.get("data_sources"))
+    if "azure.com" in exchange.url and (pictures or request.body.get("data_sources")):
+        return False
+    begun = exchange.reply is not None or exchange.status is not None or exchange.end != "unknown"
+    return not begun or _ended_without(exchange)
 
 
 def _ended_without(exchange: Exchange) -> bool:

@@ -7,7 +7,7 @@ from wirelint.conversation import Ledger
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule, excerpt
 
-_FAILED = frozenset({"error", "failed", "error_toxic", "error_limit"})
+_FAILED = frozenset({"error", "failed", "error_limit"})
 """Finish reasons that say that the provider failed, where it says nothing else: OpenRouter, Mistral, Responses, Cohere."""
 _SAID = (
     *("message", "msg", "detail", "error_message", "error_msg", "errorMessage", "errMsg", "status_msg", "Message"),

@@ -26,10 +26,10 @@ class EmptyResponse(Rule):
 
     ## What it does
     Reports a candidate that ended by itself, or whose call the provider could not read, and that holds nothing: neither
-    text nor reasoning, no tool call, no refusal, nothing of a tool that the provider ran. Text that is white space alone is
-    nothing, and so is a reply without any candidate. Where the usage counts tokens that are nowhere in the reply the
-    message says so: then something between the model and the client lost them, most often a parser of tool calls or of
-    reasoning.
+    text nor reasoning, no tool call, no refusal, nothing of a tool that the provider ran. Text that is white space
+    alone is nothing, and so is a reply without any candidate. Where the usage counts tokens that are nowhere in the
+    reply the message says so: then something between the model and the client lost them, most often a parser of tool
+    calls or of reasoning.
 
     ## Why is this bad?
     The user sees nothing and the agent's loop ends as if all were done. Many clients put the empty message into the
@@ -78,6 +78,13 @@ class EmptyResponse(Rule):
         },
     }
 
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        """A reply without a body is none that could be read."""
+        if exchange.status != 200 or exchange.reply is not None or exchange.request is None:
+            return
+        if exchange.response_headers.get("content-length") == "0" and not _wants_nothing(exchange.request):
+            yield self.finding("response", "status 200, and a body of no bytes", layer="gateway")
+
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
         if reply is None or request is None:
@@ -90,7 +97,8 @@ class EmptyResponse(Rule):
         if any(fault.kind in _UNREAD for fault in reply.faults) or _wants_nothing(request):
             return
         if not reply.choices:
-            if (reply.id or reply.model) and exchange.api != "openai.responses":
+            told = reply.id or reply.model or (reply.streamed and reply.terminated)
+            if told and exchange.api != "openai.responses":
                 yield self.finding(
                     "response", f"the reply holds no candidate at all{_counted(reply)}", event=_last(reply)
                 )

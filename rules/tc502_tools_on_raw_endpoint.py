@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from wirelint.conversation import Ledger
 from wirelint.knowledge.endings import by_itself
-from wirelint.knowledge.tool_denials import denial
+from wirelint.knowledge.tool_denials import denial, may_deny
 from wirelint.model import Choice, Exchange, Json, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 
@@ -15,7 +15,8 @@ _CHAT = {
     "ollama.generate": "/api/chat",
 }
 """Endpoints that take a text and know nothing of tools, and the one beside each that does."""
-_TEXT = 4000
+_TEXT = 1000
+"""Characters of a reply that are looked at: who lacks what was asked for says so soon."""
 
 
 class ToolsOnRawEndpoint(Rule):
@@ -116,10 +117,12 @@ class ToolsOnRawEndpoint(Rule):
     def _denials(self, request: Request, choice: Choice) -> Iterator[Finding]:
         if choice.calls or choice.hosted or not by_itself(choice):
             return
-        asked = request.last_user.words if request.last_user is not None else ""
         for part in choice.parts:
-            found = denial(part.text[:_TEXT], asked, request.client_tools) if isinstance(part, Text) else None
-            if isinstance(part, Text) and found is not None:
+            if not isinstance(part, Text) or not may_deny(part.text[:_TEXT]):
+                continue
+            asked = request.last_user.words if request.last_user is not None else ""
+            found = denial(part.text[:_TEXT], asked, request.client_tools)
+            if found is not None:
                 names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
                 yield self.finding(
                     "response",

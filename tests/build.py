@@ -113,6 +113,8 @@ class Talk:
         body = _openai_request(self) if api == "openai.chat" else _anthropic_request(self)
         if stream:
             body["stream"] = True
+            if api == "openai.chat":  # the reply tells no counts, and so none are asked for
+                body["stream_options"] = {"include_usage": False}
         body.update(self.request)
         path = "/v1/chat/completions" if api == "openai.chat" else "/v1/messages"
         headers = {} if api == "openai.chat" else {"anthropic-version": "2023-06-01"}

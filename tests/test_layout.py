@@ -28,7 +28,7 @@ TOP = {
 
 # Imports point from a later row to an earlier one, or stay within a row.
 ROWS = (
-    {"arrivals", "jsonvalues", "offsets", "rpc"},
+    {"arrivals", "jsonvalues", "links", "offsets", "rpc"},
     {"model"},
     {"events"},
     {"wire"},

@@ -225,7 +225,7 @@ def placed(talks: Sequence[tuple[Talk, str, bool]], headers: Sequence[dict[str, 
         record = talk.record(api, stream)
         if number < len(headers):
             record["request"]["headers"].update(headers[number])
-        exchange = engine.place(read({**record, "id": f"e{number}"}))
+        exchange = engine.ledger.place(read({**record, "id": f"e{number}"}))
         engine.check(exchange)
         made.append(exchange)
     return made
@@ -359,6 +359,14 @@ def test_an_answer_that_a_client_edits_does_not_part_a_conversation(before: int,
     made = placed([(talk, "openai.chat", False) for talk in ([one, two] if before else [two]) + [three, four]])
     assert len({exchange.conversation for exchange in made}) == 1
     assert made[-2].link == Link(f"e{len(made) - 3}")
+
+
+def test_an_answer_from_elsewhere_goes_on_from_what_failed() -> None:
+    one = Talk((ASK,), text="A trunk.", status=503)
+    two = then(one, User("Open it."), text="It is locked.", status=200)
+    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+    assert made[0].conversation == made[1].conversation
 
 
 def test_candidates_that_begin_alike_are_branches() -> None:

@@ -1,4 +1,4 @@
-"""When a reply came: which event of it at which time, and where nothing came for long.
+"""When a reply came, and how it ended: which event of it at which time, and where nothing came for long.
 
 Theory of operation. Bytes come in chunks, and each chunk has a time; events are what chunks complete. So the time of an
 event is that of the chunk in which its last byte came, and to know it for all of them takes one number a chunk: how many
@@ -18,12 +18,29 @@ import bisect
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 _MOST_CHUNKS = 1 << 16
 """Chunks that are told apart whatever their times. Those after them are joined, a second's worth at a time."""
 
 _JOINED = 1000.0
+
+
+End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
+"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """`started` is a Unix time in seconds; the others are milliseconds after it. None = not known."""
+
+    started: float | None = None
+    first_byte: float | None = None
+    first_token: float | None = None
+    duration: float | None = None
+
+
+NO_TIMING = Timing()
 
 
 class Gap(NamedTuple):

@@ -168,18 +168,15 @@ class Session:
             self._compare(frame, events)
         for event in events:
             fold.push(event)
-        if not self._log.answered:
-            self._await_answer(frame, events, fold)
+        if not self._log.answered and (
+            fold.first_token or any(isinstance(one, (Failure, Stop, Done)) for one in events)
+        ):
+            self._log.answers(frame.number)
+            self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
         self._mind_the_text(fold)
         return events
-
-    def _await_answer(self, frame: Frame, events: Sequence[Event], fold: Fold) -> None:
-        if fold.first_token:
-            self._first_token = self._log.now
-        if fold.first_token or any(isinstance(event, (Failure, Stop, Done)) for event in events):
-            self._log.answers(frame.number)
 
     def _mind_the_text(self, fold: Fold) -> None:
         if fold.size > MOST_TEXT and fold.streamed:
@@ -341,14 +338,9 @@ class Engine:
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
-        exchange = self.place(exchange)
-        findings = self.judge(exchange)
+        findings = self.judge(exchange := self.ledger.place(exchange))
         self.ledger.record(exchange)
         return findings
-
-    def place(self, exchange: Exchange) -> Exchange:
-        """The exchange with the conversation that the ledger finds it to belong to. `check` does so by itself."""
-        return self.ledger.place(exchange)
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""

@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from wirelint.arrivals import NO_ARRIVALS, Arrivals
+from wirelint.arrivals import NO_ARRIVALS, NO_TIMING, Arrivals
+from wirelint.arrivals import End as End
+from wirelint.arrivals import Timing as Timing
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
+from wirelint.links import Link as Link
 from wirelint.offsets import NOWHERE, Offsets
 from wirelint.rpc import Rpc as Rpc
 
@@ -209,10 +212,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolChoice:
-    """`mode` none | auto | required | named; `name` with `named` only.
-
-    `names`: the tools that alone may be called, where the caller narrowed the choice to some of those declared.
-    """
+    """`mode` none | auto | required | named; `name` with `named` only; `names`: all that may be called, if narrowed."""
 
     mode: Literal["none", "auto", "required", "named"] = "auto"
     name: str | None = None
@@ -224,9 +224,8 @@ class Request:
     """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
 
     `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
-    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens` is the limit that the caller
-    set on the reply. `wants_usage`: whether a stream was asked to tell its token counts, in an API where that is a choice;
-    None when nothing was said.
+    server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens`: the caller's limit.
+    `wants_usage`: whether a stream is to tell its token counts, where that can be chosen; None when nothing was said.
     """
 
     api: str
@@ -330,8 +329,7 @@ class Reply:
 
     `finished`: a finish reason was given for every candidate, or the terminal event came. `terminated`: the protocol's
     own end was seen (`[DONE]`, `message_stop`; always True for a whole body). `error` is the provider's error object,
-    wherever in the body or the stream it stood, `error_event` the number of its event. `ids` are the different reply ids of
-    a stream with their first events.
+    wherever it stood, `error_event` its event. `ids` are the different reply ids of a stream with their first events.
     """
 
     id: str | None
@@ -346,32 +344,6 @@ class Reply:
     faults: tuple[Fault, ...] = ()
     ids: tuple[tuple[str, int], ...] = ()
     error_event: int | None = None
-
-
-End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
-"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """`started` is a Unix time in seconds; the others are milliseconds after it. None = not known."""
-
-    started: float | None = None
-    first_byte: float | None = None
-    first_token: float | None = None
-    duration: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """What an exchange goes on from: the id of an earlier one, and how.
-
-    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
-    `compaction`: the history was replaced by the summary that exchange gave.
-    """
-
-    exchange: str
-    how: Literal["turn", "fork", "compaction"] = "turn"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -396,7 +368,7 @@ class Exchange:
     reply: Reply | None
     end: End = "complete"
     error: str | None = None
-    timing: Timing = Timing()
+    timing: Timing = NO_TIMING
     chunks: tuple[tuple[float, int], ...] = ()
     arrivals: Arrivals = NO_ARRIVALS
     open: bool = False

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from wirelint.policy import NO_POLICIES, Policies
+from wirelint.policy import Policies
 from wirelint.repair import NO_FIXES, SAFETIES, Permit
 from wirelint.rule import SEVERITIES, Rule, Safety
 
@@ -40,8 +40,8 @@ class Registry:
     rules: tuple[Rule, ...]
 
     @classmethod
-    def load(cls, folders: Iterable[Path] = (), policies: Policies = NO_POLICIES) -> Registry:
-        """The shipped rules and those of `folders`, with argument policies in force. Raises RuleError."""
+    def load(cls, folders: Iterable[Path] = ()) -> Registry:
+        """The shipped rules and those of `folders`. Raises RuleError."""
         found: dict[str, tuple[Rule, Path]] = {}
         for folder in (shipped("rules"), *folders):
             for rule, path in _load_folder(folder):
@@ -50,7 +50,11 @@ class Registry:
                         raise RuleError(f"{path}: {key} is already taken by {found[key][1]}; give the rule its own")
                     found[key] = rule, path
         rules = {id(rule): rule for rule, _ in found.values()}
-        return cls(tuple(rule.under(policies) for rule in sorted(rules.values(), key=lambda rule: rule.code)))
+        return cls(tuple(sorted(rules.values(), key=lambda rule: rule.code)))
+
+    def under(self, policies: Policies) -> Registry:
+        """The same rules where argument policies are in force."""
+        return Registry(tuple(rule.under(policies) for rule in self.rules)) if policies else self
 
     def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
         """Rules by name, code, code prefix or `ALL`; the longer selector wins, `ignore` on a tie. Raises RuleError."""

@@ -18,6 +18,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -68,6 +69,10 @@ class _Server:
     unread: bool = False
 
 
+_Calls: TypeAlias = dict[str, dict[int, Passed]]
+"""Calls of one tool: by what they were called with, then by number."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Waiting:
     method: str
@@ -84,9 +89,11 @@ class ToolWire:
         self._max_calls, self._max_text, self._max_servers = max_calls, max_text, max_servers
         self._servers: OrderedDict[str, _Server] = OrderedDict()
         self._calls: OrderedDict[int, Passed] = OrderedDict()
-        self._by_name: dict[str, dict[int, Passed]] = {}
+        self._by_name: dict[str, dict[tuple[str, str], _Calls]] = {}
         self._waiting: OrderedDict[tuple[str, str, str], _Waiting] = OrderedDict()
         self._made: OrderedDict[str, int] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._forgotten = False
         self._clock = self._text = 0
 
     def __bool__(self) -> bool:
@@ -95,14 +102,17 @@ class ToolWire:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def passed(self, name: str, declared: Tool | None) -> tuple[Passed, ...]:
-        """The calls that have passed of the tool that a model knows by this name, in order."""
-        return tuple(
-            call
+    def passed(self, name: str, declared: Tool | None, digest: str | None = None) -> tuple[Passed, ...]:
+        """The calls that have passed of the tool that a model knows by this name: all, or those with equal arguments."""
+        found = (
+            calls
             for short in _endings(name)
-            for call in self._by_name.get(short, {}).values()
-            if self._is(name, declared, call.server, call.name)
+            for (server, tool), calls in self._by_name.get(short, {}).items()
+            if self._is(name, declared, server, tool)
         )
+        if digest is not None:
+            return tuple(call for calls in found for call in calls.get(digest, {}).values())
+        return tuple(call for calls in found for equal in calls.values() for call in equal.values())
 
     def serving(self, name: str, declared: Tool | None) -> tuple[Served, ...]:
         """The tools of servers on this wire that the tool of this name is."""
@@ -128,6 +138,10 @@ class ToolWire:
     def earlier(self, call_id: str | None) -> int:
         """The number up to which calls passed before the model made a call; 0 where that is not known."""
         return self._made.get(call_id or "", 0)
+
+    def knows_session(self, exchange: Exchange) -> bool:
+        """Whether every request of the session of an exchange has passed here, and none was forgotten."""
+        return not self._forgotten and _place(exchange) in self._begun
 
     def waits(self, exchange: Exchange, id_: str) -> str | None:
         """The method of the request of this id that has not been answered in the session of an exchange."""
@@ -198,10 +212,13 @@ class ToolWire:
                     self._clock += 1
                     call.number = self._clock
                 self._calls[call.number] = call
-                self._by_name.setdefault(plain(name), {})[call.number] = call
+                calls = self._by_name.setdefault(plain(name), {}).setdefault((server, name), {})
+                calls.setdefault(call.digest, {})[call.number] = call
                 self._waiting[server, session, id_] = _Waiting("tools/call", call)
             case Rpc("request", id_, method) if id_ is not None:
                 self._waiting[server, session, id_] = _Waiting(method, None)
+                if method == "initialize":
+                    self._begun[server, session] = None
             case _:
                 pass
 
@@ -248,14 +265,26 @@ class ToolWire:
         while self._calls and (len(self._calls) > self._max_calls or self._text > self._max_text):
             _, call = self._calls.popitem(last=False)
             self._text -= len(call.text)
-            named = self._by_name[plain(call.name)]
-            del named[call.number]
-            if not named:
-                del self._by_name[plain(call.name)]
+            self._unlist(call)
         while len(self._waiting) > self._max_calls:
             self._waiting.popitem(last=False)
+            self._forgotten = True
+        while len(self._begun) > self._max_calls:
+            self._begun.popitem(last=False)
         while len(self._servers) > self._max_servers:
             self._servers.popitem(last=False)
+
+    def _unlist(self, call: Passed) -> None:
+        """Takes a call out of the index; nothing empty stays behind."""
+        named = self._by_name[plain(call.name)]
+        calls = named[call.server, call.name]
+        del calls[call.digest][call.number]
+        if not calls[call.digest]:
+            del calls[call.digest]
+        if not calls:
+            del named[call.server, call.name]
+        if not named:
+            del self._by_name[plain(call.name)]
 
 
 def digest_of(arguments: Arguments) -> str:

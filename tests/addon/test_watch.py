@@ -24,7 +24,7 @@ from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 
-RECORD = Talk(text="All is well.").record("openai.chat", True)
+RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
 HEAD = sse(chunk({"role": "assistant", "content": ""}), done=False).encode()
 BEGUN = sse(chunk({"content": "Once upon"}), done=False).encode()
 OVER = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()

@@ -27,7 +27,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "a stream that is opened": post(None, [GAVE], stream=True, method="GET", headers=HEARD),
     "a resource": post(request("resources/read", 2, uri="env://x"), result({"contents": [{"text": f"key={KEY}"}]}, 2)),
     "a structured result": post(ASKED, result({"content": [], "structuredContent": {"password": KEY}}, 2)),
-    "an answer to the server": post(result({"action": "accept", "content": {"token": KEY}}, 4), "", status=202, headers=HEARD),
+    "an answer to the server": post(result({"action": "accept", "content": {"token": KEY}}), "", status=202, headers=HEARD),
     "the older transport": post(ASKED, "Accepted", url="http://127.0.0.1:8765/messages/?session_id=7c", status=202),
 }  # fmt: skip
 

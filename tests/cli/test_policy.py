@@ -11,6 +11,7 @@ import pytest
 
 from tests.build import Call, Talk, User, schema
 from tests.cli.conftest import Ran
+from wirelint.rule import excerpt
 
 Wirelint = Callable[..., Ran]
 EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"
@@ -55,7 +56,7 @@ def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: P
     )
     records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [[repair["title"] for repair in record["fixes"]] for record in records] == [
-        [f"search_notes: replaced workspace by {notes}", "search_notes: replaced subWorkspace by null"]
+        [f"search_notes: replaced workspace by {excerpt(str(notes))}", "search_notes: replaced subWorkspace by null"]
     ] * 2
     whole = json.loads(records[0]["delivered"]["body"])
     call = whole["choices"][0]["message"]["tool_calls"][0]["function"]

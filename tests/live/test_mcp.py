@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Agent:
     def ask(self, step: str, talk: Talk) -> None:
         made = as_record(talk.record("openai.chat", self._stream))
         id_ = f"{self._name} {step}"
-        fields = {name.replace("-", "_"): value for name, value in made.response_headers}
+        fields: dict[str, Any] = {name.replace("-", "_"): value for name, value in made.response_headers}
         self._model.scripts[id_] = replying([made.response_body or b""], **fields)
         headers = {**dict(made.request_headers), SCRIPT: id_, "x-test-id": id_}
         answer = post(self._proxy.port, f"{self._model.url}/v1/chat/completions", made.request_body or b"", headers)
@@ -76,8 +77,12 @@ TURNS = {
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_turns_of_an_agent(transport: Transport, stream: bool, upstream: Upstream, tmp_path: Path) -> None:
-    """The older transport answers on a stream that is open all the while: what is not known yet is not judged."""
-    with serving(transport) as url, running(tmp_path, "") as proxy:
+    """The older transport answers on a stream that is open all the while: what is not known yet is not judged.
+
+    Where repairs are asked for, what servers of tools say passes all the same.
+    """
+    options = ["wirelint_fix=unsafe"] if stream else []
+    with serving(transport) as url, running(tmp_path, "", *options) as proxy:
         agents = {name: Agent(proxy, upstream, f"{transport} {stream} {name}", stream=stream) for name in TURNS}
 
         async def play(tools: Tools) -> None:
@@ -98,4 +103,4 @@ def test_turns_of_an_agent(transport: Transport, stream: bool, upstream: Upstrea
     ]
     others = [record for record in live if record["api"] == "mcp"]
     assert len(others) >= len(TURNS) + 2
-    assert [record["findings"] for record in others if record["findings"]] == []
+    assert [record for record in others if record["findings"] or "delivered" in record or "forwarded" in record] == []

@@ -19,6 +19,7 @@ pytest.importorskip("mcp", reason="takes the package of the protocol")
 from tests.build import Call, Talk, User, as_record, schema
 from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, wait_until
 from tests.live.mcp_peers import TRANSPORTS, Transport, connected, serving
+from wirelint.rule import excerpt
 
 pytestmark = pytest.mark.live
 
@@ -169,7 +170,9 @@ def test_both_sides_of_a_changed_call_are_kept(notes: Notes, tools_url: str, pol
     )
     assert "default" in records[-1]["request"]["body"]
     assert str(notes.workspace) in records[-1]["forwarded"]["body"]
-    assert [fix["title"] for fix in records[-1]["fixes"]] == [f"search_notes: replaced workspace by {notes.workspace}"]
+    assert [fix["title"] for fix in records[-1]["fixes"]] == [
+        f"search_notes: replaced workspace by {excerpt(str(notes.workspace))}"
+    ]
 
 
 TOOLS = {"mcp__notes__search_notes": schema(("query",), query="string", workspace="string", subWorkspace="string")}
@@ -182,9 +185,8 @@ def test_the_same_policies_act_on_what_the_model_says(api: str, streamed: bool, 
     made = as_record(Talk((User("What of the harbour?"),), calls=(guess,), tools=TOOLS).record(api, streamed))
     model = Upstream()
     try:
-        model.scripts["guess"] = replying(
-            [made.response_body or b""], **{name.replace("-", "_"): value for name, value in made.response_headers}
-        )
+        fields: dict[str, Any] = {name.replace("-", "_"): value for name, value in made.response_headers}
+        model.scripts["guess"] = replying([made.response_body or b""], **fields)
         path = made.url.removeprefix("http://llm.test")
         headers = {**dict(made.request_headers), SCRIPT: "guess"}
         got = post(policing.port, f"{model.url}{path}", made.request_body or b"", headers)

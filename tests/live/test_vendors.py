@@ -68,13 +68,17 @@ def name_of(door: Door, stream: bool, what: str) -> str:
 
 
 @BOTH
-@EVERY
-@pytest.mark.parametrize("tools", [False, True], ids=["text", "call"])
+@pytest.mark.parametrize(
+    ("door", "tools"),
+    [
+        pytest.param(door, tools, id=f"{door.name}-{'call' if tools else 'text'}")
+        for door in DOORS
+        for tools in ((False, True) if door.makes_calls else (False,))
+    ],
+)
 def test_a_clean_reply_is_as_it_came(
     vendors: Vendors, every_vendor: Upstream, through: Proxy, door: Door, stream: bool, tools: bool
 ) -> None:
-    if tools and not door.makes_calls:
-        pytest.skip("the API has no form for calls")
     test = name_of(door, stream, f"clean {tools}")
     direct = door.ask(every_vendor.url, stream=stream, tools=tools, headers={"x-test-id": f"{test} direct"})
     seen = door.ask(through.url, stream=stream, tools=tools, headers={"x-test-id": test, "session_id": test})
@@ -92,12 +96,17 @@ def test_a_clean_reply_is_as_it_came(
 
 
 @BOTH
-@EVERY
-def test_a_call_in_the_text_becomes_a_call(every_vendor: Upstream, through: Proxy, door: Door, stream: bool) -> None:
-    if door.api == "ollama.generate":
-        pytest.skip("its requests declare no tools")
-    test = name_of(door, stream, "leak")
-    scenario = {HEADER: LEAKING}
+@pytest.mark.parametrize(
+    "door",
+    [door for door in DOORS if door.api != "ollama.generate"],  # whose requests declare no tools
+    ids=lambda door: door.name,
+)
+@pytest.mark.parametrize("chunk", ["", ";chunk=7"], ids=["events", "cut anywhere"])
+def test_a_call_in_the_text_becomes_a_call(
+    every_vendor: Upstream, through: Proxy, door: Door, stream: bool, chunk: str
+) -> None:
+    test = name_of(door, stream, f"leak{chunk}")
+    scenario = {HEADER: LEAKING + chunk}
     direct = door.ask(every_vendor.url, stream=stream, tools=True, headers={**scenario, "x-test-id": f"{test} direct"})
     assert (direct.calls, "<invoke name=" in direct.text) == ((), True), "without the proxy the fault is seen"
     seen = door.ask(through.url, stream=stream, tools=True, headers={**scenario, "x-test-id": test, "session_id": test})
@@ -115,6 +124,24 @@ def test_a_call_in_the_text_becomes_a_call(every_vendor: Upstream, through: Prox
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{8,40}", id_) for id_, _, _ in seen.calls) is door.ids
     assert _body(record["response"]) != _body(record["delivered"])
     assert record["fixes"]
+
+
+@BOTH
+@EVERY
+def test_an_error_is_as_it_came(every_vendor: Upstream, through: Proxy, door: Door, stream: bool) -> None:
+    test = name_of(door, stream, "error")
+    scenario = {HEADER: "fault=http-error;status=400"}
+
+    def failure(url: str, name: str) -> tuple[str, str]:
+        with pytest.raises(Exception) as raised:  # noqa: PT011 - each SDK has a kind of its own, and shows it below
+            door.ask(url, stream=stream, tools=False, headers={**scenario, "x-test-id": name})
+        return type(raised.value).__name__, str(raised.value)
+
+    direct, seen = failure(every_vendor.url, f"{test} direct"), failure(through.url, test)
+    assert seen[0] == direct[0]
+    assert "overloaded" in seen[1] or "400" in seen[1]
+    record = through.wait_for_record(test)
+    assert (record["api"], record["response"]["status"], "delivered" in record) == (door.api, 400, False)
 
 
 def test_the_capture_is_judged_the_same_offline(through: Proxy) -> None:

@@ -218,10 +218,17 @@ def _since(proxy: Proxy, before: int, pattern: str) -> str:
 def _agrees_offline(proxy: Proxy, record: dict[str, Any]) -> None:
     """What the capture is found to hold is what was found live."""
     rules = tuple(rule.within(LIMITS) for rule in REGISTRY.rules)
-    found = [item for item in check(read([str(proxy.capture())]), rules) if isinstance(item, Checked)]
-    same = next(item for item in found if item.record.id == record["id"])
     told = [(one["name"], one["severity"], one["event"], one["message"]) for one in record["findings"]]
-    assert [(one.name, one.severity, one.event, one.message) for one in same.findings] == told
+
+    def found(name: str) -> list[Any] | None:
+        checked = (item for item in check(read([str(proxy.capture(name))]), rules) if isinstance(item, Checked))
+        same = next((item for item in checked if item.record.id == record["id"]), None)
+        if same is None:
+            return None
+        return [(one.name, one.severity, one.event, one.message) for one in same.findings]
+
+    assert found("exchanges.jsonl") == told
+    assert wait_until(lambda: found("flows.mitm"), "the flow", proxy) == told
 
 
 APIS = (

@@ -196,6 +196,22 @@ def _gemini(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
     return Seen(text, "", calls, finish.value)
 
 
+def _gemini_array(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
+    """What the SDK never asks for: a stream that is one JSON array."""
+    body: dict[str, Any] = {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]}
+    if tools:
+        declared = [{"name": name, "parametersJsonSchema": one} for name, one in TOOLS.items()]
+        body["tools"] = [{"functionDeclarations": declared}]
+    method = "streamGenerateContent" if stream else "generateContent"
+    made = _sdk("httpx").post(f"{url}/v1beta/models/{MODEL}:{method}", json=body, headers=dict(headers))
+    told = made.raise_for_status().json()
+    candidates = [one["candidates"][0] for one in (told if stream else [told])]
+    parts = [part for one in candidates for part in one["content"].get("parts", ())]
+    called = [part["functionCall"] for part in parts if "functionCall" in part]
+    calls = tuple(("", one["name"], one["args"]) for one in called)
+    return Seen("".join(part.get("text", "") for part in parts), "", calls, candidates[-1]["finishReason"])
+
+
 # --- Ollama -----------------------------------------------------------------------------------------------------------
 
 
@@ -411,6 +427,7 @@ DOORS = (
         spoken=_PREAMBLE,
     ),
     Door("google-genai", "google.generate_content", "google.genai", _gemini, "STOP", "STOP", ids=False),
+    Door("httpx gemini array", "google.generate_content", "httpx", _gemini_array, "STOP", "STOP", ids=False),
     Door("ollama chat", "ollama.chat", "ollama", _ollama_chat, "stop", "stop", ids=False),
     Door("ollama generate", "ollama.generate", "ollama", _ollama_generate, "stop", "stop", makes_calls=False),
     Door("mistralai", "mistral.chat", "mistralai", _mistral, "tool_calls", "stop"),

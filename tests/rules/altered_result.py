@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, schema
 from tests.rules.case import Fires
-from tests.rules.mcp import call, called, error, post, text
+from tests.rules.mcp import RESPONSES, call, called, error, going_on, post, text
 
 ORDERS = Call("count_orders", {"day": "monday"}, "call_7Qd2")
 TOOLS = {"count_orders": ("Count orders.", schema(day="string"))}
@@ -33,6 +33,14 @@ FIRES = {
         [gave(text("page one", "page two of it")), back("page one")], says="a part of it is missing", severity="warning"
     ),
     "cut without a word": Fires([gave(LONG), back(LONG[:300])], severity="warning"),
+    "behind a response that the provider keeps": Fires(
+        [
+            gave("214 orders"),
+            Talk((User("Orders?"),), "", (ORDERS,), tools=TOOLS),
+            going_on(ORDERS.id, "14 orders"),
+        ],
+        forms=RESPONSES,
+    ),
     "behind a prefix": [gave("214 orders"), back("9 orders", tool=Call("mcp__shop__count_orders", ORDERS.arguments))],
     "something else altogether": [gave("214 orders"), back("Weather in Graz: sunny")],
     "none of two answers": [gave("214 orders"), gave("215 orders", 3), back("216 orders")],

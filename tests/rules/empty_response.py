@@ -42,8 +42,8 @@ def loading(**body: Any) -> dict[str, Any]:
 
 
 NOTHING = {"role": "assistant", "content": None}
-COUNTED = {"usage": {"prompt_tokens": 9, "completion_tokens": 57}}
-HIDDEN = {"usage": {"completion_tokens": 57, "completion_tokens_details": {"reasoning_tokens": 56}}}
+COUNTED: dict[str, Any] = {"usage": {"prompt_tokens": 9, "completion_tokens": 57}}
+HIDDEN: dict[str, Any] = {"usage": {"completion_tokens": 57, "completion_tokens_details": {"reasoning_tokens": 56}}}
 
 FIRES = {
     "nothing": Fires(Talk((ASK,)), severity="warning", forms=ALL),
@@ -55,6 +55,18 @@ FIRES = {
     "a call that is announced": Fires(whole({"content": "", "tool_calls": []}, "tool_calls"), says="tool_calls"),
     "no candidate": Fires(exchange(PATH, BODY, {"id": "c1", "choices": []}), says="no candidate"),
     "no candidate in a stream": Fires(stream({"id": "c1", "choices": [], **COUNTED}), says="no candidate"),
+    "a stream that only ends": Fires(exchange(PATH, BODY, "data: [DONE]\n\n", content_type="text/event-stream")),
+    "a body of no bytes": Fires(
+        {
+            **exchange(PATH, BODY, ""),
+            "response": {
+                "status": 200,
+                "headers": {"content-type": "application/json", "content-length": "0"},
+                "body": "",
+            },
+        },
+        says="no bytes",
+    ),
     "one of two": Fires(
         exchange(
             PATH,
@@ -125,6 +137,7 @@ SILENT = {
     "cut off": stream(chunk({"role": "assistant", "content": ""}), done=False),
     "an error": stream(chunk({"role": "assistant", "content": ""}), {"error": {"message": "worker died"}}),
     "the client left": {**stream(chunk({"role": "assistant"}), done=False), "end": "client-left"},
+    "a body that was not kept": exchange(PATH, BODY, ""),
     "not understood": exchange(PATH, BODY, "<html><body>It works!</body></html>", content_type="text/html"),
     "a failure": exchange(PATH, BODY, {"error": {"message": "busy"}}, status=503),
     "a model is loaded": loading(),

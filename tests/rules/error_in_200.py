@@ -14,7 +14,7 @@ CHAT, CLAUDE, GEMINI = "/v1/chat/completions", "/v1/messages", "/v1beta/models/g
 CONTENTS = {"contents": [{"role": "user", "parts": [{"text": "Name the tides."}]}]}
 EVENTS = "text/event-stream"
 ERROR = {"message": "All workers are busy", "type": "overloaded", "code": 503}
-MESSAGE = {
+MESSAGE: dict[str, Any] = {
     "id": "msg_01",
     "type": "message",
     "role": "assistant",

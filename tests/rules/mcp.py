@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.build import schema
+from tests.build import Talk, User, schema
 
 URL = "http://127.0.0.1:8765/mcp"
 QUERY = schema(query="string")
@@ -89,4 +89,13 @@ def streamed(*documents: Any, asked: Any, **more: Any) -> dict[str, Any]:
     return post(asked, list(documents), stream=True, **more)
 
 
+def going_on(call_id: str | None, told: str) -> dict[str, Any]:
+    """A request of the Responses API that brings a result and leaves the call to the provider's memory."""
+    made = Talk((User("Go on."),), "See above.").record("openai.responses", False)
+    result = {"type": "function_call_output", "call_id": call_id, "output": told}
+    body = {"model": "acme-1", "previous_response_id": "resp_1", "input": [result]}
+    return {**made, "request": {**made["request"], "body": json.dumps(body)}}
+
+
+RESPONSES = (("openai.responses", False), ("openai.responses", True))
 Records = Sequence[Mapping[str, Any]]

@@ -29,6 +29,13 @@ FIRES = {
     "a validation": gave("1 validation error for CreateNote\ntitle\n  Field required"),
     "said to be none": gave("Error executing tool create_note: 'north'", is_error=False),
     "in a stream": streamed(result(text("Error: no workspace"), 2), asked=call("create_note")),
+    "a status in words": gave('{"status": "error", "message": "board is locked"}', "add_card"),
+    "a status in figures": gave('{"status": 404, "message": "no such board", "data": null}', "get_board"),
+    "an object that says so itself": gave('{"isError": true, "message": "no such board"}', "get_board"),
+    "a message that was not sent": gave("Error: channel_not_found", "send_message"),
+    "a page that was not made": gave("Failed to create page: title is taken", "create_page"),
+    "a file that is named": called("read_file", {"path": "/srv/a.txt"}, "Error: ENOENT: no such file, open '/srv/a.txt'"),
+    "a page that is named": called("fetch", {"url": "https://a.test/x"}, "Failed to fetch https://a.test/x - status code 404"),
     "in German": gave("Fehler: Arbeitsbereich fehlt"),
     "an environment that is not set": gave("API key is not configured", "send_text"),
 }  # fmt: skip
@@ -37,6 +44,11 @@ SILENT = {
     "flagged": gave("Error: workspace 'north' does not exist", is_error=True),
     "a log": gave("12:00 ERROR disk full\n12:01 Error: retry\n12:02 recovered", "tail_log"),
     "a line of a log": gave("Error: disk full", "get_logs"),
+    "a state of a thing": gave('{"status": "failed"}', "get_job"),
+    "a file that begins so, and goes on": called(
+        "read_file", {"path": "notes.txt"}, "Error: see notes.txt\nSecond line"
+    ),
+    "a status of a good answer": gave('{"status": 200, "message": "ok"}', "get_board"),
     "a file": gave("Error: this is the first line of a file", "read_file"),
     "counts of errors": gave("0 errors, 2 warnings", "lint"),
     "an error count first": gave("Errors found: 0", "scan_project"),

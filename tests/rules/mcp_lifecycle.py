@@ -19,6 +19,12 @@ FIRES = {
         post(note(), "", status=None, end="client-left"), says="never settled"
     ),
     "never settled, the server died": post(note(), "", status=None, end="upstream-died"),
+    "a stream that says nothing": Fires(
+        post(note(), [], stream=True, end="client-left"), says="a stream was opened"
+    ),
+    "refused for want of a session": post(
+        request("tools/list"), error("Bad Request: No valid session ID provided", None, -32000), status=400
+    ),
     "called in one batch with the handshake": Fires(
         post([HELLO, call("look")], [WELCOME, result(text("x"), 2)]), says="before the session exists", layer="client"
     ),
@@ -36,6 +42,8 @@ SILENT = {
     "settled with 200 and nothing": post(note(), "", status=200),
     "settled with 204": post(note(), "", status=204),
     "refused by HTTP": post(note(), NO_ID, status=404),
+    "a stream that ended": post(note(), [], stream=True),
+    "a session that is over": post(call("look"), error("Session not found", 2, -32001), status=404),
     "an unknown session": post(note(), error("Session not found", None), status=404),
     "the handshake": post(HELLO, WELCOME),
     "the handshake, streamed": streamed(WELCOME, asked=HELLO),

@@ -1,11 +1,30 @@
 from __future__ import annotations
 
+from typing import Any
+
 from tests.rules.case import Fires
 from tests.rules.mcp import call, called, error, listed, note, post, request, result, streamed, text
 
-TOOLS = {"tools": []}
+TOOLS: dict[str, Any] = {"tools": []}
+
+OPENED = {"accept": "text/event-stream", "mcp-session-id": "s"}
+HELLO = post(
+    request("initialize", 0, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "c", "version": "1"}),
+    result({"protocolVersion": "2025-06-18", "capabilities": {}, "serverInfo": {"name": "s", "version": "1"}}, 0),
+    headers={"mcp-session-id": "s"},
+)
+TAKEN = post(call("slow", id_=7), "", status=202, headers={"mcp-session-id": "s"})
+
+
+def heard(*ids: object, **more: str) -> dict[str, Any]:
+    """A stream of the session, with answers of these ids."""
+    answers = [result(text("x"), id_) for id_ in ids]
+    return post(None, answers, stream=True, method="GET", headers={**OPENED, **more}, end="client-left")
+
 
 FIRES = {
+    "on a stream of the session": Fires([HELLO, TAKEN, heard(8)], says="no request of the session waits"),
+    "on a stream, with another type": [HELLO, TAKEN, heard("7")],
     "another number": Fires(
         post(call("search", id_=12), result(text("20 results"), 11)), says="the answer has the id 11", pointer="/result"
     ),
@@ -30,10 +49,26 @@ FIRES = {
         says="does not answer",
         severity="warning",
     ),
+    "answered twice": Fires(
+        streamed(result(text("x"), 2), result(text("y"), 2), asked=call("look")), says="answered twice"
+    ),
+    "taken, and never answered": Fires(
+        post(call("look"), "", status=202, headers={"mcp-protocol-version": "2025-06-18"}),
+        says="202",
+        severity="warning",
+    ),
+    "an empty body": Fires(post(call("look"), ""), says="empty body"),
     "a notification for an answer": post(call("look"), note("notifications/message", data="done")),
 }
 
 SILENT = {
+    "on a stream of the session": [HELLO, TAKEN, heard(7)],
+    "on a stream whose session began elsewhere": [TAKEN, heard(8)],
+    "on a stream that is resumed": [HELLO, TAKEN, heard(8, **{"last-event-id": "4"})],
+    "requests of the server on a stream": [
+        HELLO,
+        post(None, [request("ping", 99), note("notifications/message")], stream=True, method="GET", headers=OPENED),
+    ],
     "as it should be": post(request("tools/list", 1), result(TOOLS, 1)),
     "a string id": post(request("tools/list", "a-1"), result(TOOLS, "a-1")),
     "a number in another spelling": post(request("tools/list", 1), result(TOOLS, 1.0)),

@@ -6,14 +6,20 @@ from tests.build import Talk, User, chunk, exchange, sse
 from tests.rules.case import Fires, Silent
 
 ASK = User("Say yes.")
-STREAMS = (("openai.chat", True),)
 PATH = "/v1/chat/completions"
 BODY: dict[str, Any] = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Say yes."}]}
-WANTED = {"stream_options": {"include_usage": True}}
+WANTED: dict[str, Any] = {"stream_options": {"include_usage": True}}
 SAID = (chunk({"content": "Yes."}), chunk({}, "stop"))
 COUNTS = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}
 PICTURE = [{"type": "image_url", "image_url": {"url": "https://pictures.example/1.png"}}]
-CLAUDE = {"id": "msg_01", "type": "message", "role": "assistant", "model": "acme-1", "content": [], "stop_reason": None}
+CLAUDE: dict[str, Any] = {
+    "id": "msg_01",
+    "type": "message",
+    "role": "assistant",
+    "model": "acme-1",
+    "content": [],
+    "stop_reason": None,
+}
 
 
 def at(url: str, *documents: Any, done: bool = True, **asked: Any) -> dict[str, Any]:
@@ -35,7 +41,7 @@ def elsewhere(path: str, body: Any, *documents: Any, named: bool = False) -> dic
 
 
 FIRES = {
-    "not asked": Fires(Talk((ASK,), "Yes."), severity="info", layer="client", fix="unsafe", forms=STREAMS),
+    "not asked": Fires(stream(), severity="info", layer="client", fix="unsafe", pointer="/stream"),
     "not asked, options without it": Fires(
         stream(stream_options={"include_obfuscation": False}), fix="unsafe", pointer="/stream_options"
     ),

@@ -48,7 +48,6 @@ FIRES = {
 }
 
 SILENT = {
-    "before its call, which is a matter of order": Talk((ASK, Result(A, "lit"), called(A)), **TEXT),
     "paired": Talk((ASK, called(A), Result(A, "lit")), **TEXT),
     "parallel, out of order": Talk((ASK, called(A, B), Result(B, "dark"), Result(A, "lit")), **TEXT),
     "many turns": Talk((ASK, called(A), Result(A, "lit"), ASK, called(B), Result(B, "dark"), ASK), **TEXT),
@@ -159,6 +158,9 @@ SILENT |= {
     for id_, case in SILENT.items()
     if isinstance(case, Talk) or (isinstance(case, Silent) and id_ != "no id and no call")
 } | {
+    "before its call, which is a matter of order": Silent(
+        Talk((ASK, Result(A, "lit"), called(A)), **TEXT), CHAT + CLAUDE + _NAMED
+    ),
     "responses: the call is in the response before": responses(OUTPUT, previous_response_id="resp_1"),
     "responses: the call is in a conversation": responses(OUTPUT, conversation="conv_1"),
     "responses: the call is in a conversation, named": responses(OUTPUT, conversation={"id": "conv_1"}),

@@ -213,6 +213,9 @@ SILENT: dict[str, Any] = {
     "an expression that is replaced": talk("edit", {"path": "a.py", "old_string": "None", "new_string": "null"}),
     "a namespace called default": talk("kubectl_get", {"resource": "pods", "namespace": "default"}),
     "a profile called default": talk("aws", {"service": "s3", "profile": "default"}),
+    "a workspace that really is called default": talk("terraform_plan", {"dir": "/srv/infra", "workspace": "default"}),
+    "a page about your account": talk("open_page", {"url": "https://shop.acme.dev/reset-your-password"}),
+    "an answer in a form": talk("fill_form", {"patient_no": "7", "allergies": "None"}),
     "a voice called default, with none of the effects": talk(
         "speak", {"line": "Hello", "voice": "default", "effect": "none"}
     ),

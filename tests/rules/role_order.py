@@ -73,7 +73,7 @@ FIRES = {
         severity="warning",
         says="stands before its call",
         layer="client",
-        forms=CHAT + CLAUDE + RESPONSES + CONVERSE,
+        forms=CHAT + CLAUDE + RESPONSES + CONVERSE + MISTRAL + COHERE + GEMINI,
     ),
     "before its call, refused": Fires(refused(BEFORE, FOLLOW), severity="error", says="was refused"),
     "before its call, and nobody answered": Fires(unknown(BEFORE.record("openai.chat", False)), severity="error"),

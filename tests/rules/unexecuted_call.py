@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.build import Assistant, Call, Result, Talk, User, schema
-from tests.rules.case import Fires
-from tests.rules.mcp import QUERY, call, called, introduced, listed, post, text
+from tests.rules.case import Fires, Silent
+from tests.rules.mcp import QUERY, RESPONSES, call, called, going_on, introduced, listed, post, text
 
 SERVED = {"search_wiki": ("Search the wiki for pages.", QUERY), "add_page": ("Add a page.", schema(title="string"))}
 LIST = listed(SERVED)
@@ -37,6 +37,9 @@ FIRES = {
     "with the prefix of Claude Code": [LIST, back(prefixed("mcp__wiki__search_wiki"), "2 pages")],
     "with the server's name": [introduced("Wiki"), LIST, back(prefixed("wiki-search_wiki"), "2 pages")],
     "with any prefix, and the same description": [LIST, back(prefixed("docs.search_wiki"), "2 pages")],
+    "behind a response that the provider keeps": Fires(
+        [LIST, made(SEARCH), going_on(SEARCH.id, "2 pages")], forms=RESPONSES
+    ),
     "an empty result": Fires([LIST, made(SEARCH), back(SEARCH, "")], says="an empty result"),
     "another tool was called": [LIST, called("add_page", {"title": "x"}, "ok"), made(SEARCH), back(SEARCH, "2 pages")],
     "it ran before, with other arguments": [
@@ -55,6 +58,11 @@ FIRES = {
 
 SILENT = {
     "it ran": [LIST, made(SEARCH), called("search_wiki", {"query": "leave"}, "2 pages"), back(SEARCH, "2 pages")],
+    "it ran, behind a response that the provider keeps": Silent(
+        [LIST, made(SEARCH), called("search_wiki", {"query": "leave"}, "2 pages"), going_on(SEARCH.id, "2 pages")],
+        forms=RESPONSES,
+    ),
+    "a result of a call that nobody saw": Silent([LIST, going_on("call_other", "2 pages")], forms=RESPONSES[:1]),
     "it ran under its prefix": [
         LIST,
         called("search_wiki", {"query": "leave"}, "2 pages"),

@@ -20,7 +20,7 @@ from mitmproxy.io import tnetstring
 
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import beside_received
+from wirelint.capture.sides import beside_received, times_of
 from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
@@ -58,7 +58,7 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
             "error": flow.Error(record.error).get_state() if record.error is not None and not answered else None,
             "comment": made.comment,
             "marked": made.marker,
-            "metadata": {**made.metadata, **prefixed(beside_received(record))},
+            "metadata": {**made.metadata, **prefixed(beside_received(record)), **prefixed(times_of(record))},
         })  # fmt: skip
         parts = _other_entries(), client, server, entries
         return b"".join((b"%d:" % sum(map(len, parts)), *parts, b"}"))

@@ -154,7 +154,7 @@ def _registry(values: Mapping[str, str]) -> Registry:
     folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
     policies = _policies(values[POLICY.name])
     try:
-        registry = Registry.load(folders, policies)
+        registry = Registry.load(folders).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
     for option in (SELECT, IGNORE, FIXABLE, UNFIXABLE):

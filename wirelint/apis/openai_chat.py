@@ -86,6 +86,8 @@ class _Reader:
             if self._done:
                 document = {**document, "id": self._given[0], "model": self._given[1]}
             self._document(document, place)
+        if frame.event == "error" and not reading.documents and frame.data:
+            events.append(Failure(frame.data, frame))
         if reading.done:
             self._done = True
             events.append(Done(frame))
@@ -107,7 +109,7 @@ class _Reader:
                 self._out.append(Head(*head, frame))
         error = error_of(document)
         if error is None and not document.get("choices"):
-            error = refusal_of(document)
+            error = dict(document) if frame.event == "error" else refusal_of(document)
         if error is not None:
             self._out.append(Failure(error, frame))
         for position, choice in mappings(document.get("choices")):

@@ -157,8 +157,7 @@ def refusal_of(document: Mapping[str, Json]) -> Json:
     """
     beside = mapping(document.get("base_resp"))
     told = beside or document
-    said = next((words for name in _SAID if (words := text(told.get(name)))), None)
-    if said is None:
+    if not any(text(told.get(name)) for name in _SAID) and not document.get("detail") and not document.get("errors"):
         return None
     status = told.get("status")
     codes = [str(told[name]).lower() for name in _CODES if isinstance(told.get(name), str | int)]
@@ -177,4 +176,6 @@ def error_of(document: Mapping[str, Json]) -> Json:
     error = document.get("error")
     if error is None:
         return None
+    if error is True:  # what it was stands beside it
+        return dict(document)
     return error if error not in ({}, "", False) else None

@@ -87,7 +87,7 @@ def _fix(record: Record, engine: Engine, permit: Permit) -> Fixed:
         fixes=tuple(work.repairs),
         annotations=_with_notes(record, work.notes),
     )
-    exchange = engine.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
+    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
     remaining = _remaining(fixed, exchange, engine) if work.changed else None
     findings = engine.check(exchange)
     faults = tuple(work.faults)

@@ -45,7 +45,7 @@ def _check(record: Record, engine: Engine, report: Callable[[str, Exception], No
         exchange = replay(record)
         if exchange is None:
             return Checked(record, None)
-        exchange = engine.place(exchange)
+        exchange = engine.ledger.place(exchange)
         return Checked(record, exchange, engine.check(exchange))
     except Exception as error:  # fail open: one record that we cannot read does not hide the others
         if report is not None:

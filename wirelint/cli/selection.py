@@ -83,7 +83,7 @@ def load(folders: tuple[Path, ...] = (), policy: Path | None = None) -> Registry
     """The registry, with the argument policies of a file in force. Raises click.ClickException in one line."""
     try:
         policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
-        return Registry.load(folders, policies)
+        return Registry.load(folders).under(policies)
     except (RuleError, PolicyError) as error:
         raise click.ClickException(str(error)) from error
 

@@ -91,6 +91,9 @@ def show(
         console.print(raw(chosen[0]) if wire else conversation(chosen[0], full=full))
         if wire and chosen[0].record.fixes:
             tell("this is what came in; --delivered shows what was sent on")
+        if calls := _calls_of(chosen[0]):
+            shown = f"{calls} call{'s' if calls > 1 else ''} in the reply"
+            tell(f"{shown}; where they went: wirelint show {place} {chosen[0].record.id} --path")
     else:
         console.print(index(chosen))
         tell(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
@@ -124,6 +127,11 @@ def _follow(
     for one in found:
         console.print(path(one))
     return 0
+
+
+def _calls_of(checked: Checked) -> int:
+    reply = checked.exchange.reply if checked.exchange is not None else None
+    return sum(len(choice.calls) for choice in reply.choices) if reply is not None else 0
 
 
 def _full_id(items: Sequence[Checked], wanted: str) -> str:

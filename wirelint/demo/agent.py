@@ -57,6 +57,8 @@ def run(task: Task, wire: Wire) -> Outcome:
     outcome = Outcome()
     for _ in range(len(task.items) + _EXTRA):
         body = {"model": MODEL, "messages": messages, "tools": _TOOLS, "stream": task.stream}
+        if task.stream:
+            body["stream_options"] = {"include_usage": True}
         kind, reply = wire(json.dumps(body, ensure_ascii=False).encode())
         message, finish = _read_stream(reply) if kind.startswith("text/event-stream") else _read(reply)
         outcome.finishes += (finish,)

@@ -26,6 +26,7 @@ def _openai(step: Step, base_url: str) -> str:
     function = {"name": SEARCH["name"], "description": SEARCH["description"], "parameters": SEARCH["schema"]}
     tools: Any = [{"type": "function", "function": function}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
+    asked: Any = {"stream_options": {"include_usage": True}} if step.stream else {}
     with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=step.patience) as client:
 
         def ask() -> tuple[str, list[Json]]:
@@ -35,6 +36,7 @@ def _openai(step: Step, base_url: str) -> str:
                 tools=tools,
                 stream=step.stream,
                 extra_headers=dict(step.headers),
+                **asked,
             )
             return _openai_stream(answer) if step.stream else _openai_whole(answer)
 

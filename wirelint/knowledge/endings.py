@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from wirelint.apis.traits import ending
 from wirelint.model import Choice, Json, Request
 
-_BY_ITSELF = frozenset({
-    "stop", "end_turn", "tool_calls", "tool_use", "tool_call", "function_call", "completed", "complete", "eos",
-    "eos_token", "end",
-})  # fmt: skip
-"""The model was done, or says that it called a tool. All else is a limit, a filter, a refusal, a failure, or unknown."""
+_SERVERS_OWN = frozenset({"eos", "eos_token", "endoftext"})
+"""Words of servers for the end of the text: the model's own, where a stop sequence is the caller's."""
 _STOPS = ("stop", "stop_sequences", "stopSequences", "stop_token_ids")
 _PLACES = ("inferenceConfig", "generationConfig", "generation_config", "options")
 
 
 def by_itself(choice: Choice) -> bool:
     """Whether a model ended a candidate of its own will, so that what is not there will not have been cut off."""
-    return (choice.finish_reason or "").lower() in _BY_ITSELF
+    return ending(choice.finish_reason) in ("ended", "calls") or choice.finish_reason in _SERVERS_OWN
 
 
 def stop_words(request: Request) -> bool:

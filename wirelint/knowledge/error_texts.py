@@ -45,10 +45,20 @@ _LACK = re.compile(
 _TRACE = re.compile(
     r"Traceback \(most recent call last\):\s*\n|[^\n]{0,200}\n\s+at [\w.$<>]+ ?\([^)\n]+:\d+(?::\d+)?\)"
 )
+_WRITES = re.compile(
+    r"(?:^|[_./-])(?:add|assign|book|cancel|close|create|delete|edit|insert|make|move|post|publish|put|remove|rename|save|"
+    r"schedule|send|set|start|stop|update|upload|write)(?:$|[_./-])",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(
+    r"(?:^|[_./-])(?:read|cat|fetch|scrape|browse|open|load|download|file|files|resource|document\w*|docs|page|pages)(?:$|[_./-])",
+    re.IGNORECASE,
+)
+"""Tools that hand out one thing, which the call names."""
 _READS = re.compile(
-    r"(?:^|[_./-])(?:read|cat|tail|head|logs?|journal|fetch|scrape|browse|grep|errors?|issues?|exceptions?|trace|tracebacks?|events?|"
-    r"alerts?|incidents?|lint|diagnos\w*|checks?|tests?|validate|verify|build|compile|run|exec\w*|bash|shell|command|eval|explain|"
-    r"translate|summari\w*|generate|echo|say|chat|ask|messages?|mails?|comments?|document\w*|docs|page|pages|file|resource)(?:$|[_./-])",
+    r"(?:^|[_./-])(?:tail|head|logs?|journal|grep|errors?|issues?|exceptions?|trace|tracebacks?|events?|alerts?|incidents?|"
+    r"lint|diagnos\w*|checks?|tests?|validate|verify|build|compile|run|exec\w*|bash|shell|command|eval|explain|"
+    r"translate|summari\w*|generate|echo|say|chat|ask|messages?|mails?|comments?)(?:$|[_./-])",
     re.IGNORECASE,
 )
 _LOOKS = re.compile(
@@ -58,40 +68,61 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset({
     "error", "errors", "message", "msg", "code", "detail", "details", "status", "statuscode", "status_code", "success",
     "ok", "hint", "type", "request_id", "requestid", "trace", "stack", "traceback", "reason", "path", "timestamp", "help",
+    "iserror", "description",
 })  # fmt: skip
 
 
-def is_own_error(text: str, tool: str) -> bool:
-    """Whether what a tool of this name gave is an error of its own."""
+def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = None) -> bool:
+    """Whether what a tool of this name gave, called with these arguments, is an error of its own."""
     stripped = text.strip()
     if not stripped:
         return False
     name = _CAMEL.sub("_", tool)
+    writes = _WRITES.search(name) is not None
+    reads = not writes and _READS.search(name) is not None
+    opens = not writes and _OPENS.search(name) is not None
     if stripped.startswith("{"):
-        return not _READS.search(name) and _says_error(stripped)
+        return not reads and not opens and _says_error(stripped)
     bare = _DECORATION.sub("", stripped, count=1)
     if _UNCALLED.match(bare) and len(bare) <= _LONGEST:
         return True
-    if _READS.search(name):
+    if reads:
         return False
+    if opens:
+        return len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare and _echoes(bare, arguments) and _fails(bare, name)
     if _TRACE.match(bare):
         return True
-    if len(bare) > _LONGEST or bare.count("\n") >= _MOST_LINES:
-        return False
-    if _START.match(bare):
+    return len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES and _fails(bare, name)
+
+
+def _fails(text: str, name: str) -> bool:
+    if _START.match(text):
         return True
-    return len(bare) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(bare) is not None
+    return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None
+
+
+def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
+    """Whether a text names what was asked for."""
+    given = (value for value in (arguments or {}).values() if isinstance(value, str) and len(value) > 2)
+    return any(value in text for value in given)
 
 
 def _says_error(text: str) -> bool:
+    """Whether an object holds an error and nothing else."""
     try:
         document: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
         return False
     if not isinstance(document, dict):
         return False
-    told: Mapping[str, Json] = {name.lower(): value for name, value in document.items()}
+    told = {name.lower(): value for name, value in document.items() if value not in (None, "", [], {})}
     if not told.keys() <= _REASONS:
         return False
-    failed = told.get("error") or told.get("errors") or told.get("traceback")
-    return bool(failed) or told.get("ok") is False or told.get("success") is False
+    if told.get("error") or told.get("errors") or told.get("traceback") or told.get("iserror") is True:
+        return True
+    if told.get("ok") is False or told.get("success") is False:
+        return True
+    status = told.get("status") or told.get("statuscode") or told.get("status_code")
+    if isinstance(status, int) and not isinstance(status, bool):
+        return 400 <= status < 600
+    return isinstance(status, str) and status.lower() in ("error", "failed", "failure", "fail") and len(told) > 1

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wirelint.knowledge.evidence import outcome
 from wirelint.knowledge.retelling import retelling
-from wirelint.model import Message, Request, Tool, ToolCall, ToolResult
+from wirelint.model import Arguments, Message, Request, Tool, ToolCall, ToolResult
 from wirelint.toolwire import Passed, ToolWire, digest_of
+
+if TYPE_CHECKING:
+    from wirelint.conversation import Ledger
 
 _LONGEST_REFUSAL = 800
 _NOT_RUN = re.compile(
@@ -37,8 +41,7 @@ class Back:
 
     def passed(self, wire: ToolWire) -> tuple[Passed, ...]:
         """The calls of this tool with these arguments that reached a server."""
-        digest = digest_of(self.call.arguments)
-        return tuple(one for one in wire.passed(self.name, self.declared) if one.digest == digest)
+        return wire.passed(self.name, self.declared, digest_of(self.call.arguments))
 
     @property
     def admits(self) -> bool:
@@ -48,8 +51,11 @@ class Back:
         return len(self.result.text) <= _LONGEST_REFUSAL and _NOT_RUN.search(self.result.text) is not None
 
 
-def handed_back(request: Request) -> Iterator[Back]:
-    """The results behind the last message of the assistant; older ones were judged when they came."""
+def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
+    """The results behind the last message of the assistant; older ones were judged when they came.
+
+    Where a request goes on from a reply that the provider keeps, the call is the one that passed on this wire.
+    """
     fresh: list[ToolResult] = []
     messages = request.messages
     position = len(messages)
@@ -58,7 +64,7 @@ def handed_back(request: Request) -> Iterator[Back]:
         fresh[:0] = messages[position].results
     calls = _calls_before(messages, position) if fresh else []
     for result in fresh:
-        call = _call_of(result, calls)
+        call = _call_of(result, calls) or _passed_before(result, ledger, conversation)
         if call is not None and call.name:
             yield Back(call, result, request.tool(call.name))
 
@@ -70,6 +76,11 @@ def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall
         position -= 1
         calls[:0] = messages[position].calls
     return calls
+
+
+def _passed_before(result: ToolResult, ledger: Ledger, conversation: str | None) -> ToolCall | None:
+    issued = ledger.issued(result.call_id, conversation) if result.call_id else None
+    return ToolCall(issued.id, issued.name, Arguments(issued.arguments), "") if issued is not None else None
 
 
 def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
@@ -87,12 +98,13 @@ def never_ran(tool: Tool, wire: ToolWire) -> str:
     return f", and no call of it ever reached the MCP server at {serving[0].server}"
 
 
-def confirmed(request: Request, wire: ToolWire) -> frozenset[str]:
+def confirmed(request: Request, ledger: Ledger) -> frozenset[str]:
     """The pointers of results that are what a server on this wire has answered to their calls."""
+    wire = ledger.tools
     if not wire:
         return frozenset()
     return frozenset(
         back.result.pointer
-        for back in handed_back(request)
+        for back in handed_back(request, ledger)
         if any(one.answered and retelling(back.result.text, one.text) == "same" for one in back.passed(wire))
     )

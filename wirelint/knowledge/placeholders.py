@@ -43,31 +43,25 @@ class Sign:
     """An ordinary word: that it stands somewhere in a long prompt says nothing."""
 
 
-_SLOTS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(
-            rf"(?:^|(?<=[^a-z]))(?:your|<your)[-_/. ]?(?:{_THINGS})s?(?![a-z])|(?:^|_)your(?:_[a-z]+)+$", re.IGNORECASE
-        ),
-        "a blank to be filled in",
+_SLOTS: tuple[re.Pattern[str], ...] = (
+    re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
+    re.compile(
+        r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
+        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city)(?:[ _-][a-z0-9]+)*)"
+        r"\s*[>\]}]{1,2}$",
+        re.IGNORECASE,
     ),
-    (re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$", re.IGNORECASE), "a blank to be filled in"),
-    (
-        re.compile(
-            r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-            rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city)(?:[ _-][a-z0-9]+)*)"
-            r"\s*[>\]}]{1,2}$",
-            re.IGNORECASE,
-        ),
-        "a blank to be filled in",
+    re.compile(
+        r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
+        r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder|\.\.\.|…)$",
+        re.IGNORECASE,
     ),
-    (
-        re.compile(
-            r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
-            r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder(?:[_-]\w+)?|\w+[_-]placeholder|\.\.\.|…)$",
-            re.IGNORECASE,
-        ),
-        "a blank to be filled in",
-    ),
+)
+_YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
+_STEPS = re.compile(r"[/\\@:?&=.,#]+")
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
+_CODE_HOSTS = re.compile(
+    r"github|gitlab|bitbucket|huggingface|docker|slack|notion|atlassian|azure|amazonaws", re.IGNORECASE
 )
 _PATH = re.compile(
     r"(?:^|[/\\:\s])(?:path[/\\]+to(?:[/\\]|$)|(?:absolute|full|actual|real|some|example)[/\\]+path(?:[/\\]|$)"
@@ -104,7 +98,6 @@ _SUSPECT = re.compile(
     r"null|none|nil|nan|undefined|n/a|not[ _]|unknown|unspecified|tbd|to be|default|your|path|example|test\.com|here|insert"
     r"|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
     r"|api|doe|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
-    re.IGNORECASE,
 )
 
 
@@ -118,14 +111,15 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return None
     if what == "command":
         return _in_command(value)
-    if _SUSPECT.search(plain_value) is None:
-        return _echo(plain_value, name, what)
     folded = plain_value.casefold()
+    if _SUSPECT.search(folded) is None:
+        return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
-    for pattern, why in _SLOTS:
-        if (match := pattern.search(plain_value)) is not None and not _is_plain_english(plain_value):
-            return Sign(why, "high", stem=match[0].strip("/\\"))
+    if "your" in folded and (blank := _yours(plain_value)):
+        return Sign("a blank to be filled in", "high", stem=blank)
+    if any(pattern.search(plain_value) for pattern in _SLOTS):
+        return Sign("a blank to be filled in", "high", stem=plain_value)
     if (match := _PATH.search(plain_value)) is not None and " " not in plain_value[: match.start()]:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
     if (match := _EXAMPLE.match(plain_value)) is not None and _is_address(plain_value, what):
@@ -137,10 +131,10 @@ def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], descri
     """A word in the place of a value: for nothing at all, for what is not known, for whatever there is."""
     if folded in _VOID and what != "kind":
         return Sign("the word for nothing, not a value", "high", void=True, word=True)
-    if (folded in _NOTHING and what in _REFERENCES) or value == "None":
+    if folded in _NOTHING and what in _REFERENCES:
         return Sign("the word for nothing, not a value", "medium", void=True, word=True)
     if folded in _UNKNOWN:
-        sure: Confidence = "medium" if what in _REFERENCES else "low"
+        sure: Confidence = "medium" if what in _REFERENCES and what != "address" else "low"
         return Sign("what is said of a value that is not known", sure, word=True)
     if folded in ("default", "default_path", "default_workspace", "default_directory", "default_folder") and (
         what == "path" or (what == "id" and "session" not in words)
@@ -150,7 +144,9 @@ def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], descri
         named = re.search(r"path|director|folder", described, re.IGNORECASE) is not None
         return Sign("no path but the word for whatever is usual", "high" if named else "medium", word=True)
     if folded in ("string", "str") and what != "kind" and "name" not in words:
-        return Sign("the name of its own type", "medium", word=True)
+        return Sign(
+            "the name of its own type", "medium" if what in _REFERENCES and what != "address" else "low", word=True
+        )
     return None
 
 
@@ -188,8 +184,20 @@ def _in_command(value: str) -> Sign | None:
     return None
 
 
-def _is_plain_english(value: str) -> bool:
-    return value.count(" ") > 4 and value[:1] not in "<[{"
+def _yours(value: str) -> str:
+    """What is left to be filled in of a value, `your-domain` of `https://your-domain.com/`; empty when nothing is.
+
+    Pages have names with `your` in them (`/help/reset-your-password`), so it has to begin a step, and in the paths of most
+    sites it has to be spelt as no page is.
+    """
+    url = _URL.match(value)
+    if url is None:
+        own = re.search(r"(?:^|[/\\])your[/\\]\w+", value, re.IGNORECASE)
+        return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
+    steps = _STEPS.split(f"{url['host']}{url['rest']}")
+    path = _STEPS.split(url["path"])
+    steps += path if _CODE_HOSTS.search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    return next((step for step in steps if _YOURS.match(step)), "")
 
 
 def _is_address(value: str, what: Purpose) -> bool:

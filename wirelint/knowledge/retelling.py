@@ -20,7 +20,7 @@ Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
 """`marked`: something was left out, and the text says so. `lost`: nothing of it is left."""
 
 _WORD = re.compile(r"\w+")
-_ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u[0-9a-fA-F]{4})")
+_ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
 _MARKED = re.compile(
     r"…|\.\.\.|\[\+?\d+ |\*{3}|█|<persisted|"
     r"\b(?:truncat\w*|omitt\w*|elid\w*|shorten\w*|clipp\w*|cut off|trimm\w*|too (?:long|large|big)|exceed\w*|limit\w*|"
@@ -44,15 +44,17 @@ def retelling(told: str, truth: str) -> Retelling:
     told, truth = told[:_MOST], truth[:_MOST]
     if told.split() == truth.split():
         return "same"
-    said, given = set(_words(told)), set(_words(truth))
-    missing = given - said
-    if not missing:
+    read = set(_words(told))
+    said = read | set(_bare(told))
+    # A number in JSON may be spelled in several ways: as it stands, and as it is read.
+    given, spelled = set(_words(truth)), set(_bare(truth))
+    if given <= said or spelled <= said:
         return "same"
     if _MARKED.search(told) and not _MARKED.search(truth):
         return "marked"
     if not said - _DRESS:
         return "lost"
-    strange = said - given - _DRESS
+    strange = read - given - spelled - _DRESS
     if len(strange) == 1 and told.rstrip().casefold().endswith(last := next(iter(strange))):
         return "shortened" if any(word.startswith(last) for word in given) else "altered"  # cut within a word
     return "altered" if strange else "shortened"
@@ -68,9 +70,18 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
             pass
         else:
             return
-    bare = _ESCAPED.sub(" ", html.unescape(text) if "&" in text else text)
-    for word in _WORD.findall(bare):
+    yield from _bare(text)
+
+
+def _bare(text: str) -> Iterator[str]:
+    """The words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
+    plain = _ESCAPED.sub(_unescaped, html.unescape(text) if "&" in text else text)
+    for word in _WORD.findall(plain):
         yield "null" if word == "None" else word.casefold()
+
+
+def _unescaped(escape: re.Match[str]) -> str:
+    return chr(int(escape[1], 16)) if escape[1] else " "
 
 
 def _of(value: Json, depth: int) -> Iterator[str]:

@@ -45,11 +45,13 @@ _TURNS: frozenset[Kind] = frozenset({"assistant-first", "same-role", "system-lat
 _LAST: frozenset[Kind] = frozenset({"assistant-last"})
 _FIRST: frozenset[Kind] = frozenset({"assistant-first", "system-late"})
 _LATE: frozenset[Kind] = frozenset({"system-late"})
+_SAME: frozenset[Kind] = frozenset({"same-role"})
 _PARTS: frozenset[Kind] = frozenset({"result-not-first", "call-turn"})
 _ITEMS: frozenset[Kind] = frozenset({"item-apart"})
 _WORDS: tuple[tuple[str, frozenset[Kind]], ...] = (
     (r"\balternat(?:e|es|ing)\b|\broles? must\b", _TURNS),
-    (r"unexpected role|message.order|order of (?:the )?messages", _TURNS | _RESULTS | _LAST),
+    (r"(?:successive|consecutive) [^.]{0,30}(?:messages?|roles?|turns?)|(?:messages?|roles?|turns?) in a row", _SAME),
+    (r"unexpected role|(?:message|role).order|order of (?:the )?(?:messages|roles)", _TURNS | _RESULTS | _LAST),
     (r"(?:expected|must be the) last|(?:last|final) message|(?:end|ends) with|message prefill", _LAST),
     (r"first (?:\w+ )?message|(?:start|starts|begin|begins) with|after the optional system message", _FIRST),
     (r"system (?:message|prompt|role|instruction)s? (?:must|should|has to|needs? to|(?:can|may|is|are) only)", _LATE),
@@ -88,12 +90,14 @@ def words_of(error: Json) -> str:
 
 def misplaced(request: Request, kinds: frozenset[Kind], error: Json = None) -> Iterator[Misplaced]:
     """What stands in the wrong place, of the kinds asked for: of each kind the first."""
-    seen: set[Kind] = set()
+    found: dict[Kind, Misplaced] = {}
     for find in (_turns, _parts, _results):
         for one in find(request, kinds):
-            if one.kind in kinds and one.kind not in seen:
-                seen.add(one.kind)
-                yield one
+            if one.kind in kinds:
+                found.setdefault(one.kind, one)
+    if not found.keys().isdisjoint({"same-role", "system-late", "assistant-first"}):
+        found.pop("user-after-tool", None)  # which few forbid
+    yield from found.values()
     if "item-apart" in kinds:
         yield from _items(request, words_of(error))
 

@@ -53,6 +53,10 @@ _WANTED = re.compile(
     re.IGNORECASE,
 )
 """The model lacks what the user is to tell, not a tool."""
+_ACTS = re.compile(
+    r"(?:browse|search|look up|query|read|check|fetch|perform|run|execute|retrieve|make|send|create)\b", re.I
+)
+_UNTIL = re.compile(r"\b(?:without|until|unless|before|yet)\b", re.IGNORECASE)
 _IF = re.compile(r"\b(?:if|when|unless|in case|whether|suppose|because)\W+(?:\w+\W+){0,3}\Z", re.IGNORECASE)
 _EMPTY = frozenset({
     "a", "ability", "access", "action", "actions", "allow", "allows", "an", "and", "answer", "any", "appropriate",
@@ -67,27 +71,43 @@ _EMPTY = frozenset({
     "using", "way", "which", "will", "with", "work", "would", "you", "your",
 })  # fmt: skip
 """Words of a denial that do not say what it is about."""
-_HINTS = ("tool", "function", "access", "unable", "able to", "plugin", "can't", "can’t", "cannot")
-_HINT = re.compile(
-    "|".join(map(re.escape, (*_HINTS, "werkzeug", "outil", "herramient", "ferrament", "strument", "工具", "ツール")))
+_NEGATIONS = ("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
+_THINGS = (
+    "tool",
+    "function",
+    "access",
+    "abilit",
+    "able to",
+    "way to",
+    "means to",
+    "plugin",
+    "can't",
+    "can’t",
+    "cannot",
 )
+_ABROAD = ("kein", "werkzeug", "outil", "herramient", "ferrament", "strument")
+"""Plain words to look for first: nearly every reply has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """`said` is the sentence's words, at `start` of the text. `outright`: it speaks of tools, and not of abilities alone."""
+    """`said` is the sentence's words, at `start` of the text. `outright`: of tools, and not of abilities alone."""
 
     said: str
     start: int
     outright: bool
 
 
+def may_deny(text: str) -> bool:
+    """Whether a text has words that a denial is made of: a look that costs less than the search."""
+    lowered = text.lower()
+    here = any(word in lowered for word in _NEGATIONS) and any(thing in lowered for thing in _THINGS)
+    return here or not text.isascii() or any(word in lowered for word in _ABROAD)
+
+
 def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:
     """The first denial of what a declared tool is for. `asked`: what the user last said."""
-    if _HINT.search(text.lower()) is None:
-        return None
-    shown = unquoted(text)
-    return next(_denials(shown, asked, tools), None)
+    return next(_denials(unquoted(text), asked, tools), None) if may_deny(text) else None
 
 
 def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
@@ -104,7 +124,9 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
     for match in _ABLE.finditer(text):
         about = _about(next(words for words in match.groupdict().values() if words))
         supposed = _IF.search(text[max(match.start() - 40, 0) : match.start()])
-        if _names(about, tools) and not supposed and not _WANTED.search(text, match.start()):
+        acts = _ACTS.match(match["unable"] or match["cannot"] or "") is not None
+        known = _names(about, tools) or (acts and _meets(about, tools))
+        if known and not supposed and not _UNTIL.search(match[0]) and not _WANTED.search(text, match.start()):
             yield Denial(match[0].strip(), match.start(), outright=False)
 
 

@@ -23,6 +23,8 @@ _MOST_VALUES = 400
 _DEEPEST = 8
 _LEAST_ID = 1000
 _LONGEST_PLACE = 80
+_HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
+"""Tools in which a workspace really is called `default`."""
 
 
 class Leaf(NamedTuple):
@@ -94,6 +96,8 @@ class Said:
     def holds(self, value: str, found: Sign, tool: Tool, described: str) -> bool:
         """Whether anybody said a value, so that it was not invented."""
         folded = value.strip().casefold()
+        if folded == "default" and _HAS_A_DEFAULT.search(f"{tool.name} {tool.description}"):
+            return True
         if found.word:
             word = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
             quoted = re.compile(rf"[\"'`“‘«]{re.escape(folded)}[\"'`”’»]")
@@ -223,18 +227,25 @@ def _is_typed(schema: dict[str, Json]) -> bool:
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
     """A place below another one that only the words of the query name: no one said that there is such a place."""
-    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
-    places = [(name, value) for name, value in texts if purpose(name) == "path" and 2 < len(value) <= _LONGEST_PLACE]
+    needed = required(tool)
+    places = [
+        (name, value)
+        for name, value in arguments.items()
+        if isinstance(value, str)
+        and 2 < len(value) <= _LONGEST_PLACE
+        and name not in needed
+        and "/" not in value
+        and "." not in value
+        and purpose(name) == "path"
+    ]
     if not places:
         return
+    texts = [(name, value) for name, value in arguments.items() if isinstance(value, str)]
     queries = [
         value.casefold() for name, value in texts if purpose(name) == "prose" and "pattern" not in words_of(name)
     ]
-    needed = required(tool)
     for name, value in places:
         folded = value.strip().casefold()
-        if name in needed or "/" in value or "." in value:
-            continue
         if not any(folded != query and _has_word(query, folded) for query in queries):
             continue
         schema = declared(tool.schema, (name,))

@@ -35,6 +35,8 @@ from wirelint.model import Exchange, Json, Link, Request, Text
 
 _LOOKED_BACK = 8
 """Turns of the assistant, from the last one back, by which a request is looked up."""
+_FOLLOWED = 16
+"""Candidates that are followed back though they asked something else."""
 Trunk: TypeAlias = tuple[tuple[str | None, int], ...]
 """Conversations that another one branched off from, the nearest first, each with the last exchange that they share."""
 
@@ -175,7 +177,7 @@ class Lineage:
         return self._beyond(None, turns, 0)
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int) -> _Found:
-        """A later node, where only its answer is not what it was: cut, or with something put to it."""
+        """A later node, where only its answer is not what it was: cut, with something put to it, or none at all."""
         edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, said = turns[at : at + 1], turns[at + 1]
@@ -183,9 +185,7 @@ class Lineage:
             alike = (
                 one
                 for one in reversed(nodes[-COMPARED:])
-                if not one.children
-                and asks_the_same(one, asked)
-                and any(answer.resembles(said) for answer in one.answers)
+                if not one.children and asks_the_same(one, asked) and _may_have_said(one, said)
             )
             found = next(alike, None)
             if found is None:
@@ -196,6 +196,10 @@ class Lineage:
 
     def _best(self, turns: Sequence[Turn], at: int) -> Node | None:
         candidates = list(self._candidates(turns[at]))
+        if len(candidates) > 1 and at:
+            asked = turns[at - 1].mark
+            near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
+            candidates = near or candidates[-_FOLLOWED:]
         judged = [(agree(node, turns, at), node) for node in candidates]
         if sum(agreement.whole for agreement, _ in judged) > 1:
             judged = [(agree(node, turns, at, exact=True), node) for node in candidates]
@@ -361,6 +365,11 @@ def _until(trunk: Trunk, number: int) -> Trunk:
 
 def _has_said(node: Node, turn: Turn) -> bool:
     return any(answer.mark == turn.mark for answer in node.answers)
+
+
+def _may_have_said(node: Node, turn: Turn) -> bool:
+    """Whether an answer is one of a node's in another form, or was given in the place of one that never came."""
+    return not node.answers or any(answer.resembles(turn) for answer in node.answers)
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:

@@ -83,9 +83,9 @@ class Index:
                 del self._nodes[mark]
 
     def latest(self, mark: bytes | str) -> dict[int, Node]:
-        """The last nodes with a mark, by their numbers."""
+        """The last nodes with a mark by their numbers, the latest last."""
         found = self._nodes.get(mark, {})
-        return found if len(found) <= COMPARED else dict(islice(reversed(found.items()), COMPARED))
+        return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
 
 
 def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:

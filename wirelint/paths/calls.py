@@ -68,6 +68,11 @@ def is_within(pointer: str | None, place: str) -> bool:
     return pointer is not None and (pointer == place or pointer.startswith(f"{place}/"))
 
 
+def came_at(exchange: Exchange, event: int | None) -> float | None:
+    """When an event of a reply came, in milliseconds after the request; without one, when all of the reply was there."""
+    return exchange.timing.duration if event is None else exchange.arrivals.at(event)
+
+
 def plus(at: float | None, more: float | None) -> float | None:
     return at if at is None or more is None else round(at + more, 3)
 

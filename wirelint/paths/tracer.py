@@ -8,7 +8,6 @@ from itertools import islice
 from typing import NamedTuple
 
 from wirelint.capture.offline import Checked
-from wirelint.capture.times import arrival
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.ids import key
 from wirelint.knowledge.pairing import Pair, pair
@@ -17,6 +16,7 @@ from wirelint.model import Choice, Exchange, Layer, Side, Tool, ToolCall
 from wirelint.paths.calls import (
     calls_of,
     calls_of_exchange,
+    came_at,
     changes_between,
     delivered_as,
     findings_on,
@@ -70,7 +70,7 @@ def in_the_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
     for finding in checked.findings:
         if finding.code != _LEAK or finding.side != "response":
             continue
-        at, took = arrival(checked.record, finding.event), exchange.timing.duration
+        at, took = came_at(exchange, finding.event), exchange.timing.duration
         place = (exchange.id, finding.side, finding.pointer, finding.event)
         blamed = finding.layer == "model"
         written = Step(
@@ -126,7 +126,7 @@ class Tracer:
         written = exchange.reply is not None and any(call is one for _, one in calls_of(exchange.reply))
         said = f"{call.name or '(no name)'} {excerpt(call.arguments.text, _SHOWN)}"
         event = call.event if written else None
-        at = arrival(self._checked.record, event) if written else exchange.timing.duration
+        at = came_at(exchange, event)
         what = f"called it as {shown_id(call.id)}" if written else "wrote the call as text"
         state: State = "ok" if written else "changed"
         took = exchange.timing.duration

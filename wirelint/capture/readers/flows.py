@@ -14,7 +14,7 @@ from mitmproxy.io import FlowReader
 from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import NAMES, restore
+from wirelint.capture.sides import NAMES, TIMES, restore, timed
 from wirelint.model import End, Json, Timing
 from wirelint.wire.codings import CodingError, decode
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
@@ -90,6 +90,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         earlier = annotations.get("notes")
         annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
     beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
+    times = {name: annotations.pop(name) for name in TIMES if name in annotations}
     record = Record(
         id=flow.id,
         method=flow.request.method,
@@ -107,6 +108,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         place=f"flow {number}",
         annotations=annotations,
     )
+    record = timed(record, times)
     return restore(record, beside) if beside else record
 
 
