@@ -6,6 +6,7 @@ from typing import ClassVar
 from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_faults import REDACTED, came_whole
 from wirelint.knowledge.argument_repairs import retyped
+from wirelint.knowledge.pointers import at
 from wirelint.knowledge.schemas import Validator, Violation, validator
 from wirelint.model import Exchange, Json, Request, Tool, ToolCall
 from wirelint.rewriters.arguments import Retype
@@ -131,13 +132,11 @@ def _fix(call: ToolCall, tool: Tool, schema: Validator) -> Fix | None:
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:
-    """Whether the provider was asked to hold the model to this schema (OpenAI's and Anthropic's `strict`)."""
-    tools = request.body.get("tools")
-    number = tool.pointer.removeprefix("/tools/")
-    if not isinstance(tools, list) or not number.isdigit():
-        return False
-    declared = tools[int(number)]
+    """Whether the provider was asked to hold the model to this schema (`strict`; Cohere's `strict_tools`)."""
+    if request.body.get("strict_tools") is True:
+        return True
+    declared = at(request.body, tool.pointer)
     if not isinstance(declared, dict):
         return False
-    function = declared.get("function")
-    return declared.get("strict") is True or (isinstance(function, dict) and function.get("strict") is True)
+    inner = (declared, declared.get("function"), declared.get("toolSpec"))
+    return any(isinstance(one, dict) and one.get("strict") is True for one in inner)

@@ -4,11 +4,13 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import is_raw
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.actions import Kind
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
+from wirelint.knowledge.handed_back import never_ran
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -47,12 +49,12 @@ class FabricatedCall(Rule):
 
     ## False positives
     Silent when what ran may have done it (a shell, an agent, a tool that takes any request, a side effect that a
-    description or a result speaks of), when the provider was offered tools of its own, when an earlier call on
-    record is what the claim speaks of, and when no declared tool could have done it. What is quoted, in code,
-    negated, asked, conditional or planned is no claim, nor what happened in another year or in a part that the user
-    wants played. Neither are acts of the reply itself: a text that was written,
-    a question that was read, code that was corrected in place. Claims that may be meant so, and those of
-    conversations whose beginning was cut off or summarised, are reported as `info` at most.
+    description or a result speaks of), when the provider was offered tools of its own, at raw endpoints (what ran
+    stands in their prompt, in whatever notation), when an earlier call on record is what the claim speaks of, and when
+    no declared tool could have done it. What is quoted, in code, negated, asked, conditional or planned is no claim, nor
+    what happened in another year or in a part that the user wants played. Neither are acts of the reply itself: a text
+    that was written, a question that was read, code that was corrected in place. Claims that may be meant so, and those
+    of conversations whose beginning was cut off or summarised, are reported as `info` at most.
 
     ## Fix safety
     Reported only: what the tool would have said is not known.
@@ -104,14 +106,16 @@ class FabricatedCall(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or not request.client_tools:
             return
+        if is_raw(exchange.api, request):
+            return  # what ran stands in the prompt, in whatever notation
         if evidence.anything_ran(request):
-            yield from self._beside_the_calls(request, reply)
+            yield from self._beside_the_calls(request, reply, ledger)
             return
         for choice in reply.choices:
             if not choice.calls and not choice.hosted:
-                yield from self._judge(request, choice)
+                yield from self._judge(request, choice, ledger)
 
-    def _beside_the_calls(self, request: Request, reply: Reply) -> Iterator[Finding]:
+    def _beside_the_calls(self, request: Request, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
         """A claim of an action that no tool which ran in this conversation can do."""
         used = tools_used(request)
         if not used or evidence.was_summarised(request):
@@ -125,19 +129,20 @@ class FabricatedCall(Rule):
                 if looks_back(words) or composes(words) or any(reports(text, claim.kinds) for text in results):
                     continue
                 names = ", ".join(sorted({one.tool.name for one in used}))
+                idle = never_ran(fitting.tool, ledger.tools)
                 yield self.finding(
                     "response",
                     f"claims {excerpt(part.text[claim.start : claim.end], 90)!r}, which what ran in this turn "
-                    f"({excerpt(names, 60)}) cannot have done: {fitting.tool.name} is declared and was not called",
+                    f"({excerpt(names, 60)}) cannot have done: {fitting.tool.name} is declared and was not called{idle}",
                     part.pointer,
                     event=part.event_at(claim.start),
                     span=(claim.start, claim.end),
-                    severity="warning",
-                    confidence="medium",
+                    severity="error" if idle else "warning",
+                    confidence="high" if idle else "medium",
                 )
                 break
 
-    def _judge(self, request: Request, choice: Choice) -> Iterator[Finding]:
+    def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         found: list[tuple[int, Text, Claim, Ability]] = []
         for part in choice.parts:
             if not isinstance(part, Text) or not _worth_reading(part.text):
@@ -157,12 +162,13 @@ class FabricatedCall(Rule):
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda entry: (entry[0], -entry[2].start))
-        severity, confidence = _GRADES[weight]
+        idle = never_ran(fitting.tool, ledger.tools)
+        severity, confidence = _GRADES[3 if idle and weight > 1 else weight]
         yield self.finding(
             "response",
             f"claims {excerpt(part.text[claim.start : claim.end], 90)!r} and nothing ran: no call in this reply, "
             f"no call or result "
-            f"since the user's last message ({fitting.tool.name} is declared)",
+            f"since the user's last message ({fitting.tool.name} is declared{idle})",
             part.pointer,
             event=part.event_at(claim.start),
             span=(claim.start, claim.end),

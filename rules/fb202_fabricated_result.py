@@ -7,12 +7,14 @@ from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.contradictions import contradictions
 from wirelint.knowledge.facts import facts
+from wirelint.knowledge.handed_back import confirmed
 from wirelint.knowledge.invented import Invented, invented_result, lays_down
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.rewriters.inventions import Editor
 from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 _REDACTED = "[redacted:"
+_AS_SERVED = ", as the MCP server answered"
 _CUT = Fix("unsafe", "cut the invented result and what follows it")
 
 
@@ -86,7 +88,7 @@ class FabricatedResult(Rule):
             return
         for choice in reply.choices:
             written = list(self._written(request, choice))
-            yield from written or self._contradicted(request, choice)
+            yield from written or self._contradicted(request, choice, ledger)
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         request = situation.exchange.request
@@ -123,7 +125,7 @@ class FabricatedResult(Rule):
                 )
                 return
 
-    def _contradicted(self, request: Request, choice: Choice) -> Iterator[Finding]:
+    def _contradicted(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         """A statement that the results of this turn contradict."""
         if choice.calls or choice.hosted or request.hosted:
             return
@@ -135,14 +137,16 @@ class FabricatedResult(Rule):
             if not isinstance(part, Text) or _REDACTED in part.text:
                 continue
             for found in contradictions(prose.read(part.text), known, ran, request):
+                sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
+                against = f"{found.against}{_AS_SERVED if sure else ''}"
                 yield self.finding(
                     "response",
-                    f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {found.against}",
+                    f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {against}",
                     part.pointer,
                     event=part.event_at(found.start),
                     span=(found.start, found.end),
                     severity=found.severity,
-                    confidence=found.confidence,
+                    confidence="high" if sure else found.confidence,
                 )
                 return
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.apis.traits import ending
+from wirelint.apis.traits import ending, is_raw
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, ids, prose
 from wirelint.knowledge.announcements import Announcement, announcement, may_announce, says_nothing
@@ -62,8 +62,8 @@ class IntentWithoutCall(Rule):
     ## False positives
     Silent when a question, an offer or a condition is part of the ending, when the text goes on with its answer after
     the announcement, when the user wanted a plan, when `tool_choice` is `none`, when the provider runs tools of its
-    own, and when no declared tool could do it. Leaked call markup is a finding of its own. Long replies that end so
-    are reported with less confidence.
+    own, at raw endpoints, and when no declared tool could do it. Leaked call markup is a finding of its own. Long
+    replies that end so are reported with less confidence.
 
     ## Fix safety
     Reported only: arguments that were never written cannot be made up.
@@ -112,6 +112,8 @@ class IntentWithoutCall(Rule):
         if request is None or reply is None or not exchange.ok or exchange.end == "client-left" or not reply.finished:
             return
         if not request.client_tools or request.hosted or request.tool_choice.mode == "none" or reply.error is not None:
+            return
+        if is_raw(exchange.api, request):
             return
         for choice in reply.choices:
             if not choice.calls and not choice.hosted and ending(choice.finish_reason) == "ended":

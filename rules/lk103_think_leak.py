@@ -23,7 +23,12 @@ from wirelint.repair import MOST_HELD
 from wirelint.rewriters.reasoning import Mover
 from wirelint.rule import Confidence, Finding, Fix, Rewriter, Rule, Situation, excerpt
 
-_SWITCHES = ("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget")
+_SWITCHES = (
+    *("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget", "think"),
+    *("thinkingConfig", "thinking_config", "reasoningConfig", "reasoning_config"),
+)
+_HOLDERS = ("chat_template_kwargs", "generationConfig", "generation_config", "additionalModelRequestFields", "options")
+"""Members of a request that hold such switches, in APIs that do not have them at the top."""
 _OFF = (None, False, 0, "none", "off", "disabled")
 
 
@@ -190,17 +195,16 @@ def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
 def _may_think(exchange: Exchange, request: Request) -> bool:
     if thinks(exchange.model):
         return True
-    template = request.body.get("chat_template_kwargs")
-    bodies = [request.body, template if isinstance(template, dict) else {}]
+    inner = (request.body.get(name) for name in _HOLDERS)
+    bodies = [request.body, *(one for one in inner if isinstance(one, dict))]
     return any(_is_on(body.get(switch)) for body in bodies for switch in _SWITCHES)
 
 
 def _is_on(value: Json) -> bool:
-    return (
-        value.get("type") != "disabled" and value.get("enabled") is not False
-        if isinstance(value, dict)
-        else value not in _OFF
-    )
+    if not isinstance(value, dict):
+        return value not in _OFF
+    kept = value.get("type") != "disabled" and value.get("enabled") is not False
+    return kept and all(value[name] not in _OFF for name in ("effort", "thinkingBudget") if name in value)
 
 
 def _is_asked(request: Request, found: Thinking) -> bool:

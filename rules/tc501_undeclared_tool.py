@@ -175,7 +175,7 @@ def _is_known(name: str, joined: str, request: Request) -> bool:
 
 def _knows_all_tools(request: Request) -> bool:
     """Whether the tools that were read are all there are; a declaration in a shape that was not understood hides some."""
-    declared = request.body.get("tools") or request.body.get("functions")
+    declared = any(request.body.get(name) for name in ("tools", "functions", "toolConfig", "tool_config"))
     return request.tools_known and (bool(request.tools) or not declared)
 
 

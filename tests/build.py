@@ -16,7 +16,7 @@ from typing import Any
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
-from wirelint.model import Exchange
+from wirelint.model import Exchange, Timing
 from wirelint.registry import Registry
 from wirelint.rule import Finding
 
@@ -26,6 +26,12 @@ _HERE = frozenset(APIS)
 """APIs whose shapes are written in this file."""
 FORMS = tuple(itertools.product(APIS, (False, True)))
 STRING = {"type": "string"}
+_TIMES = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
+
+
+def forms(*apis: str) -> tuple[tuple[str, bool], ...]:
+    """APIs, whole and streamed."""
+    return tuple(itertools.product(apis, (False, True)))
 
 
 def schema(required: Sequence[str] = (), **properties: Any) -> dict[str, Any]:
@@ -172,6 +178,8 @@ def as_record(record: Mapping[str, Any], number: int = 1) -> Record:
         status=response.get("status", 200),
         response_headers=tuple(response.get("headers", {}).items()),
         response_body=_bytes(response.get("body")),
+        chunks=tuple((float(at), size) for at, size in response.get("chunks", ())),
+        timing=Timing(*(record.get("timing", {}).get(name) for name in _TIMES)),
         end=record.get("end", "unknown"),
     )
 

@@ -10,6 +10,7 @@ from typing import Any
 from tests.build import REGISTRY, as_record
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import Exchange
+from wirelint.rewrite.recorded import arrived
 from wirelint.rule import Finding
 
 SMALL = 400
@@ -33,7 +34,7 @@ def split(body: bytes, places: Sequence[int]) -> list[bytes]:
 
 
 def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) -> Exchange:
-    """The exchange of a record whose reply arrives in pieces."""
+    """The exchange of a record whose reply arrives in pieces: those of its chunks, cut further."""
     made = as_record(record, number)
     session = Session.begin(
         id=made.id,
@@ -44,9 +45,13 @@ def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) 
     )
     assert session is not None
     session.respond(made.status, lower(made.response_headers))
-    for piece in split(made.response_body or b"", places):
-        session.feed(piece)
-    return session.finish(made.end, error=made.error)
+    start = 0
+    for data, at in arrived(made.response_body or b"", made.chunks):
+        inside = [place - start for place in places if start < place < start + len(data)]
+        for piece in split(data, inside):
+            session.feed(piece, at)
+        start += len(data)
+    return session.finish(made.end, error=made.error, timing=made.timing)
 
 
 def findings_at_cuts(records: Sequence[Mapping[str, Any]], rule: str) -> Iterator[tuple[str, list[Finding]]]:

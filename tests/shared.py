@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wirelint.capture.record import Record
+from wirelint.model import Timing
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
@@ -69,8 +70,17 @@ def _record(case: dict[str, Any], id_: str) -> Record:
         status=response.get("status"),
         response_headers=tuple((name, str(value)) for name, value in (response.get("headers") or {}).items()),
         response_body=body,
+        chunks=_chunks(response, body or b""),
+        timing=Timing(duration=response.get("end_ms")),
         end="client-left" if response.get("end") == "client-timeout" else "unknown",
     )
+
+
+def _chunks(response: dict[str, Any], body: bytes) -> tuple[tuple[float, int], ...]:
+    """Arrivals: of the pieces of a stream or, where those were others, of the network's chunks."""
+    times = response.get("chunks_ms", ())
+    sizes = response.get("chunk_sizes") or [len(piece.encode()) for piece in response.get("sse", ())]
+    return tuple(zip(times, sizes, strict=True)) if times and sum(sizes) == len(body) else ()
 
 
 def _body(message: dict[str, Any]) -> bytes | None:

@@ -152,12 +152,17 @@ def test_the_key_of_an_id() -> None:
         (exchange(Talk((ASK,)), {"x-session-id": "s"}), exchange(Talk((User("Else?"),)), {"x-session-id": "s"}), True),
         (exchange(Talk((ASK,)), {"x-session-id": "s"}), exchange(Talk((ASK,)), {"x-session-id": "t"}), False),
         (
-            exchange(Talk((ASK,), request={"prompt_cache_key": "k"})),
-            exchange(Talk((User("Else?"),), request={"prompt_cache_key": "k"})),
+            exchange(Talk((ASK,), request={"prompt_cache_key": "019a2b7c-77aa-7e01-9f3c-5d2e8b1c4a60"})),
+            exchange(Talk((User("Else?"),), request={"prompt_cache_key": "019a2b7c-77aa-7e01-9f3c-5d2e8b1c4a60"})),
             True,
         ),
+        (
+            exchange(Talk((ASK,), request={"prompt_cache_key": "attic-bot-v2"})),
+            exchange(Talk((User("Else?"),), request={"prompt_cache_key": "attic-bot-v2"})),
+            False,
+        ),
     ],
-    ids=["opening", "another opening", "session", "another session", "cache key"],
+    ids=["opening", "another opening", "session", "another session", "cache key", "key of a prompt"],
 )
 def test_what_belongs_to_one_conversation(one: Exchange, other: Exchange, same: bool) -> None:
     assert (one.conversation == other.conversation) is same

@@ -147,7 +147,7 @@ def test_what_cannot_be_read_any_more_is_let_go() -> None:
 
 
 def test_the_list_of_chunks_is_bounded_and_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.engine._MOST_CHUNKS", 3)
+    monkeypatch.setattr("wirelint.arrivals._MOST_CHUNKS", 3)
     session = streaming_session()
     for at in range(5):
         session.feed(b": ping\n\n", float(at))

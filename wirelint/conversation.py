@@ -1,7 +1,9 @@
 """The ledger: which ids, calls and results have really passed on this wire, per conversation, bounded.
 
-An exchange is judged against what passed before it and is recorded after it was judged, in the order in which exchanges
-end. Captures are written in that order too, so reading them back gives every rule the same ledger.
+An exchange is placed in its conversation, judged against what passed before it and recorded after it was judged, in the
+order in which exchanges end. Captures are written in that order too, so reading them back gives every rule the same ledger.
+Which conversation an exchange belongs to is told by `Lineage`. One that branched off from another remembers what is its
+own; what is asked of it is answered from its trunk too, up to the place where it branched off.
 
 Theory of operation. A `_Memory` per conversation holds its calls and results by id. Two indexes lie across all of them:
 by the letters and digits of an id (what is left of it when a client has mangled it), and by what was called with what
@@ -11,45 +13,39 @@ there are too many ids or too much argument text; the only conversation there is
 
 from __future__ import annotations
 
-import contextlib
+import dataclasses
 import hashlib
+import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-import orjson
-
 from wirelint.knowledge.id_demands import Demand, complaint
 from wirelint.knowledge.ids import key
-from wirelint.model import Arguments, Exchange, Request, Text
+from wirelint.knowledge.turns import content_of
+from wirelint.lineage import Lineage, Place, Trunk, name_of
+from wirelint.model import Exchange, Request
 from wirelint.toolwire import ToolWire
 
-__all__ = ["Issued", "Ledger", "Returned", "conversation_of", "key"]
-
-_SESSION_HEADERS = (
-    "x-claude-code-session-id",
-    "x-session-id",
-    "session_id",
-    "session-id",
-    "x-conversation-id",
-    "conversation_id",
-    "mcp-session-id",
-)
+__all__ = ["Issued", "Ledger", "Returned", "SeenFrom", "content_of", "conversation_of", "key"]
 
 
 _MOST_COMPLAINTS = 256
+_MOST_BEGUN = 1024
+"""Branches of which no exchange has ended yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """A tool call that a reply carried, as it stood on the wire."""
+    """A tool call that a reply carried, as it stood on the wire. `number` counts the exchanges that have passed."""
 
     id: str
     name: str
     arguments: str
     exchange: str
     conversation: str | None
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +55,7 @@ class Returned:
     call_id: str
     digest: str
     exchange: str
+    number: int = 0
 
 
 @dataclass(slots=True)
@@ -83,6 +80,9 @@ class Ledger:
         self._by_key: dict[str, dict[str, dict[str | None, Issued]]] = {}
         self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
         self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
+        self._lineage = Lineage()
+        self._placed: tuple[Exchange, Place | None] | None = None
+        self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
         self._tools = ToolWire()
 
     @property
@@ -90,35 +90,69 @@ class Ledger:
         """What servers of tools have said on this wire."""
         return self._tools
 
+    def place(self, exchange: Exchange) -> Exchange:
+        """The exchange with the conversation that it belongs to, and what it goes on from. The ledger stays as it is.
+
+        An exchange without a reply is placed by its request alone.
+        """
+        if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
+            return exchange
+        place = self._lineage.place(exchange)
+        if place is not None:
+            exchange = dataclasses.replace(exchange, conversation=place.conversation, link=place.link)
+            if place.trunk:
+                self._begun[place.conversation] = place.trunk
+                self._begun.move_to_end(place.conversation)
+                if len(self._begun) > _MOST_BEGUN:
+                    self._begun.popitem(last=False)
+        self._placed = (exchange, place)
+        return exchange
+
+    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
+        """A conversation and those that it branched off from, the nearest first."""
+        return tuple(name for name, _ in self._reach(conversation))
+
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         """The call that passed under exactly this id, in this conversation or, failing that, in any."""
         found = self._by_key.get(key(id_), {}).get(id_)
-        return _nearest(found, conversation) if found else None
+        return self._nearest(found, conversation) if found else None
 
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
         """The calls of a conversation, in the order in which they passed."""
-        memory = self._memories.get(conversation)
-        return tuple(memory.calls.values()) if memory is not None else ()
+        return tuple(
+            call
+            for name, last in reversed(self._reach(conversation))
+            if (memory := self._memories.get(name)) is not None
+            for call in memory.calls.values()
+            if call.number <= last
+        )
 
     def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
         """Calls of any conversation whose ids are the same when only letters and digits count, case aside.
 
         One per id: that of the given conversation, else the last one.
         """
-        return tuple(_nearest(found, conversation) for found in self._by_key.get(key(id_), {}).values())
+        return tuple(self._nearest(found, conversation) for found in self._by_key.get(key(id_), {}).values())
 
     def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
         """Calls of the same function with the same arguments: of this conversation, then of replies without a request."""
         found = self._by_content.get(content_of(name, arguments), {})
-        return tuple(call for place in dict.fromkeys((conversation, None)) for call in found.get(place, {}).values())
+        places = dict([*self._reach(conversation), (None, math.inf)]) if found else {}
+        return tuple(
+            call for place, last in places.items() for call in found.get(place, {}).values() if call.number <= last
+        )
 
     def all_calls(self) -> Iterator[Issued]:
         for memory in self._memories.values():
             yield from memory.calls.values()
 
     def returned(self, call_id: str, conversation: str | None) -> Returned | None:
-        memory = self._memories.get(conversation)
-        return memory.results.get(call_id) if memory is not None else None
+        for name, last in self._reach(conversation):
+            memory = self._memories.get(name)
+            found = memory.results.get(call_id) if memory is not None else None
+            if found is not None and found.number <= last:
+                return found
+        return None
 
     def complaint(self, exchange: Exchange) -> Demand | None:
         """What the target of an exchange demanded of ids when it last refused some."""
@@ -130,11 +164,15 @@ class Ledger:
         if exchange.api == "mcp":
             return
         conversation = exchange.conversation
+        known = self._placed is not None and self._placed[0] is exchange
+        self._lineage.record(exchange, self._placed[1] if known and self._placed else self._lineage.place(exchange))
+        self._placed = None
+        self._begun.pop(conversation, None)
         if (demand := complaint(exchange)) is not None:
             self._complaints[_target(exchange)] = demand
             if len(self._complaints) > _MOST_COMPLAINTS:
                 self._complaints.popitem(last=False)
-        for issued in _issued(exchange):
+        for issued in _issued(exchange, self._lineage.number):
             self._add(conversation, issued)
         if exchange.request is not None:
             self._add_results(exchange, exchange.request)
@@ -147,9 +185,21 @@ class Ledger:
             else:
                 self._drop(oldest, next(iter(memory.calls or memory.results)))
 
+    def _reach(self, conversation: str | None) -> tuple[tuple[str | None, float], ...]:
+        """The conversations that are asked when one is, the nearest first, each with the last exchange that counts."""
+        return ((conversation, math.inf), *(self._begun.get(conversation) or self._lineage.trunk(conversation)))
+
+    def _nearest(self, places: dict[str | None, Issued], conversation: str | None) -> Issued:
+        for name, last in self._reach(conversation):
+            if (found := places.get(name)) is not None and found.number <= last:
+                return found
+        return next(reversed(places.values()))
+
     def _add(self, conversation: str | None, issued: Issued) -> None:
         memory = self._memories.setdefault(conversation, _Memory())
-        if issued.id in memory.calls:
+        if (before := memory.calls.get(issued.id)) is not None:
+            if (before.name, before.arguments) == (issued.name, issued.arguments):
+                issued = dataclasses.replace(issued, number=before.number)  # branches since then know it
             self._unlist(conversation, memory, issued.id)
         elif issued.id not in memory:
             self._ids += 1
@@ -172,7 +222,7 @@ class Ledger:
             if id_ not in memory.results:
                 self._ids += id_ not in memory
                 digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-                memory.results[id_] = Returned(id_, digest, exchange.id)
+                memory.results[id_] = Returned(id_, digest, exchange.id, self._lineage.number)
 
     def _forget(self, conversation: str | None) -> None:
         memory = self._memories[conversation]
@@ -210,44 +260,69 @@ def _target(exchange: Exchange) -> tuple[str, str]:
     return urlsplit(exchange.url).netloc, exchange.model
 
 
-def _nearest(places: dict[str | None, Issued], conversation: str | None) -> Issued:
-    return places.get(conversation) or next(reversed(places.values()))
-
-
-def content_of(name: str, arguments: str) -> str:
-    """A digest of what is called with what: equal for arguments that are equal as JSON."""
-    plain = arguments.strip()
-    if (value := Arguments(arguments).value) is not None:
-        with contextlib.suppress(orjson.JSONEncodeError):  # lone surrogates, numbers beyond 64 bits: the text will do
-            plain = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    return hashlib.sha256(f"{name}\0{plain}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
-
-
 def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """A short name of the conversation that a request belongs to: the client's own session, else how it began."""
-    session = next((headers[name] for name in _SESSION_HEADERS if headers.get(name)), None)
-    session = session or _text(request.body.get("prompt_cache_key")) or _text(request.body.get("conversation"))
-    if session:
-        return _short(f"session {session}")
-    first = next((message for message in request.messages if message.role == "user"), None)
-    if first is None:
-        return None
-    words = "\n".join(part.text for part in first.parts if isinstance(part, Text))
-    return _short(f"opening {words}")
+    """The name of the conversation that a request begins, by what it says itself: its session, else its first words."""
+    return name_of(request, headers)
 
 
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) and value else None
+class SeenFrom(Ledger):
+    """The ledger as an exchange sees it that has not ended. Its conversation is looked for when it is first asked about.
+
+    Rules ask with the conversation that the exchange has by itself; they are answered about the one that it belongs to.
+    """
+
+    def __init__(self, ledger: Ledger, exchange: Exchange) -> None:
+        super().__init__()
+        self._ledger, self._exchange = ledger, exchange
+        self._found: Exchange | None = None
+
+    def _of(self, conversation: str | None) -> str | None:
+        if conversation != self._exchange.conversation:
+            return conversation
+        if self._found is None:
+            self._found = self._ledger.place(self._exchange)
+        return self._found.conversation
+
+    @property
+    def tools(self) -> ToolWire:
+        return self._ledger.tools
+
+    def place(self, exchange: Exchange) -> Exchange:
+        return self._ledger.place(exchange)
+
+    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
+        return self._ledger.lineage(self._of(conversation))
+
+    def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
+        return self._ledger.issued(id_, self._of(conversation))
+
+    def calls(self, conversation: str | None) -> tuple[Issued, ...]:
+        return self._ledger.calls(self._of(conversation))
+
+    def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
+        return self._ledger.similar(id_, self._of(conversation))
+
+    def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
+        return self._ledger.alike(name, arguments, self._of(conversation))
+
+    def all_calls(self) -> Iterator[Issued]:
+        return self._ledger.all_calls()
+
+    def returned(self, call_id: str, conversation: str | None) -> Returned | None:
+        return self._ledger.returned(call_id, self._of(conversation))
+
+    def complaint(self, exchange: Exchange) -> Demand | None:
+        return self._ledger.complaint(exchange)
+
+    def record(self, exchange: Exchange) -> None:
+        self._ledger.record(exchange)
 
 
-def _short(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def _issued(exchange: Exchange) -> Iterator[Issued]:
+def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
     """The calls that passed: as the upstream made them, and as the client got them."""
     for reply in (exchange.reply, exchange.delivered):
         for choice in reply.choices if reply is not None else ():
             for call in choice.calls:
                 if call.id:
-                    yield Issued(call.id, call.name or "", call.arguments.text, exchange.id, exchange.conversation)
+                    name, text = call.name or "", call.arguments.text
+                    yield Issued(call.id, name, text, exchange.id, exchange.conversation, number)

@@ -7,22 +7,20 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 from __future__ import annotations
 
 import dataclasses
-from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, recognise_reply
+from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise
 from wirelint.apis.likeness import Likeness
+from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
-from wirelint.events import Delta, Event, Fold, Frame
+from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
-
-_MOST_CHUNKS = 1 << 16
-"""Chunks of a reply that are told apart; what comes after them counts as part of the last one."""
+from wirelint.wire.websocket import is_socket
 
 MOST_TEXT = 3 << 19
 """Characters of a streamed reply that are judged: three times what the longest replies say. More of them pass unread, so
@@ -65,10 +63,8 @@ class Session:
         self._unread = self._closed = False
         self.unread_because: str | None = None
         """What was missing to read the reply, where something was."""
-        self._now: float | None = None
-        self._first_byte: float | None = None
         self._first_token: float | None = None
-        self._chunk_times, self._chunk_sizes = array("d"), array("Q")
+        self._log = ArrivalLog()
 
     @classmethod
     def begin(
@@ -90,7 +86,8 @@ class Session:
         """
         document = _document(body)
         parts = urlsplit(url)
-        api = recognise(method, parts.path, headers, document, parts.netloc)
+        asked = "POST" if is_socket(parts.scheme) else method
+        api = recognise(asked, parts.path, headers, document, parts.netloc)
         if api is None:
             return None
         session = cls(api, None, id=id, method=method, url=url, headers=headers, started=started, max_body=max_body)
@@ -133,15 +130,13 @@ class Session:
             self.unread_because = why
             self.abandon()
             return []
+        self._log.count(frames)
         return frames
 
     def _arrive(self, data: bytes, at: float | None) -> bool:
         """Takes down that bytes have come; whether they are to be read."""
         if at is not None:
-            at = round(at, 3)
-            self._first_byte = at if self._first_byte is None else self._first_byte
-            self._note_chunk(at, len(data))
-            self._now = at
+            self._log.add(round(at, 3), data)
         self._size += len(data)
         if not self._unread and self._max_body is not None and self._size > self._max_body:
             self.abandon()
@@ -154,6 +149,7 @@ class Session:
         if not text or number is None or self._fold is None:
             return False
         if self._arrive(data, at):
+            self._log.count_to(number + 1)
             self._fold.extend(like.block, text, number)
             self._mind_the_text(self._fold)
         return True
@@ -172,8 +168,13 @@ class Session:
             self._compare(frame, events)
         for event in events:
             fold.push(event)
-        if self._first_token is None and self._now is not None and fold.first_token:
-            self._first_token = self._now
+        if not self._log.answered and (
+            fold.first_token or any(isinstance(one, (Failure, Stop, Done)) for one in events)
+        ):
+            self._log.answers(frame.number)
+            self._first_token = self._log.now if fold.first_token else None
+        if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
+            self._log.pass_over(frame.number)
         self._mind_the_text(fold)
         return events
 
@@ -202,7 +203,9 @@ class Session:
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
-        return self._framer.close() if self._framer is not None and not self._unread else []
+        frames = self._framer.close() if self._framer is not None and not self._unread else []
+        self._log.count(frames)
+        return frames
 
     def close_events(self) -> list[Event]:
         """The offences that only the end of the reply shows. Asked for once."""
@@ -236,13 +239,6 @@ class Session:
         if self._framer is not None:
             self._framer = Sniffer(self._reply_headers)
 
-    def _note_chunk(self, at: float, size: int) -> None:
-        if len(self._chunk_sizes) < _MOST_CHUNKS:
-            self._chunk_times.append(at)
-            self._chunk_sizes.append(size)
-        else:
-            self._chunk_sizes[-1] += size
-
     @property
     def terminated(self) -> bool:
         """Whether the protocol's own end has been seen: from then on nobody is waiting for more."""
@@ -261,18 +257,19 @@ class Session:
         reply = self._finish_reply()
         if self._unread:
             end, reply = "unread", None
-        elif end == "client-left" and reply is not None and reply.terminated:
+        elif end == "client-left" and reply is not None and reply.terminated and (reply.streamed or not reply.faults):
             end = "complete"  # SDKs hang up at the terminator
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
-        measured = Timing(self._started, self._first_byte, self._first_token, None)
+        measured = Timing(self._started, self._log.first, self._first_token, None)
         return dataclasses.replace(
             self.head(),
             reply=reply,
             end=end,
             error=error,
             timing=timing or measured,
-            chunks=tuple(chunks if chunks is not None else zip(self._chunk_times, self._chunk_sizes, strict=True)),
+            chunks=tuple(chunks if chunks is not None else self._log.chunks),
+            arrivals=self.arrivals(),
             notes=notes,
         )
 
@@ -281,6 +278,15 @@ class Session:
         if self._head is None:
             self._head = self._make_head()
         return self._head
+
+    def look(self, now: float, arrivals: Arrivals) -> Exchange:
+        """The exchange as far as it has come, `now` milliseconds after the request."""
+        timing = Timing(self._started, self._log.first, self._first_token, now)
+        return dataclasses.replace(self.head(), reply=self.reply(), timing=timing, arrivals=arrivals, open=True)
+
+    def arrivals(self) -> Arrivals:
+        """When what has come came."""
+        return self._log.arrivals(framed=self.streamed)
 
     def _make_head(self) -> Exchange:
         request = self.request
@@ -327,22 +333,29 @@ class Engine:
         self.ledger = ledger or Ledger()
         self._report = report
         self._failed: set[str] = set()
+        self.timed = tuple(rule for rule in rules if type(rule).check_course is not Rule.check_course)
+        """The rules that judge how an exchange goes in time."""
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
-        findings = self.judge(exchange)
+        findings = self.judge(exchange := self.ledger.place(exchange))
         self.ledger.record(exchange)
         return findings
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
         channel = channel_of(exchange.api)
-        findings = [f for rule in self.rules if channel in rule.channels for f in self._run(rule, exchange)]
+        findings = [f for rule in self.rules if channel in rule.channels for f in self.run(rule, exchange)]
         return tuple(sorted(findings, key=_order))
 
-    def _run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
+    def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
+        """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
         findings: list[Finding] = []
         try:
+            if rule in self.timed:
+                findings += rule.check_course(exchange, self.ledger)
+            if exchange.open:
+                return findings
             if exchange.request is not None:
                 findings += rule.check_request(exchange, self.ledger)
             if exchange.reply is not None:
@@ -369,19 +382,6 @@ def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         name = name.lower()
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
-
-
-def reply_api(body: bytes | None) -> Api | None:
-    """The API of a reply whose request is lost, by its first document."""
-    if not body:
-        return None
-    document = _document(body)
-    if document is not None and (api := recognise_reply(document)) is not None:
-        return api
-    sniffer = Sniffer({})
-    frames = [*sniffer.feed(body), *sniffer.close()]
-    documents = (_document(frame.data.encode()) for frame in frames if frame.data is not None)
-    return recognise_reply(next((document for document in documents if document is not None), None))
 
 
 def _document(body: bytes) -> Json:

@@ -11,6 +11,7 @@ rewriter made. The fold keeps no frame: its memory is the text of the reply plus
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -148,6 +149,24 @@ class Other(NamedTuple):
 
 
 Event: TypeAlias = Start | Delta | Label | Close | Stop | Head | Usage | Failure | Offence | Done | Other
+
+
+_PING = "(?:ping|keep[-_ ]?alive|heart[-_ ]?beat)"
+_IS_PING = re.compile(_PING, re.IGNORECASE)
+_OF_PING = re.compile(rf'"(?:type|event|method|object)"\s*:\s*"{_PING}"', re.IGNORECASE)
+_LONGEST_PING = 300
+
+
+def says_nothing(frame: Frame) -> bool:
+    """Whether a frame of which nothing was read only keeps the connection open: a comment, a ping.
+
+    Pings have a name (`event: ping`), or say what they are (`{"type": "ping"}`). All else is news, understood or not.
+    """
+    if frame.data is None or not frame.data.strip(" \t\r\n{}[]"):
+        return not frame.faults
+    if frame.event is not None and _IS_PING.fullmatch(frame.event):
+        return True
+    return len(frame.data) <= _LONGEST_PING and _OF_PING.search(frame.data) is not None
 
 
 _IDS_KEPT = 8

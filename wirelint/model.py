@@ -12,8 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from wirelint.arrivals import NO_ARRIVALS, NO_TIMING, Arrivals
+from wirelint.arrivals import End as End
+from wirelint.arrivals import Timing as Timing
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
+from wirelint.links import Link as Link
 from wirelint.offsets import NOWHERE, Offsets
 from wirelint.rpc import Rpc as Rpc
 
@@ -342,27 +346,15 @@ class Reply:
     error_event: int | None = None
 
 
-End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
-"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """`started` is a Unix time in seconds; the others are milliseconds after it. None = not known."""
-
-    started: float | None = None
-    first_byte: float | None = None
-    first_token: float | None = None
-    duration: float | None = None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:
     """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
 
     Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the
-    arrivals of the body: (milliseconds after the request, bytes). `reply` is what the upstream sent; `delivered` what the
-    client got, when that was something else.
+    arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
+    times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
+    upstream sent; `delivered` what the client got, when that was something else. `conversation` and `link` are what the
+    ledger makes of it: before it has, `conversation` is what the request alone says.
     """
 
     id: str
@@ -376,11 +368,14 @@ class Exchange:
     reply: Reply | None
     end: End = "complete"
     error: str | None = None
-    timing: Timing = Timing()
+    timing: Timing = NO_TIMING
     chunks: tuple[tuple[float, int], ...] = ()
+    arrivals: Arrivals = NO_ARRIVALS
+    open: bool = False
     conversation: str | None = None
     notes: tuple[str, ...] = field(default=())
     delivered: Reply | None = None
+    link: Link | None = None
 
     @property
     def model(self) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from wirelint.policy import Policies
 from wirelint.repair import NO_FIXES, SAFETIES, Permit
 from wirelint.rule import SEVERITIES, Rule, Safety
 
@@ -50,6 +51,10 @@ class Registry:
                     found[key] = rule, path
         rules = {id(rule): rule for rule, _ in found.values()}
         return cls(tuple(sorted(rules.values(), key=lambda rule: rule.code)))
+
+    def under(self, policies: Policies) -> Registry:
+        """The same rules where argument policies are in force."""
+        return Registry(tuple(rule.under(policies) for rule in self.rules)) if policies else self
 
     def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
         """Rules by name, code, code prefix or `ALL`; the longer selector wins, `ignore` on a tie. Raises RuleError."""

@@ -161,5 +161,12 @@ class Edit(NamedTuple):
     value: Json = None
 
 
+class Answer(NamedTuple):
+    """The JSON document that a client gets in the place of an upstream's reply, and what to tell about it."""
+
+    document: Json
+    repair: Repair
+
+
 Mending: TypeAlias = "tuple[Sequence[Edit], Repair]"
 """Edits that belong together, and what to tell about them."""

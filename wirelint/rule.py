@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, get_args
+from typing import TYPE_CHECKING, ClassVar, Self, get_args
 
+from wirelint.arrivals import Arrivals
 from wirelint.knowledge.excerpts import excerpt as excerpt
 from wirelint.knowledge.excerpts import printable
 from wirelint.model import Confidence as Confidence
@@ -13,6 +16,7 @@ from wirelint.model import Exchange, Json
 from wirelint.model import Layer as Layer
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
+from wirelint.repair import Answer as Answer
 from wirelint.repair import Edit as Edit
 from wirelint.repair import Mending as Mending
 from wirelint.repair import Permit as Permit
@@ -23,6 +27,7 @@ from wirelint.repair import Situation as Situation
 
 if TYPE_CHECKING:
     from wirelint.conversation import Ledger
+    from wirelint.policy import Policies
 
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
@@ -59,13 +64,22 @@ class Finding:
     span: tuple[int, int] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Times that the user may set, in seconds. What takes as long or longer is reported."""
+
+    stall: float = 30.0
+    burst: float = 8.0
+    hang: float = 60.0
+
+
 class Rule:
     """One thing that can be wrong. A subclass in a file of `rules/` is registered by being there.
 
     The docstring of the subclass is its manual, in Markdown: a first line that says what is wrong, then the headings
     `## What it does`, `## Why is this bad?`, `## Example`, `## False positives`, `## Fix safety`, `## References`.
     `fires` and `silent` are hand-made records (`{"request": …, "response": …}`) that the manual shows and the tests run:
-    the rule must fire on the first and be silent on the second.
+    the rule must fire on the first and be silent on the second. `prior` in a record are records that pass before it.
 
     A rule is a pure function of the exchange and of what the ledger saw pass before it. What it cannot know makes it
     skip: parts that are None, an exchange that is not `ok`, text that was redacted.
@@ -80,6 +94,17 @@ class Rule:
     """Whose traffic it is asked about: that of models, or of servers of tools (`mcp`)."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
+    limits: Limits = Limits()
+
+    def within(self, limits: Limits) -> Self:
+        """This rule with other limits."""
+        made = copy.copy(self)
+        made.limits = limits
+        return made
+
+    def under(self, policies: Policies) -> Rule:
+        """The rule as it is where these argument policies are in force."""
+        return self
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
         """Findings on what the client sent."""
@@ -89,6 +114,25 @@ class Rule:
         """Findings on what the client got."""
         return ()
 
+    def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
+        """Findings on how the exchange went in time, answered or not.
+
+        Of one that is `open` they are told at once, and are provisional: when it has ended it is judged again.
+        """
+        return ()
+
+    def due(self, arrivals: Arrivals) -> float | None:
+        """When `check_course` is to look at an open exchange, if nothing more comes (ms after the request); None: never.
+
+        It gets no earlier as more arrives, and is `patience` at the least.
+        """
+        return None
+
+    @property
+    def patience(self) -> float:
+        """Seconds in which no open exchange can be due."""
+        return math.inf
+
     def rewriter(self, situation: Situation) -> Rewriter | None:
         """What repairs a reply while it passes; None when this rule has no repair for it, or none is permitted."""
         return None
@@ -96,6 +140,10 @@ class Rule:
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
         """Repairs of the request, before it is sent: the exchange has neither status nor reply."""
         return ()
+
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+        """A reply to a request that is not to be sent at all; None to send it."""
+        return None
 
     def repair(
         self,

@@ -18,6 +18,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -65,6 +66,11 @@ class _Server:
     names: set[str] = field(default_factory=set)
     tools: dict[str, Served] = field(default_factory=dict)
     since: int = 0
+    unread: bool = False
+
+
+_Calls: TypeAlias = dict[str, dict[int, Passed]]
+"""Calls of one tool: by what they were called with, then by number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +89,11 @@ class ToolWire:
         self._max_calls, self._max_text, self._max_servers = max_calls, max_text, max_servers
         self._servers: OrderedDict[str, _Server] = OrderedDict()
         self._calls: OrderedDict[int, Passed] = OrderedDict()
-        self._by_name: dict[str, dict[int, Passed]] = {}
+        self._by_name: dict[str, dict[tuple[str, str], _Calls]] = {}
         self._waiting: OrderedDict[tuple[str, str, str], _Waiting] = OrderedDict()
         self._made: OrderedDict[str, int] = OrderedDict()
+        self._begun: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._forgotten = False
         self._clock = self._text = 0
 
     def __bool__(self) -> bool:
@@ -94,14 +102,17 @@ class ToolWire:
 
     # --- questions ----------------------------------------------------------------------------------------------------
 
-    def passed(self, name: str, declared: Tool | None) -> tuple[Passed, ...]:
-        """The calls that have passed of the tool that a model knows by this name, in order."""
-        return tuple(
-            call
+    def passed(self, name: str, declared: Tool | None, digest: str | None = None) -> tuple[Passed, ...]:
+        """The calls that have passed of the tool that a model knows by this name: all, or those with equal arguments."""
+        found = (
+            calls
             for short in _endings(name)
-            for call in self._by_name.get(short, {}).values()
-            if self._is(name, declared, call.server, call.name)
+            for (server, tool), calls in self._by_name.get(short, {}).items()
+            if self._is(name, declared, server, tool)
         )
+        if digest is not None:
+            return tuple(call for calls in found for call in calls.get(digest, {}).values())
+        return tuple(call for calls in found for equal in calls.values() for call in equal.values())
 
     def serving(self, name: str, declared: Tool | None) -> tuple[Served, ...]:
         """The tools of servers on this wire that the tool of this name is."""
@@ -113,16 +124,34 @@ class ToolWire:
             if plain(tool.name) in short and self._is(name, declared, tool.server, tool.name)
         )
 
+    def is_read(self, served: Served) -> bool:
+        """Whether everything that passed to and from a server could be read."""
+        server = self._servers.get(served.server)
+        return server is not None and not server.unread
+
     def was_listed_before(self, served: Served, call_id: str | None) -> bool:
         """Whether a server had listed its tools when the model made a call that passed on this wire."""
         made = self._made.get(call_id or "")
         server = self._servers.get(served.server)
         return made is not None and server is not None and server.since < made
 
+    def earlier(self, call_id: str | None) -> int:
+        """The number up to which calls passed before the model made a call; 0 where that is not known."""
+        return self._made.get(call_id or "", 0)
+
+    def knows_session(self, exchange: Exchange) -> bool:
+        """Whether every request of the session of an exchange has passed here, and none was forgotten."""
+        return not self._forgotten and _place(exchange) in self._begun
+
     def waits(self, exchange: Exchange, id_: str) -> str | None:
         """The method of the request of this id that has not been answered in the session of an exchange."""
         found = self._waiting.get((*_place(exchange), id_))
         return found.method if found is not None else None
+
+    def called(self, exchange: Exchange, id_: str | None) -> str | None:
+        """The tool that was called by the request of this id, which waits in the session of an exchange."""
+        found = self._waiting.get((*_place(exchange), id_ or ""))
+        return found.call.name if found is not None and found.call is not None else None
 
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
         written, short = plain(name), plain(tool)
@@ -146,7 +175,7 @@ class ToolWire:
             self._note_calls(exchange)
             return
         server, session = _place(exchange)
-        self._server(server)
+        self._server(server).unread |= exchange.request is None or exchange.end == "unread"
         for message in exchange.request.messages if exchange.request is not None else ():
             for part in message.parts:
                 self._ask(part, exchange, server, session)
@@ -183,10 +212,13 @@ class ToolWire:
                     self._clock += 1
                     call.number = self._clock
                 self._calls[call.number] = call
-                self._by_name.setdefault(plain(name), {})[call.number] = call
+                calls = self._by_name.setdefault(plain(name), {}).setdefault((server, name), {})
+                calls.setdefault(call.digest, {})[call.number] = call
                 self._waiting[server, session, id_] = _Waiting("tools/call", call)
             case Rpc("request", id_, method) if id_ is not None:
                 self._waiting[server, session, id_] = _Waiting(method, None)
+                if method == "initialize":
+                    self._begun[server, session] = None
             case _:
                 pass
 
@@ -233,14 +265,26 @@ class ToolWire:
         while self._calls and (len(self._calls) > self._max_calls or self._text > self._max_text):
             _, call = self._calls.popitem(last=False)
             self._text -= len(call.text)
-            named = self._by_name[plain(call.name)]
-            del named[call.number]
-            if not named:
-                del self._by_name[plain(call.name)]
+            self._unlist(call)
         while len(self._waiting) > self._max_calls:
             self._waiting.popitem(last=False)
+            self._forgotten = True
+        while len(self._begun) > self._max_calls:
+            self._begun.popitem(last=False)
         while len(self._servers) > self._max_servers:
             self._servers.popitem(last=False)
+
+    def _unlist(self, call: Passed) -> None:
+        """Takes a call out of the index; nothing empty stays behind."""
+        named = self._by_name[plain(call.name)]
+        calls = named[call.server, call.name]
+        del calls[call.digest][call.number]
+        if not calls[call.digest]:
+            del calls[call.digest]
+        if not calls:
+            del named[call.server, call.name]
+        if not named:
+            del self._by_name[plain(call.name)]
 
 
 def digest_of(arguments: Arguments) -> str:

@@ -26,18 +26,20 @@ class Clock:
         return self.time
 
 
-def visit_of(record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None) -> Visit:
+def visit_of(
+    record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None, name: str = "3f2a9c11-0000"
+) -> Visit:
     """A visit whose request has been read."""
     made, clock = as_record(record), clock or Clock()
     session = Session.begin(
-        id="3f2a9c11-0000",
+        id=name,
         method=made.method,
         url=made.url,
         headers=lower(made.request_headers),
         body=made.request_body or b"",
     )
     return Visit(
-        id="3f2a9c11-0000",
+        id=name,
         client="client-1",
         method=made.method,
         url=made.url,

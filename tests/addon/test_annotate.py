@@ -17,9 +17,11 @@ from wirelint.capture.record import Sent
 from wirelint.rule import Finding, Repair, Severity
 
 CLEAN = verdict_of(
-    Talk(calls=(Call("a"), Call("b", id="call_2aaaaaaaaaaaaaaaaaaaaaaa")), tools={"a": schema(), "b": schema()}).record(
-        "openai.chat", True
-    )
+    Talk(
+        calls=(Call("a"), Call("b", id="call_2aaaaaaaaaaaaaaaaaaaaaaa")),
+        tools={"a": schema(), "b": schema()},
+        request={"stream_options": {"include_usage": False}},
+    ).record("openai.chat", True)
 )
 
 

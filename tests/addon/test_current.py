@@ -10,13 +10,16 @@ import pytest
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, schema
 from wirelint.addon.current import CurrentLedger
-from wirelint.conversation import Ledger
+from wirelint.conversation import Ledger, SeenFrom
+from wirelint.model import Exchange
 
 EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
 assert EXCHANGE is not None
 CONVERSATION = EXCHANGE.conversation
 
 QUESTIONS: dict[str, tuple[Any, ...]] = {
+    "place": (EXCHANGE,),
+    "lineage": (CONVERSATION,),
     "issued": ("call_7", CONVERSATION),
     "calls": (CONVERSATION,),
     "similar": ("Call-7", CONVERSATION),
@@ -29,8 +32,11 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
 
 
 def test_all_that_can_be_asked_is_here() -> None:
-    public = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
-    assert public == set(QUESTIONS) == {name for name in vars(CurrentLedger) if not name.startswith("_")}
+    asked = {name for name in vars(Ledger) if not name.startswith("_")}
+    methods = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
+    assert methods == set(QUESTIONS)
+    assert asked == {name for name in vars(CurrentLedger) if not name.startswith("_")}
+    assert asked == {name for name in vars(SeenFrom) if not name.startswith("_")}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
@@ -52,4 +58,6 @@ def test_what_waits_comes_first(question: str) -> None:
 
 
 def _plain(answer: Any) -> Any:
+    if isinstance(answer, Exchange):
+        return answer.conversation, answer.link
     return list(answer) if hasattr(answer, "__next__") else answer

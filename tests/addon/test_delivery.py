@@ -51,7 +51,7 @@ def loaded() -> Registry:
 
 @pytest.fixture
 def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
-    monkeypatch.setattr(Registry, "load", lambda folders: loaded)
+    monkeypatch.setattr(Registry, "load", lambda *_: loaded)
     inspector = Inspector()
     with taddons.context(inspector) as context:  # type: ignore[no-untyped-call]
         settings = {

@@ -14,11 +14,12 @@ from mitmproxy.io import FlowReader, tnetstring
 
 from tests.addon.build import flow_of, head_of, verdict_of
 from tests.build import Talk
-from wirelint.addon.annotate import annotation
+from wirelint.addon.annotate import annotation, prefixed
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.verdict import Verdict
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
+from wirelint.capture.sides import times_of
 from wirelint.model import End
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
@@ -54,7 +55,7 @@ def test_it_holds_the_record_and_the_annotation() -> None:
         verdict.record.response_body,
     )
     assert copy.comment == annotation(verdict).comment
-    assert copy.metadata == annotation(verdict).metadata
+    assert copy.metadata == annotation(verdict).metadata | prefixed(times_of(verdict.record))
     assert copy.request.path == "/v1/chat/completions"
     assert KEY not in repr(copy.get_state())
     assert "x-wirelint-end" not in copy.response.headers

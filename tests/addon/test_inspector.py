@@ -21,7 +21,7 @@ from wirelint.addon.inspector import Inspector
 from wirelint.addon.tee import Tee
 from wirelint.model import End
 
-RECORD = Talk(text="All is well.").record("openai.chat", True)
+RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
 BODY = RECORD["response"]["body"].encode()
 CUT = Talk().record("openai.chat", True)
 CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)

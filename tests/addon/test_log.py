@@ -16,8 +16,12 @@ from wirelint.addon import log
 from wirelint.addon.words import one_line, shorten
 from wirelint.rule import Finding, Repair
 
-CLEAN = verdict_of(Talk(calls=(Call("a"),), tools={"a": schema()}).record("openai.chat", True))
-WHOLE = verdict_of(Talk(text="Gladly.").record("anthropic.messages", False))
+CLEAN = verdict_of(
+    Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
+        "openai.chat", True
+    )
+)
+WHOLE = verdict_of(Talk(text="All is well.").record("anthropic.messages", False))
 CUT = Talk().record("openai.chat", True)
 CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
 REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST604",))

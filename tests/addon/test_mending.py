@@ -36,7 +36,7 @@ def loaded() -> Registry:
 
 @pytest.fixture
 def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
-    monkeypatch.setattr(Registry, "load", lambda folders: loaded)
+    monkeypatch.setattr(Registry, "load", lambda *_: loaded)
     inspector = Inspector()
     with taddons.context(inspector) as context:  # type: ignore[no-untyped-call]
         settings = {"wirelint_captures": str(tmp_path / "captures"), "wirelint_rules": str(RULES)}

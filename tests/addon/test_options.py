@@ -75,6 +75,8 @@ WRONG: dict[str, dict[str, str]] = {
     "no time": {"hold": "soon"},
     "no time at all": {"hold": "0"},
     "far too long": {"hold": "9999"},
+    "no policy file": {"policy": "/no/such/policies.toml"},
+    "a policy file that is none": {"policy": __file__},
 }
 
 PERMITS: dict[str, tuple[dict[str, str], set[str]]] = {
@@ -103,6 +105,16 @@ def test_what_else_repairs_need() -> None:
     settings = read(fix="unsafe", clean_history="on", header="off", hold="2.5 s")
     assert (settings.permit.clean_history, settings.header, settings.hold) == (True, False, 2.5)
     assert (read().header, read().hold) == (True, 30.0)
+
+
+def test_policies(tmp_path: Path) -> None:
+    path = tmp_path / "policies.toml"
+    path.write_text('[[policy]]\narguments = "path"\nabsolute-path = true\n')
+    (rule,) = [rule for rule in read(policy=str(path)).rules if rule.code == "AR404"]
+    assert [policy.arguments for policy in rule.policies.policies] == [("path",)]  # type: ignore[attr-defined]
+    path.write_text('[[policy]]\narguments = "path"\nabsolut-path = true\n')
+    with pytest.raises(options.SettingError, match=r"policies\.toml: policy\[1\]: absolut-path: .* absolute-path\?"):
+        read(policy=str(path))
 
 
 @pytest.mark.parametrize("name", WRONG)

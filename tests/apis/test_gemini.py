@@ -53,6 +53,13 @@ def test_other_bodies_on_other_paths_are_not(body: dict[str, Json]) -> None:
     assert not gemini.claims("/anything", {}, body)
 
 
+def test_a_body_within_a_body_is_not_read() -> None:
+    """As Code Assist has it, at the same methods."""
+    body: dict[str, Json] = {"model": "gemini-2.5-pro", "project": "p", "request": ASK}
+    assert recognise("POST", "/v1internal:streamGenerateContent", {}, body) is None
+    assert recognise("POST", "/v1internal:streamGenerateContent", {}, {"messages": [{"role": "user"}]}) is gemini
+
+
 def test_replies_are_known_by_their_shape() -> None:
     assert recognise_reply(reply(say("Hi"), "STOP")) is gemini
     assert recognise_reply({"promptFeedback": {}, "responseId": "x"}) is gemini

@@ -14,7 +14,12 @@ from tests.cli.conftest import Ran
 
 Wirelint = Callable[..., Ran]
 
-BODY = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Name the planets."}]}
+BODY = {
+    "model": "acme-1",
+    "stream": True,
+    "stream_options": {"include_usage": False},
+    "messages": [{"role": "user", "content": "Name the planets."}],
+}
 CUT = exchange(
     "/v1/chat/completions", BODY, sse(chunk({"content": "Mercury, Ve"}), done=False), content_type="text/event-stream"
 )

@@ -27,6 +27,10 @@ WRONG = {
     "a size too small": (("wirelint_max_body=12",), "wirelint_max_body=12"),
     "given twice": (("wirelint_redact=on", "wirelint_redact=off"), "wirelint_redact is given 2 times"),
     "misspelt": (("wirelint_capture=x",), "did you mean wirelint_captures?"),
+    "no policy file": (
+        ("wirelint_policy=/no/such.toml",),
+        "wirelint_policy=/no/such.toml: /no/such.toml: No such file",
+    ),
 }
 
 

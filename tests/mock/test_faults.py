@@ -93,7 +93,7 @@ EVERYWHERE: dict[str, Check] = {
     "finish-reason-mismatch": lambda said, api: bool(said.calls) and said.finish == STOPS[api],
     "finish-reason-mismatch;mode=calls": lambda said, api: not said.calls and said.finish == CALLS[api],
     "error-in-200": lambda said, _: bool(said.error),
-    "stall;seconds=0.01": in_calls(lambda call: is_valid(call["arguments"])),
+    "silent-hang;seconds=0.01": in_calls(lambda call: is_valid(call["arguments"])),
 }
 
 
@@ -237,6 +237,10 @@ NOT_APPLICABLE = [
     ("sse-framing;mode=missing-start", {"stream": True}, "no event that starts a block"),
     ("fabricated-result;mode=contradiction", {}, "needs a tool result"),
     ("finish-reason-mismatch;mode=stop", {"tools": False}, "needs a tool call"),
+    ("stream-stall;mode=pings;seconds=0.01", {"stream": False}, "event streams only"),
+    ("stream-burst;seconds=0.01", {"stream": False}, "event streams only"),
+    ("silent-hang;mode=head;seconds=0.01", {"stream": False}, "no head of its own"),
+    ("silent-hang;mode=pings;seconds=0.01", {"stream": False}, "no head of its own"),
 ]
 
 

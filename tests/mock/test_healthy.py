@@ -189,7 +189,13 @@ BAD = [
     ("openai", make_body("openai", stream=True), "fault=xml-leek", 400, "'xml-leek'; did you mean xml-leak?"),
     ("openai", make_body("openai", stream=True, model="mock/think-leek"), None, 400, "'think-leek'"),
     ("anthropic", make_body("anthropic", stream=True), "chunk=many", 400, "'chunk=many'"),
-    ("anthropic", make_body("anthropic", stream=True), "stall;dialect=kimi_k2", 400, "stall has no option 'dialect'"),
+    (
+        "anthropic",
+        make_body("anthropic", stream=True),
+        "stream-stall;dialect=kimi_k2",
+        400,
+        "stream-stall has no option 'dialect'",
+    ),
 ]
 
 

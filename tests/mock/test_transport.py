@@ -217,7 +217,8 @@ def test_what_is_not_http_gets_400(server: MockServer) -> None:
 def test_stall_ends_when_the_client_leaves(stream: bool) -> None:
     with MockServer() as server:
         with socket.create_connection((server.host, server.port), timeout=2) as client:
-            client.sendall(raw_request(make_body("openai", stream=stream), "stall;seconds=600"))
+            fault = "stream-stall" if stream else "silent-hang"
+            client.sendall(raw_request(make_body("openai", stream=stream), f"{fault};seconds=600"))
             if stream:
                 assert client.recv(100)
             assert not server.exchanges
@@ -231,7 +232,7 @@ def test_close_ends_a_stalled_response() -> None:
     server = MockServer()
     server.start()
     with socket.create_connection((server.host, server.port), timeout=2) as client:
-        client.sendall(raw_request(make_body("openai", stream=True), "stall;seconds=600"))
+        client.sendall(raw_request(make_body("openai", stream=True), "stream-stall;seconds=600"))
         assert client.recv(100)
         server.close()
         server.close()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange, schema
+from tests.build import Assistant, Call, Result, Talk, User, exchange, forms, schema
 from tests.rules.case import Fires, Silent
 
 WHOLE = (("openai.chat", False), ("anthropic.messages", False))
@@ -23,6 +23,10 @@ def named(name: str, **expected: object) -> Fires:
 
 
 FIRES = {
+    "past the turn's end at a raw endpoint": Fires(
+        Talk(ASK, "In Bergen.<|im_end|>\n<|im_start|>user\nAnd the harbour?"),
+        says="runs on past", fix="unsafe", forms=forms("openai.completions", "deepinfra.inference"),
+    ),
     "chatml end": end("<|im_end|>"),
     "llama 3 end": end("<|eot_id|>"),
     "deepseek end": end("<｜end▁of▁sentence｜>"),
@@ -141,6 +145,16 @@ FIRES = {
 }  # fmt: skip
 
 SILENT = {
+    "a raw prompt in which the model plays the user": {
+        **Talk(ASK, "In Bergen?<|im_end|>\n<|im_start|>user\nOr Oslo?", model="m").record("openai.completions", False),
+        "request": {
+            "url": "http://llm.test/v1/completions",
+            "body": {"model": "m", "prompt": "<|im_start|>assistant\nWhere?<|im_end|>\n<|im_start|>user\n"},
+        },
+    },
+    "the end of a turn at a raw endpoint": Silent(
+        Talk(ASK, "In Bergen.<|im_end|>"), forms("openai.completions", "deepinfra.inference")
+    ),
     "plain": Talk(ASK, "In Bergen."),
     "struck out": Talk(ASK, "In <s>Oslo</s> Bergen."),
     "struck out at the end": Talk(ASK, "In Bergen, <s>Oslo</s>"),

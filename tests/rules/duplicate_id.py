@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, sse
+from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, forms, sse
 from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 ASK, MORE = User("Ring the bells."), User("Again.")
@@ -119,6 +119,10 @@ FIRES = {
 }
 
 SILENT = {
+    "parallel calls where no call has an id": Silent(
+        Talk((ASK,), calls=(bell(None, 1), bell(None, 2))),
+        forms("ollama.chat", "google.generate_content"),
+    ),
     "different ids": Talk((ASK, calls(bell(A, 1), bell(B, 2)), Result(A, "ding"), Result(B, "dong")), **TEXT),
     "resent": Talk((ASK, calls(bell(A)), Result(A, "ding"), calls(bell(A)), Result(A, "ding"), MORE), **TEXT),
     "call resent, answered once": Talk((ASK, calls(bell(A)), calls(bell(A)), Result(A, "ding")), **TEXT),

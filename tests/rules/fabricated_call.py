@@ -1,7 +1,9 @@
 from __future__ import annotations
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, exchange, forms, schema
 from tests.rules.case import Fires, Silent
+from tests.rules.mcp import called as mcp_called
+from tests.rules.mcp import listed
 from tests.rules.voices import BOOKING, CALENDAR, CODER, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEB, ran, then
 
 OPENAI = (("openai.chat", False), ("openai.chat", True))
@@ -54,7 +56,16 @@ def choices(*texts: str) -> dict[str, object]:
     return exchange("/v1/chat/completions", TWO, {"id": "c", "object": "chat.completion", "choices": found})
 
 
+WIKI = {"search_handbook": ("Search the handbook.", schema(query="string"))}
+ON_THE_WIRE = listed(WIKI)
+TERSE = Talk((User("Search the handbook for leave."),), "Searched the handbook for leave: no pages.", tools=WIKI)
 FIRES = {
+    "a terse claim of a tool that a server on the wire never heard of": Fires(
+        [ON_THE_WIRE, TERSE], severity="error", says="ever reached the MCP server"
+    ),
+    "a terse claim of a tool that a server on the wire has run before": Fires(
+        [ON_THE_WIRE, mcp_called("search_handbook", {"query": "pay"}, "1 page"), TERSE], severity="warning"
+    ),
     "a note, sent after it was written": Talk(
         (User("Draft a thank-you note for Ann and e-mail it to ann@corp.example."),),
         "Thank you for the plums, Ann!\n\nI've sent the e-mail to ann@corp.example.",
@@ -163,6 +174,10 @@ FIRES = {
 }
 
 SILENT = {
+    "a raw endpoint": Silent(
+        Talk((User("Did you write to Bo?"),), "I've sent the email to Bo.", tools=MAIL),
+        forms("openai.completions", "deepinfra.inference"),
+    ),
     "a bare phrase for a genre": Talk(
         (User("limerick about a sysadmin"),), "I rebooted the server at two", tools=SHELL
     ),

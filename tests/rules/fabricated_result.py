@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from tests.build import Assistant, Call, Result, Talk, Turn, User, schema
 from tests.rules.case import Fires
+from tests.rules.mcp import called
 from tests.rules.voices import BOOKING, CALENDAR, CODER, DATA, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEATHER, ran
 
 NOTHING = '{"total": 0, "hits": []}'
@@ -31,7 +32,15 @@ def wrote(text: str, ask: str = "Weather in Graz?", **more: object) -> Talk:
     return Talk((User(ask),), text, tools=WEATHER, **more)  # type: ignore[arg-type]
 
 
+COUNTED = Talk(
+    ran("Search proxies", "search_knowledge_base", {"query": "proxies"}, "3 results"),
+    "I found 8 results.",
+    tools=KB,
+)
 FIRES = {
+    "a count that the server on the wire gave otherwise": Fires(
+        [called("search_knowledge_base", {"query": "proxies"}, "3 results"), COUNTED], says="as the MCP server answered"
+    ),
     "a refusal of the shell": Talk(
         ran("Remove old", "bash", {"command": "rm old"}, "rm: cannot remove 'old': Operation not permitted"),
         "I've removed old.",

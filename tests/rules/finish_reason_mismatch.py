@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.build import Call, Talk, User, chunk, exchange, schema, sse
+from tests.build import Call, Talk, User, chunk, exchange, forms, schema, sse
 from tests.rules.case import Fires, Silent
 
 ASK = (User("Ring the bell."),)
@@ -42,6 +42,24 @@ FIRES = {
     ),
     "forced, on Anthropic": Fires(
         Talk(ASK, calls=RING, tools=BELL, finish="stop", tool_choice={"type": "tool", "name": "ring"}), forms=CLAUDE
+    ),
+    "calls and COMPLETE": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop"),
+        fix="safe",
+        forms=forms("cohere.chat"),
+        pointer="/finish_reason",
+    ),
+    "calls and end_turn at Bedrock": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop"),
+        fix="safe",
+        forms=forms("bedrock.converse"),
+        pointer="/stopReason",
+    ),
+    "calls and stop at Mistral": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop"), fix="safe", forms=forms("mistral.chat")
+    ),
+    "a promise of Cohere's": Fires(
+        Talk(ASK, text="Ding.", tools=BELL, finish="tool"), fix="safe", forms=forms("cohere.chat", "bedrock.converse")
     ),
     "legacy call and stop": Fires(
         chat(({"function_call": {"name": "ring", "arguments": "{}"}}, "stop"), functions=[{"name": "ring"}]), fix="safe"
@@ -86,6 +104,19 @@ FIRES = {
 SILENT = {
     "calls": Talk(ASK, calls=RING, tools=BELL),
     "text": Talk(ASK, text="Ding.", tools=BELL),
+    "calls and stop, where all replies end so": Silent(
+        Talk(ASK, calls=RING, tools=BELL, finish="stop"),
+        forms("ollama.chat", "google.generate_content", "openai.responses"),
+    ),
+    "calls elsewhere": Silent(
+        Talk(ASK, calls=RING, tools=BELL), forms("cohere.chat", "bedrock.converse", "mistral.chat")
+    ),
+    "a stop sequence of Cohere's": Silent(
+        Talk(ASK, calls=RING, tools=BELL, finish="STOP_SEQUENCE"), forms("cohere.chat")
+    ),
+    "a raw endpoint's own word": Silent(
+        Talk(ASK, text="Ding.", tools=BELL, finish="tool_calls"), forms("openai.completions")
+    ),
     "forced by name": Silent(Talk(ASK, calls=RING, tools=BELL, finish="stop", tool_choice=FORCED), OPENAI),
     "forced by name, tool_calls": Silent(Talk(ASK, calls=RING, tools=BELL, tool_choice=FORCED), OPENAI),
     "forced legacy function": chat(

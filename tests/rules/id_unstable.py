@@ -76,6 +76,10 @@ FIRES = {
 }
 
 SILENT = {
+    "elsewhere": Silent(
+        Talk(calls=(Call("open", {"gate": 1}),)),
+        (("openai.responses", True), ("mistral.chat", True), ("cohere.chat", True)),
+    ),
     "healthy": Silent(Talk(calls=(Call("open", {"gate": 1}),)), STREAMED),
     "parallel": Silent(Talk(calls=(Call("open", {"gate": 1}, "a1"), Call("open", {"gate": 2}, "b2"))), STREAMED),
     "empty later": stream(part("a1", "", "open"), part("", '{"gate"'), part("", ":1}")),

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, exchange, forms
 from tests.rules.case import Fires, Silent
 from tests.rules.voices import CALENDAR, CODER, DATA, FILES, KB, MAIL, SHELL, SHOP, WEATHER, WEB, ran
 
@@ -22,6 +22,10 @@ def said(text: str, tools: Mapping[str, object] = FILES, ask: str = "Please look
 
 
 FIRES = {
+    "elsewhere": Fires(
+        Talk((User("What is in main.c?"),), "Let me read the file main.c.", tools=FILES),
+        forms=forms("google.generate_content", "ollama.chat", "cohere.chat", "bedrock.converse", "openai.responses"),
+    ),
     "a gerund alone": said("Searching the repository for callers of parse.", CODER, "Who calls parse?"),
     "fetching a page": said("Fetching the page now...", WEB, "Does https://b.example/ mention us?"),
     "mending it": said("The sign is wrong in sum(). I'll fix it now.", CODER, "Repair it"),
@@ -67,6 +71,10 @@ FIRES = {
 }
 
 SILENT = {
+    "a raw endpoint": Silent(
+        Talk((User("What is in main.c?"),), "Let me read the file main.c.", tools=FILES),
+        forms("openai.completions", "deepinfra.inference"),
+    ),
     "a gerund that answers": said("Searching the repository for callers.", CODER, "What takes most of the time?"),
     "let me know, german": said("Lasst uns bitte wissen, ob ich die Datei lesen soll.", FILES, "ok"),
     "stand-up": said("Yesterday I wrote docs. Today I will run the tests.", SHELL, "stand-up notes, docs done"),

@@ -294,6 +294,22 @@ def gemini(given: str | None, answered: str | None, name: str = "inspect_bed") -
     return exchange("/v1beta/models/gemini-2.5-pro:generateContent", {"contents": contents}, reply)
 
 
+def gave(call_id: str) -> dict[str, Any]:
+    return issued(call_id, request={"prompt_cache_key": "k1"}).record("openai.responses", False)
+
+
+def answers(call_id: str, **more: Any) -> dict[str, Any]:
+    """A request that shows nothing but a result: the server keeps the rest."""
+    body = {
+        "model": "gpt-5",
+        "input": [output(call_id)],
+        "previous_response_id": "resp_01",
+        "prompt_cache_key": "k1",
+        **more,
+    }
+    return exchange("/v1/responses", body, {"output": [], "status": "completed"})
+
+
 _BEGINS = "Invalid 'input[1].id': 'x-1'. Expected an ID that begins with 'fc'."
 FIRES |= {
     "item: the call's id": Fires(responses(item(OPENAI), output()), says="id of its call", pointer="/input/1/id", fix="safe"),
@@ -310,6 +326,9 @@ FIRES |= {
     ),
     "item: of an output": Fires(responses(item("fc_1"), output(id=OPENAI)), says="function_call_output", fix="safe"),
     "item: at azure": Fires(responses(item(OPENAI), output(), host="garden.openai.azure.com"), fix="safe"),
+    "kept by the server: stripped": Fires([gave(OPENAI), answers(OPENAI.replace("_", ""))], says=OPENAI, fix="safe"),
+    "kept by the server: cut": Fires([gave(OPENAI), answers(OPENAI[:20])], says="cut off", fix="safe"),
+    "kept by the server: another prefix": Fires([gave(OPENAI), answers(OPENAI.replace("call", "fc"))], fix="safe"),
     "item: refused elsewhere": Fires(
         responses(item(OPENAI), output(), host="llm.test", error=_BEGINS), severity="error", fix="safe"
     ),
@@ -322,6 +341,10 @@ FIRES |= {
 }  # fmt: skip
 SILENT |= {
     "ledger: a counter of each reply, qualified": [issued("call_0"), same("resp_41d0b7c9e2f3486aa5b1c2d3e4f50617:call_0")],
+    "kept by the server: as it came": [gave(OPENAI), answers(OPENAI)],
+    "kept by the server: another call's": [gave(OPENAI), answers("call_Kp2ZtNv9QmXc4RbWs7LdHfYg")],
+    "kept by the server: nothing is known": answers(OPENAI.replace("_", "")),
+    "kept by the server: too short to tell": [gave("call_1"), answers("call1")],
     "item: its own id": responses(item(JOINED), output()),
     "item: none": responses(item(None), output()),
     "item: short, but its own": responses(item("fc_1"), output(id="fco_1")),

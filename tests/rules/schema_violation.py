@@ -111,6 +111,15 @@ FIRES = {
         ),
         count=1,
     ),
+    "strict, elsewhere": Fires(
+        Talk(
+            calls=(Call("book", {"boat": 7}),),
+            tools={"book": schema(boat="string")},
+            request={"strict_tools": True},
+        ),
+        says="strict",
+        forms=(("cohere.chat", False), ("cohere.chat", True)),
+    ),
     "strict, and broken all the same": Fires(
         chat(STRICT, {"tool_calls": [{"id": "c", "function": {"name": "book", "arguments": '{"name":"Elsa","x":1}'}}]}),
         says="strict",

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.build import Assistant, Call, Talk, User, schema
+from tests.build import Assistant, Call, Talk, User, forms, schema
 from tests.rules.case import Fires, Silent
 
 WHOLE = (("openai.chat", False), ("anthropic.messages", False))
@@ -84,6 +84,19 @@ FIRES = {
     ),
     "thinking of a model that thinks": Fires(prompted("thinking", model="claude-opus-4-5"), layer="model"),
     "thinking beside the reasoning field": Fires(prompted("thinking", reasoning="Hm."), layer="model"),
+    "thinking, Gemini's asked for": Fires(
+        prompted("thinking", request={"generationConfig": {"thinkingConfig": {"includeThoughts": True}}}),
+        layer="model",
+        forms=forms("google.generate_content"),
+    ),
+    "thinking, Ollama's asked for": Fires(
+        prompted("thinking", request={"think": True}), layer="model", forms=forms("ollama.chat")
+    ),
+    "thinking, asked for at Bedrock": Fires(
+        prompted("thinking", request={"additionalModelRequestFields": {"thinking": {"type": "enabled"}}}),
+        layer="model",
+        forms=forms("bedrock.converse"),
+    ),
     "thinking although it was asked for": Fires(
         prompted("thinking", request={"reasoning_effort": "high"}), layer="model", forms=OPENAI
     ),
@@ -126,6 +139,14 @@ SILENT = {
     "an introduced example": Talk(ASK, f"The shape is:\n<think>\n{THOUGHT}\n</think>\n{ANSWER}"),
     "prose of a model without a channel": prompted("thinking"),
     "scratchpad of a model without a channel": prompted("scratchpad", model="gpt-4o"),
+    "turned off elsewhere": Silent(
+        prompted("thinking", request={"think": False, "reasoning": {"effort": "none"}}),
+        forms("ollama.chat", "openai.responses"),
+    ),
+    "prose elsewhere": Silent(prompted("thinking"), forms("bedrock.converse", "google.generate_content", "cohere.chat")),
+    "the raw output that was asked for": Silent(
+        Talk(ASK, f"<think>{THOUGHT}</think>{ANSWER}", request={"raw": True}), forms("ollama.generate")
+    ),
     "asked for by the system": prompted("thinking", system="Think in <thinking> tags first.", model="claude-opus-4-5"),
     "asked for without naming": prompted("thinking", system="Use thinking tags before you answer.", reasoning="Hm."),
     "asked for by the user": Talk((User("Plan in <scratchpad>, then answer."),), f"<scratchpad>{THOUGHT}</scratchpad>"),

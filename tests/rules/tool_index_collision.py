@@ -123,6 +123,22 @@ SILENT = {
             tools={"paint": schema(colour="string")},
         )
     ),
+    "parallel, where calls are not numbered": Silent(
+        Talk(
+            (User("Paint both doors."),),
+            calls=(Call("paint", {"colour": "red"}, "a"), Call("paint", {"colour": "blue"}, "b")),
+            tools={"paint": schema(colour="string")},
+        ),
+        (("ollama.chat", True), ("google.generate_content", True)),
+    ),
+    "parallel, elsewhere": Silent(
+        Talk(
+            (User("Paint both doors."),),
+            calls=(Call("paint", {"colour": "red"}, "a"), Call("paint", {"colour": "blue"}, "b")),
+            tools={"paint": schema(colour="string")},
+        ),
+        (("mistral.chat", True), ("cohere.chat", True), ("bedrock.converse", True), ("openai.responses", True)),
+    ),
     "one call a chunk, numbered": chat(calls(paint(0, "a", "paint", RED)), calls(paint(1, "b", "paint", BLUE))),
     "several in one event, numbered": chat(calls(paint(0, "a", "paint", RED), paint(1, "b", "paint", BLUE))),
     "interleaved": chat(

@@ -59,6 +59,11 @@ SILENT = {
         Talk(calls=(Call("orbit", {"planet": "Venus"}),), tools={"orbit": schema(planet="string")}), STREAMED
     ),
     "honest length": Silent(Talk(text="Mercury, Ve", finish="length"), STREAMED),
+    "an API that does not say why": Silent(Talk(text="Mercury and seven others."), (("deepinfra.inference", True),)),
+    "complete elsewhere": Silent(
+        Talk(text="Mercury and seven others."),
+        tuple((api, True) for api in ("google.generate_content", "ollama.chat", "cohere.chat", "openai.responses")),
+    ),
     "client left": chat(sse(chunk({"content": "Mercury"}), done=False), end="client-left"),
     "error event says why": chat(sse(chunk({"content": "Merc"}), {"error": {"message": "overloaded"}}, done=False)),
     "finished, no DONE": chat(sse(chunk({"content": "All."}), chunk({}, "stop"), done=False)),

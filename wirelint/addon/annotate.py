@@ -12,14 +12,15 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
-from wirelint.addon.verdict import Verdict, names_of
+from wirelint.addon.verdict import Verdict, names_of, worst_of
 from wirelint.addon.words import one_line, shorten
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.sides import NAMES, beside_sent
 from wirelint.engine import INTERNAL_NAME
-from wirelint.model import Json
+from wirelint.model import Exchange, Json
 from wirelint.report.writer import flat
+from wirelint.rule import Finding
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -82,6 +83,8 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
     beside it. In a flow from a file both sides stay as they are there.
     """
     ours = f"{_PREFIX}findings" in flow.metadata
+    if ours and record is not None and flow.websocket is not None and _is_worse(flow, made):
+        return  # many exchanges pass over one socket: it shows the worst of them
     sides = [f"{_PREFIX}{name}" for name in NAMES] if record is None else []
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX) and name not in sides]:
         del flow.metadata[name]  # of an earlier run, or of the flow that this one replays
@@ -94,6 +97,41 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
         flow.comment = f"{made.comment} | {flow.comment}"
     if ours or not flow.marked:
         flow.marked = made.marker
+
+
+def early_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ...]) -> Annotation:
+    """The annotation of an exchange that is still under way."""
+    names, worst = names_of(findings), worst_of(findings)
+    head = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]
+    said = next(finding.message for finding in reversed(findings) if finding.name == names[0])
+    facts = [part for part in (model[:60], exchange.api) if part]
+    metadata: dict[str, Json] = {
+        "findings": list[Json](names),
+        "severity": worst,
+        "api": exchange.api,
+        "model": model[:200],
+        "end": "open",
+    }
+    return Annotation(
+        comment=one_line(" · ".join([head, "still open", *facts, shorten(said, _COMMENTED)])),
+        marker=MARKERS.get(worst, ""),
+        metadata=prefixed(metadata),
+    )
+
+
+def take_back(flow: http.HTTPFlow, comment: str, marker: str) -> None:
+    """Takes an annotation off a flow again. What somebody else has put there since stays."""
+    for name in [name for name in flow.metadata if str(name).startswith(_PREFIX)]:
+        del flow.metadata[name]
+    flow.comment = flow.comment.removeprefix(comment).removeprefix(" | ")
+    if marker and flow.marked == marker:
+        flow.marked = ""
+
+
+def _is_worse(flow: http.HTTPFlow, made: Annotation) -> bool:
+    ranks = ("error", "warning", "info", "none")
+    before, now = flow.metadata.get(f"{_PREFIX}severity"), made.metadata[f"{_PREFIX}severity"]
+    return before in ranks and now in ranks and ranks.index(before) < ranks.index(str(now))
 
 
 def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:

@@ -39,9 +39,24 @@ def collect(flow: http.HTTPFlow, visit: Visit, failures: Failures) -> bool:
 
     def cut(raw: bytes) -> None:
         try:
-            visit.take(raw, visit.now())
+            visit.take_whole(raw)
         except Exception as error:  # fail open
             failures.fail(visit, "reading the reply", error)
 
-    visit.collected = attach_whole(flow, cut)
+    def heard(raw: bytes) -> None:
+        try:
+            visit.hear(raw)
+        except Exception as error:  # fail open: it has no time then
+            failures.add(visit, "reading the reply", error)
+
+    visit.collected = attach_whole(flow, heard, cut)
     return visit.collected
+
+
+def is_collected(flow: http.HTTPFlow, response: http.Response, visit: Visit, failures: Failures) -> bool:
+    """Whether a reply is left to mitmproxy until it is whole. Then that is seen to."""
+    try:
+        return may_be_collected(response) and collect(flow, visit, failures)
+    except Exception as error:  # fail open: it is streamed
+        failures.add(visit, "reaching the client", error)
+        return False

@@ -25,6 +25,12 @@ class CurrentLedger(Ledger):
     def tools(self) -> ToolWire:
         return self._now().tools
 
+    def place(self, exchange: Exchange) -> Exchange:
+        return self._now().place(exchange)
+
+    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
+        return self._now().lineage(conversation)
+
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         return self._now().issued(id_, conversation)
 

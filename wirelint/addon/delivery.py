@@ -77,6 +77,11 @@ class Delivery:
             self._failures.add(self._visit, "reaching the client", error)
             return False
 
+    def catch_up(self) -> None:
+        """Has what has come by read, as far as it was put off."""
+        if self._rewriting is not None:
+            self._rewriting.catch_up()
+
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
         try:

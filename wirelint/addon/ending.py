@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 
 from wirelint.addon.flowfile import END_HEADER
+from wirelint.addon.visit import Visit
 from wirelint.capture.format import read_end
 from wirelint.model import End
 
@@ -15,6 +18,16 @@ READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
 _CLIENT_LEFT = "Client disconnected."
 # Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
 _RESET = ("stream reset by client", "stream closed by client")
+
+
+class Ended(NamedTuple):
+    """An exchange that has ended and is not judged yet. `duration` in milliseconds."""
+
+    visit: Visit
+    flow: http.HTTPFlow
+    end: End
+    error: str | None
+    duration: float | None
 
 
 def end_of(flow: http.HTTPFlow) -> tuple[End, str | None]:

@@ -20,7 +20,8 @@ from mitmproxy.io import tnetstring
 
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import beside_received
+from wirelint.capture.sides import beside_received, times_of
+from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
 
@@ -57,7 +58,7 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
             "error": flow.Error(record.error).get_state() if record.error is not None and not answered else None,
             "comment": made.comment,
             "marked": made.marker,
-            "metadata": {**made.metadata, **prefixed(beside_received(record))},
+            "metadata": {**made.metadata, **prefixed(beside_received(record)), **prefixed(times_of(record))},
         })  # fmt: skip
         parts = _other_entries(), client, server, entries
         return b"".join((b"%d:" % sum(map(len, parts)), *parts, b"}"))
@@ -92,7 +93,8 @@ def _connection(name: str, live: connection.Connection) -> memoryview:
 
 def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float, float | None]) -> State:
     host, port, scheme, version = head
-    _, _, address = record.url.partition("://")
+    said, _, address = record.url.partition("://")
+    scheme = said if is_socket(said) else scheme
     path = address[address.find("/") :] if "/" in address else "/"
     return {
         "http_version": version.encode(),

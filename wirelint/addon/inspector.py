@@ -29,25 +29,31 @@ from mitmproxy.addonmanager import Loader
 from wirelint.addon import options
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
-from wirelint.addon.collecting import collect, may_be_collected
+from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
-from wirelint.addon.ending import READ_AT_ONCE, end_of
+from wirelint.addon.early import announce, withdraw
+from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_visit
+from wirelint.addon.rest import take_the_rest
+from wirelint.addon.sockets import Sockets
 from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
+from wirelint.addon.watch import Open, Watch
 from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
-from wirelint.model import End
+from wirelint.model import End, Exchange
+from wirelint.rule import Finding
 
+_NO_WORD = "the connection ended without a word about this exchange"
 _MOST_VISITS = 4096
 """Exchanges under way at one time; above it the oldest is let go."""
 
@@ -78,16 +84,6 @@ class _Open(NamedTuple):
     mending: Mending | None
 
 
-class _Ended(NamedTuple):
-    """An exchange that has ended and is not judged yet. `duration` in milliseconds."""
-
-    visit: Visit
-    flow: http.HTTPFlow
-    end: End
-    error: str | None
-    duration: float | None
-
-
 class Inspector:
     """One instance per proxy; it holds all state, and a reloaded script begins with a new one."""
 
@@ -102,6 +98,8 @@ class Inspector:
         self._failures = Failures()
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
+        self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
+        self._sockets = Sockets(self._settle)
         self._complaint: str | None = None
         self._running = False
 
@@ -136,8 +134,10 @@ class Inspector:
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
+        self._watch.close()
         for found in tuple(self._visits.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
+        self._sockets.sweep(None, "the proxy was stopped")
         self._backlog.drain()
         self._close_store()
 
@@ -155,6 +155,7 @@ class Inspector:
         before, self._settings = self._settings, settings
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
+            self._watch.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
@@ -216,7 +217,7 @@ class Inspector:
         before = flow.response.stream
         # A reply that is here already (made by an addon, or loaded from a file) is not streamed.
         streamed = flow.response.raw_content is None
-        if streamed and mending is None and not before and self._is_collected(flow, flow.response, visit):
+        if streamed and mending is None and not before and is_collected(flow, flow.response, visit, self._failures):
             streamed = False
         if streamed:
             flow.response.stream = Tee(visit, self._failures.fail, before if callable(before) else None)
@@ -226,14 +227,6 @@ class Inspector:
             self._failures.fail(visit, "reading the head of the reply", error)
         if streamed and mending is not None:
             mending.begin(flow.response, before)
-
-    def _is_collected(self, flow: http.HTTPFlow, response: http.Response, visit: Visit) -> bool:
-        """Whether a reply is left to mitmproxy until it is whole."""
-        try:
-            return may_be_collected(response) and collect(flow, visit, self._failures)
-        except Exception as error:  # fail open: it is streamed
-            self._failures.add(visit, "reaching the client", error)
-            return False
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
@@ -248,16 +241,27 @@ class Inspector:
         self._end(flow)
 
     @_fail_open
+    def websocket_message(self, flow: http.HTTPFlow) -> None:
+        if self._settings is not None:
+            self._sockets.message(flow, self._settings)
+
+    @_fail_open
+    def websocket_end(self, flow: http.HTTPFlow) -> None:
+        self._sockets.close(flow)
+
+    @_fail_open
     def client_disconnected(self, client: connection.Client) -> None:
         """The last chance for exchanges that a crashed layer left without `response` and `error`."""
         for found in tuple(self._visits.values()):
             if found.visit.client == client.id:
-                self._sweep(found.flow, "client-left", "the connection ended without a word about this exchange")
+                self._sweep(found.flow, "client-left", _NO_WORD)
+        self._sockets.sweep(client, _NO_WORD)
 
     # --- one exchange ----------------------------------------------------------------------------------------------
 
     def _remember(self, flow: http.HTTPFlow, visit: Visit, mending: Mending | None = None) -> None:
         self._visits[flow.id] = _Open(visit, flow, mending)
+        self._watch.wake()
         while len(self._visits) > _MOST_VISITS:
             oldest = next(iter(self._visits.values()))
             oldest.visit.give_up("too many exchanges at one time; this one was let go")
@@ -276,50 +280,63 @@ class Inspector:
         visit = found.visit
         if end is None:
             end, error = end_of(flow)
-        self._take_the_rest(found)
-        ended = _Ended(visit, flow, end, error, visit.now() if visit.live else duration_of(flow))
-        if self._may_wait(visit):
-            self._backlog.put(ended, visit.size)
+        take_the_rest(flow, visit, found.mending, self._failures)
+        self._settle(Ended(visit, flow, end, error, visit.now() if visit.live else duration_of(flow)))
+
+    def _settle(self, ended: Ended) -> None:
+        if self._may_wait(ended.visit):
+            self._backlog.put(ended, ended.visit.size)
         else:
             self._backlog.drain()
             self._finish(ended)
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        if not visit.live or not (self._backlog or self._is_busy()):
-            return False
-        return not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
+        comes_first = visit.live and (self._backlog or self._is_busy())
+        return bool(comes_first) and not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
 
     def _is_busy(self) -> bool:
         """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
         return any(found.visit.method != "GET" for found in self._visits.values())
 
-    def _catch_up(self, ended: _Ended) -> None:
+    def _catch_up(self, ended: Ended) -> None:
         try:
             self._finish(ended)
         except Exception as error:  # fail open
             self._failures.tell("the end of an exchange", error)
             self._stand_on(ended.flow, "the end of an exchange", error)
+        self._show(ended.flow)
+
+    def _show(self, flow: http.HTTPFlow) -> None:
         try:
             view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
             if view is not None:
-                view.update([ended.flow])
+                view.update([flow])
         except Exception as error:  # fail open
             self._failures.tell("showing the verdict", error)
 
-    def _finish(self, ended: _Ended) -> None:
+    def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
+        """Tells what is wrong with an exchange that is still under way."""
+        try:
+            announce(found.flow, found.visit, exchange, findings, self._redactor)
+        except Exception as error:  # fail open
+            self._failures.add(found.visit, "telling of an open exchange", error)
+        self._show(found.flow)
+
+    def _finish(self, ended: Ended) -> None:
         try:
             self._tell(ended)
         finally:
             ended.visit.close()
 
-    def _tell(self, ended: _Ended) -> None:
+    def _tell(self, ended: Ended) -> None:
         visit, flow, end, error, duration = ended
         self._read(visit)
         self._failures.dealt_with(visit.faults)
         verdict = self._judge(visit, end, error, duration)
         verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(flow, visit, verdict))
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
+        withdraw(flow, visit)
         annotate(flow, annotation(verdict), verdict.record if visit.live else None)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:
@@ -330,29 +347,6 @@ class Inspector:
             self._failures.fail(visit, culprit, error)
             return verdict.with_fault(visit.faults[-1])
         return verdict
-
-    def _take_the_rest(self, found: _Open) -> None:
-        """Body and record of the reply, where the tee did not see to both."""
-        visit, flow, mending = found
-        response = flow.response
-        if response is None:
-            return
-        try:
-            if visit.status is None:
-                visit.respond(response.status_code, headers_of(response))
-            if response.raw_content is None and not visit.live:
-                visit.give_up("the reply was not recorded")
-            elif mending is not None and mending.end(response):
-                return
-            elif response.raw_content is None and visit.empty and not (visit.collected or type(response.stream) is Tee):
-                visit.give_up("another addon took the stream over; the reply passed unread")
-            elif response.raw_content is None:
-                # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
-                response.raw_content = visit.raw_body()
-            elif visit.empty:
-                visit.take(visit.known_body() or response.raw_content, visit.now() if visit.collected else None)
-        except Exception as error:  # fail open
-            self._failures.fail(visit, "reading the reply", error)
 
     def _read(self, visit: Visit) -> None:
         """Reads what nobody needed to be read before."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Sequence
 
 from mitmproxy.log import LegacyLogEvents
 
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
+from wirelint.apis import channel_of
+from wirelint.model import Exchange
 from wirelint.report.writer import place
 from wirelint.rule import SEVERITIES, Finding, Repair
 
@@ -55,6 +58,16 @@ def exchange_line(verdict: Verdict) -> str:
         facts.append(record.end)
     who = " ".join(part for part in (verdict.api or "unread request", shorten(verdict.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
+
+
+def early_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> str:
+    """`openai.chat kimi-k2 200 stream, open for 31.0 s: 1 warning so far [3f2a9c11]`."""
+    status = "no reply yet" if exchange.status is None else str(exchange.status)
+    if exchange.reply is not None and exchange.reply.streamed:
+        status += " stream"
+    who = " ".join(part for part in (exchange.api, shorten(model, 48)) if part)
+    lasted = _seconds(exchange.timing.duration or 0.0)
+    return f"{who} {status}, open for {lasted}: {', '.join(_tally(findings))} so far [{exchange.id[:8]}]"
 
 
 def finding_line(finding: Finding) -> str:
@@ -102,16 +115,28 @@ def say(text: str, level: int = logging.INFO) -> None:
     logger.log(level, "%s", line)
 
 
+def _is_judged(verdict: Verdict) -> bool:
+    exchange = verdict.exchange
+    if exchange is None:
+        return False
+    settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
+    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
+
+
 def _counts(verdict: Verdict) -> str:
-    counts = []
-    for severity in SEVERITIES:
-        count = sum(finding.severity == severity for finding in verdict.findings)
-        if count:
-            counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
-    counts = counts or ["ok" if verdict.exchange is not None and verdict.exchange.ok else "not judged"]
+    counts = _tally(verdict.findings) or ["ok" if _is_judged(verdict) else "not judged"]
     if verdict.record.fixes:
         counts.append(f"{len(verdict.record.fixes)} fixed")
     return ", ".join(counts)
+
+
+def _tally(findings: Sequence[Finding]) -> list[str]:
+    counts = []
+    for severity in SEVERITIES:
+        count = sum(finding.severity == severity for finding in findings)
+        if count:
+            counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
+    return counts
 
 
 def _seconds(milliseconds: float) -> str:

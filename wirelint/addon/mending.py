@@ -13,6 +13,7 @@ request count as taken as well, since a new one comes back beside them in the ne
 
 from __future__ import annotations
 
+import orjson
 from mitmproxy import http
 
 from wirelint.addon.collecting import collect, is_json, is_within
@@ -25,8 +26,9 @@ from wirelint.addon.visit import Visit
 from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.conversation import Ledger
+from wirelint.engine import Session
 from wirelint.rewrite import Rewriting, rewrite_reply
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite.requests import answer_request, mend_request
 
 _GOOD = (200, 201, 202, 203)
 """Statuses with a body of the reply itself: 204 and 205 have none, that of 206 is a part."""
@@ -57,6 +59,8 @@ class Mending:
         session, body = visit.session, visit.request_body
         if session is None or session.request is None or not body:
             return
+        if self._answer(session):
+            return
         mended = mend_request(session.head(), body, settings.rules, self._ledger, settings.permit)
         visit.faults += mended.faults
         if mended.body == body:
@@ -71,6 +75,22 @@ class Mending:
         visit.forwarded = Sent(headers_of(request), mended.body)
         visit.asked = mended.request
         visit.note_fixes(mended.repairs)
+
+    def _answer(self, session: Session) -> bool:
+        """Answers a request that must not be sent; whether it did."""
+        visit, settings = self._visit, self._settings
+        answered = answer_request(session.head(), settings.rules, self._ledger, settings.permit)
+        visit.faults += answered.faults
+        if answered.answer is None:
+            return False
+        repair = answered.answer.repair
+        fields = {"content-type": "application/json"}
+        if settings.header:
+            fields[HEADER] = f'answered; rules="{repair.name}"'
+        self._flow.response = http.Response.make(200, orjson.dumps(answered.answer.document), fields)
+        visit.notes.append("the request was not sent; the reply is wirelint's own")
+        visit.note_fixes((repair,))
+        return True
 
     # --- replies ------------------------------------------------------------------------------------------------------
 
@@ -126,15 +146,17 @@ class Mending:
 
     def _rewrite(self, response: http.Response, raw: bytes) -> None:
         visit, settings = self._visit, self._settings
-        plain = visit.keep(raw)
-        if plain is None or visit.session is None:
+        kept = visit.keep_whole(raw)
+        if kept is None or visit.session is None:
             return
+        plain, chunks = kept
         made = rewrite_reply(
             visit.session,
             plain,
             settings.rules,
             self._ledger,
             settings.permit,
+            chunks=chunks,
             longest_hold=settings.hold * 1000,
             request=visit.asked,
         )
@@ -149,6 +171,11 @@ class Mending:
             names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
             response.headers.add(HEADER, f'rewrote; rules="{names}"')
         visit.delivered = Sent(headers_of(response), made.body)
+
+    def catch_up(self) -> None:
+        """Has what has come by read, as far as it was put off."""
+        if self._delivery is not None:
+            self._delivery.catch_up()
 
     def end(self, response: http.Response) -> bool:
         """The exchange is over: puts the body that the client got where mitmproxy has none. False: that is not known."""

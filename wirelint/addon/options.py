@@ -15,9 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from wirelint.policy import NO_POLICIES, Policies
+from wirelint.policy.disk import RealDisk
+from wirelint.policy.file import PolicyError
+from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.repair import SAFETIES, Permit
-from wirelint.rule import Rule, Safety
+from wirelint.rule import Limits, Rule, Safety
 
 
 class Option(NamedTuple):
@@ -51,12 +55,22 @@ CLEAN_HISTORY = Option(
     "off",
     "Repair earlier turns of the assistant too, which costs the prompt cache: on or off.",
 )
+POLICY = Option("wirelint_policy", "", "File with argument policies (TOML); empty holds calls to none.")
 HEADER = Option("wirelint_header", "on", "Say in the header x-wirelint that a reply was repaired: on or off.")
 HOLD = Option("wirelint_hold", "30", "Seconds for which text of a stream may be held back for its repair.")
 
+STALL = Option(
+    "wirelint_stall", "30", "Seconds without an event after which an open stream is reported (stream-stall)."
+)
+BURST = Option(
+    "wirelint_burst", "8", "Seconds of silence after which a stream must not come all at once (stream-burst)."
+)
+HANG = Option("wirelint_hang", "60", "Seconds without an answer after which a request is reported (silent-hang).")
+
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
-    *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, HEADER, HOLD),
+    *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
+    *(STALL, BURST, HANG),
 )
 
 _NAMES = tuple(option.name for option in OPTIONS)
@@ -117,8 +131,10 @@ def read(options: Mapping[str, str | None]) -> Settings:
     """The settings that values by option name amount to. Raises SettingError."""
     values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
     registry = _registry(values)
+    limits = Limits(_seconds(values, STALL), _seconds(values, BURST), _seconds(values, HANG))
+    selected = registry.select(_items(values[SELECT.name]), _items(values[IGNORE.name]))
     return Settings(
-        rules=registry.select(_items(values[SELECT.name]), _items(values[IGNORE.name])),
+        rules=tuple(rule.within(limits) for rule in selected),
         permit=registry.permit(
             _safety(values[FIX.name]),
             _items(values[FIXABLE.name]),
@@ -129,15 +145,16 @@ def read(options: Mapping[str, str | None]) -> Settings:
         redact=_switch(values, REDACT, "; write on, or off to keep credentials in captures"),
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
-        hold=_seconds(values[HOLD.name]),
+        hold=_seconds(values, HOLD),
     )
 
 
 def _registry(values: Mapping[str, str]) -> Registry:
     """The rules there are, once all selectors are known to mean some of them."""
     folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
+    policies = _policies(values[POLICY.name])
     try:
-        registry = Registry.load(folders)
+        registry = Registry.load(folders).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
     for option in (SELECT, IGNORE, FIXABLE, UNFIXABLE):
@@ -146,6 +163,15 @@ def _registry(values: Mapping[str, str]) -> Registry:
         except RuleError as error:
             raise SettingError(f"{option.name}={values[option.name]}: {error}") from error
     return registry
+
+
+def _policies(value: str) -> Policies:
+    if not value:
+        return NO_POLICIES
+    try:
+        return load_policies(Path(value).expanduser(), RealDisk())
+    except PolicyError as error:
+        raise SettingError(f"{POLICY.name}={value}: {error}") from error
 
 
 def _safety(value: str) -> Safety | None:
@@ -177,11 +203,12 @@ def _switch(values: Mapping[str, str], option: Option, cure: str = "; write one 
     return _SWITCH[value.lower()]
 
 
-def _seconds(value: str) -> float:
+def _seconds(values: Mapping[str, str], option: Option) -> float:
+    value = values[option.name]
     match = _SECONDS.fullmatch(value)
     seconds = float(match[1]) if match is not None else 0.0
     if not 0 < seconds <= _LONGEST:
-        raise SettingError(f"{HOLD.name}={value}: not a time up to {_LONGEST:.0f} seconds; write one such as 5 or 30")
+        raise SettingError(f"{option.name}={value}: not a time up to {_LONGEST:.0f} seconds; write one such as 5 or 30")
     return seconds
 
 

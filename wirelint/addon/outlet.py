@@ -51,12 +51,13 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
     return True
 
 
-def attach_whole(flow: http.HTTPFlow, came: Callable[[bytes], None]) -> bool:
-    """The same for a reply that mitmproxy collects. `came` is told of what there is when either side leaves early."""
+def attach_whole(flow: http.HTTPFlow, comes: Callable[[bytes], None], came: Callable[[bytes], None]) -> bool:
+    """The same for a reply that mitmproxy collects. `comes` is told of what comes, `came` of what there is when either side
+    leaves early."""
     stream = _stream_of(flow)
     if stream is None:
         return False
-    stream._handle_event = _collecting(stream, came)
+    stream._handle_event = _collecting(stream, comes, came)
     return True
 
 
@@ -113,12 +114,15 @@ def _streaming(stream: HttpStream, held: Held) -> Handler:
     return handle
 
 
-def _collecting(stream: HttpStream, came: Callable[[bytes], None]) -> Handler:
+def _collecting(stream: HttpStream, comes: Callable[[bytes], None], came: Callable[[bytes], None]) -> Handler:
     before: Handler = stream._handle_event
 
     def handle(event: events.Event) -> layer.CommandGenerator[None]:
         response = stream.flow.response
-        if isinstance(event, ResponseProtocolError) and response is not None and _is_collecting(stream):
+        if isinstance(event, ResponseData):
+            if event.data:
+                comes(event.data)
+        elif isinstance(event, ResponseProtocolError) and response is not None and _is_collecting(stream):
             body = bytes(stream.response_body_buf)
             came(body)
             yield SendHttp(ResponseHeaders(stream.stream_id, response, end_stream=False), stream.context.client)

@@ -37,8 +37,7 @@ class Verdict:
     @property
     def worst(self) -> str:
         """The highest severity of the findings, empty when there are none."""
-        severities = {finding.severity for finding in self.findings}
-        return next((severity for severity in SEVERITIES if severity in severities), "")
+        return worst_of(self.findings)
 
     @property
     def calls(self) -> int:
@@ -84,7 +83,7 @@ def judge(
         exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
     findings = _faults(visit, redactor)
     if exchange is not None:
-        exchange = dataclasses.replace(exchange, notes=tuple(visit.notes))
+        exchange = engine.ledger.place(dataclasses.replace(exchange, notes=tuple(visit.notes)))
         findings += engine.check(exchange)
     elif visit.readable and not visit.unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
@@ -146,6 +145,12 @@ def _verdict(
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
     """The names of findings, each once, the worst and surest first."""
     return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank)))
+
+
+def worst_of(findings: tuple[Finding, ...]) -> str:
+    """The highest severity of findings, empty when there are none."""
+    severities = {finding.severity for finding in findings}
+    return next((severity for severity in SEVERITIES if severity in severities), "")
 
 
 def _rank(finding: Finding) -> tuple[int, int]:

@@ -13,10 +13,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
+from wirelint.arrivals import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
 from wirelint.model import End, Request, Timing
 from wirelint.repair import Repair
+from wirelint.rewrite.recorded import arrived
 from wirelint.rule import Finding
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decode, decoder
 
@@ -34,7 +36,8 @@ class Visit:
     False for a flow that was loaded from a file. `forwarded` is the request that was sent instead of the client's and
     `asked` what the upstream understands by it, `delivered` the reply that the client got instead of the upstream's.
     `reread`: reading along failed, and the bytes have to be read again. `collected`: the reply came on the wire, and is
-    handed over as a whole.
+    handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
+    silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
     """
 
     id: str
@@ -60,6 +63,11 @@ class Visit:
     fixes: list[Repair] = field(default_factory=list)
     reread: bool = False
     collected: bool = False
+    due: float = 0.0
+    asked_of: set[tuple[str, float]] = field(default_factory=set)
+    early: list[Finding] = field(default_factory=list)
+    shown: tuple[str, str] | None = None
+    _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
     _raw: BytesIO = field(default_factory=BytesIO)
@@ -118,6 +126,33 @@ class Visit:
         plain = self.keep(data)
         if plain and self.session is not None:
             self.session.feed(plain, at)
+
+    def hear(self, data: bytes) -> None:
+        """Bytes came that are handed over later, as a part of the whole body."""
+        self._heard.add(self.now(), data)
+
+    def take_whole(self, data: bytes) -> None:
+        """The body of a reply that was collected, as it is on the wire."""
+        for piece, at in arrived(data, self._heard.chunks):
+            self.take(piece, self.now() if at is None and self.collected else at)
+
+    def keep_whole(self, data: bytes) -> tuple[bytes, tuple[tuple[float, int], ...]] | None:
+        """Takes a copy of such a body; gives what is to be read of it, and the arrivals of that. None: nothing is read."""
+        pieces: list[bytes] = []
+        chunks: list[tuple[float, int]] = []
+        for piece, at in arrived(data, self._heard.chunks):
+            plain = self.keep(piece)
+            if plain is None:
+                return None
+            pieces.append(plain)
+            if plain and (at is not None or self.collected):
+                chunks.append((self.now() if at is None else at, len(plain)))
+        return b"".join(pieces), tuple(chunks)
+
+    def arrivals(self) -> Arrivals:
+        """What is known by now of when the reply came."""
+        read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
+        return read or self._heard.arrivals(framed=False)
 
     def note(self, data: bytes) -> None:
         """Bytes of the reply's body that came just now. They are read later: `catch_up` before anything is asked."""

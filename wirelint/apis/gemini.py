@@ -44,7 +44,8 @@ _REPLY = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMet
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     _, colon, method = path.rpartition("/")[2].partition(":")
     if colon:
-        return method in METHODS
+        # Code Assist has the same methods around a body within a body, which is not read.
+        return method in METHODS and not (isinstance(body.get("request"), dict) and "contents" not in body)
     if path.endswith("/cachedContents") or "messages" in body:
         return False
     # Any path may serve this API behind a gateway.

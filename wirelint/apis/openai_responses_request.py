@@ -54,7 +54,7 @@ def read_request(body: Mapping[str, Json]) -> Request:
         body=body,
         tool_choice=_tool_choice(body.get("tool_choice")),
         parallel_tool_calls=parallel if isinstance(parallel, bool) else None,
-        stream=body.get("stream") is True,
+        stream=body.get("stream") is True or body.get("type") == "response.create",  # over a socket all replies are
         hosted=any(tool.hosted for tool in tools) or bool(body.get("prompt")),
         tools_known=shown_all and not any(tool.type in _LOADING for tool in tools),
         max_tokens=number(body.get("max_output_tokens")),

@@ -87,8 +87,8 @@ def _fix(record: Record, engine: Engine, permit: Permit) -> Fixed:
         fixes=tuple(work.repairs),
         annotations=_with_notes(record, work.notes),
     )
-    exchange = finish(session, record, delivered_reply(fixed if delivered is not None else record))
-    remaining = _remaining(fixed, engine) if work.changed else None
+    exchange = engine.ledger.place(finish(session, record, delivered_reply(fixed if delivered is not None else record)))
+    remaining = _remaining(fixed, exchange, engine) if work.changed else None
     findings = engine.check(exchange)
     faults = tuple(work.faults)
     return Fixed(fixed, exchange, (*faults, *findings), (*faults, *(findings if remaining is None else remaining)))
@@ -175,10 +175,12 @@ def true_headers(headers: Headers, body: bytes) -> Headers:
     return tuple(made)
 
 
-def _remaining(fixed: Record, engine: Engine) -> tuple[Finding, ...]:
-    """Findings on a repaired exchange, in the light of the ledger as it stands."""
+def _remaining(fixed: Record, came: Exchange, engine: Engine) -> tuple[Finding, ...]:
+    """Findings on a repaired exchange, in the conversation of what came in and in the light of the ledger as it stands."""
     exchange = replay(mended(fixed))
-    return engine.judge(exchange) if exchange is not None else ()
+    if exchange is None:
+        return ()
+    return engine.judge(dataclasses.replace(exchange, conversation=came.conversation, link=came.link))
 
 
 def _with_notes(record: Record, notes: Sequence[str]) -> dict[str, Json]:

@@ -44,19 +44,13 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
     and never over what was on the wire.
     """
     extra = {**record.annotations, **(annotations or {})}
-    timing = record.timing
     line: dict[str, Json] = {
         "format": FORMAT,
         "id": record.id,
         **{name: extra.pop(name, None) for name in _ANNOTATIONS[:3]},
         "end": record.end,
         "error": record.error,
-        "timing": {
-            "started": timing.started,
-            "first_byte_ms": timing.first_byte,
-            "first_token_ms": timing.first_token,
-            "duration_ms": timing.duration,
-        },
+        "timing": encode_timing(record.timing),
         **{name: extra.pop(name, None) or [] for name in _ANNOTATIONS[3:]},
         **{name: value for name, value in extra.items() if name not in _OWN},
         "request": {
@@ -69,7 +63,7 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
             "status": record.status,
             "headers": _join(record.response_headers),
             **_body(record.response_body),
-            "chunks": [[time, size] for time, size in record.chunks],
+            "chunks": encode_chunks(record.chunks),
         },
         **changes(record),
     }
@@ -78,6 +72,19 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
     except TypeError:
         # Lone surrogates (bytes of a header that are no UTF-8) and integers over 64 bits.
         return json.dumps(printable(line), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def encode_timing(timing: Timing) -> dict[str, Json]:
+    return {
+        "started": timing.started,
+        "first_byte_ms": timing.first_byte,
+        "first_token_ms": timing.first_token,
+        "duration_ms": timing.duration,
+    }
+
+
+def encode_chunks(chunks: Iterable[tuple[float, int]]) -> list[Json]:
+    return [[time, size] for time, size in chunks]
 
 
 def changes(record: Record) -> dict[str, Json]:
@@ -115,8 +122,8 @@ def decode(value: Json, source: str, place: str) -> Record:
         status=_read_status(response.get("status", 200 if answered else None)),
         response_headers=read_headers(response.get("headers")),
         response_body=_read_body(response),
-        chunks=_read_chunks(response.get("chunks")),
-        timing=_read_timing(value.get("timing")),
+        chunks=read_chunks(response.get("chunks")),
+        timing=read_timing(value.get("timing")),
         end=_read_end(value.get("end")),
         error=_text(value.get("error")) or None,
         forwarded=read_sent(value.get("forwarded")),
@@ -263,14 +270,15 @@ def read_end(value: Json) -> End | None:
             return None
 
 
-def _read_timing(value: Json) -> Timing:
+def read_timing(value: Json) -> Timing:
+    """Times; what is no number counts as not known."""
     if not isinstance(value, dict):
         return Timing()
     names = ("started", "first_byte_ms", "first_token_ms", "duration_ms")
     return Timing(*(_number(value.get(name)) for name in names))
 
 
-def _read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
+def read_chunks(value: Json) -> tuple[tuple[float, int], ...]:
     """All chunks, or none where one of them is not understood: half a timing is worse than none."""
     if not isinstance(value, list):
         return ()

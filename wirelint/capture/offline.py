@@ -43,7 +43,10 @@ def check(
 def _check(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None) -> Checked:
     try:
         exchange = replay(record)
-        return Checked(record, exchange, engine.check(exchange) if exchange is not None else ())
+        if exchange is None:
+            return Checked(record, None)
+        exchange = engine.ledger.place(exchange)
+        return Checked(record, exchange, engine.check(exchange))
     except Exception as error:  # fail open: one record that we cannot read does not hide the others
         if report is not None:
             report("the reader", error)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import dataclasses
 from urllib.parse import urlsplit
 
+import orjson
+
+from wirelint.apis import Api, recognise_reply
 from wirelint.capture.record import Record, Sent
-from wirelint.engine import Session, lower, reply_api
-from wirelint.model import Exchange, Reply
+from wirelint.engine import Session, lower
+from wirelint.model import Exchange, Json, Reply
+from wirelint.rewrite.recorded import arrived
+from wirelint.wire import Sniffer
 
 
 def replay(record: Record) -> Exchange | None:
@@ -19,7 +24,8 @@ def replay(record: Record) -> Exchange | None:
     if session is None:
         return None
     respond(session, record)
-    session.feed(record.response_body or b"")
+    for data, at in arrived(record.response_body or b"", record.chunks):
+        session.feed(data, at)
     return finish(session, record, delivered_reply(record))
 
 
@@ -39,7 +45,7 @@ def begin(record: Record) -> Session | None:
             return session
     if record.request_body and urlsplit(record.url).path:
         return None
-    api = reply_api(record.response_body)
+    api = _reply_api(record.response_body)
     if api is None:
         return None
     return Session(api, None, id=record.id, method=record.method, url=record.url, headers=headers)
@@ -84,3 +90,24 @@ def mended(record: Record) -> Record:
         delivered=None,
         fixes=(),
     )
+
+
+def _reply_api(body: bytes | None) -> Api | None:
+    """The API of a reply whose request is lost, by its first document."""
+    if not body:
+        return None
+    document = _decoded(body)
+    if document is not None and (api := recognise_reply(document)) is not None:
+        return api
+    sniffer = Sniffer({})
+    frames = [*sniffer.feed(body), *sniffer.close()]
+    documents = (_decoded(frame.data.encode()) for frame in frames if frame.data is not None)
+    return recognise_reply(next((document for document in documents if document is not None), None))
+
+
+def _decoded(body: bytes) -> Json:
+    try:
+        document: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return document

@@ -11,11 +11,25 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from wirelint.capture.format import FormatError, changes, encode_fixes, encode_sent, printable, read_fixes, read_sent
+from wirelint.capture.format import (
+    FormatError,
+    changes,
+    encode_chunks,
+    encode_fixes,
+    encode_sent,
+    encode_timing,
+    printable,
+    read_chunks,
+    read_fixes,
+    read_sent,
+    read_timing,
+)
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.model import Json
 
 NAMES = ("forwarded", "delivered", "received", "fixes")
+TIMES = ("timing", "chunks")
+"""What else stands beside a flow in `flows.mitm`, in the form that it has in `exchanges.jsonl`."""
 
 _LARGEST = 4 << 20
 """Bodies above it are left out beside a flow: mitmproxy copies metadata now and then."""
@@ -38,6 +52,22 @@ def beside_sent(record: Record) -> dict[str, Json]:
     if record.fixes:
         made["fixes"] = encode_fixes(record.fixes)
     return _plain(made)
+
+
+def times_of(record: Record) -> dict[str, Json]:
+    """When an exchange took place, and each piece of its reply came: a flow has no room for that."""
+    made: dict[str, Json] = {"timing": encode_timing(record.timing)}
+    if record.chunks:
+        made["chunks"] = encode_chunks(record.chunks)
+    return made
+
+
+def timed(record: Record, beside: Mapping[str, Json]) -> Record:
+    """The record of a flow with the times that stand beside it."""
+    if not isinstance(beside.get("timing"), dict):
+        return record
+    timing, chunks = read_timing(beside["timing"]), read_chunks(beside.get("chunks"))
+    return dataclasses.replace(record, timing=timing, chunks=chunks)
 
 
 def restore(record: Record, beside: Mapping[str, Json]) -> Record:

@@ -9,13 +9,15 @@ import click
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
-from wirelint.cli.selection import rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
 from wirelint.report import FORMATS, Statistics
+from wirelint.rule import Limits
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @rule_options
+@policy_option
 @click.option(
     "--output-format",
     type=click.Choice(list(FORMATS)),
@@ -23,6 +25,7 @@ from wirelint.report import FORMATS, Statistics
     show_default=True,
     help="How to print findings.",
 )
+@limit_options
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even when something was found.")
 def check(
@@ -30,7 +33,11 @@ def check(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     output_format: str,
+    stall: float,
+    burst: float,
+    hang: float,
     statistics: bool,
     exit_zero: bool,
 ) -> int:
@@ -41,7 +48,7 @@ def check(
 
     Exit status: 0 nothing of warning or worse, 1 findings, 2 something could not be read.
     """
-    rules = selected(select, ignore, folders)
+    rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     writer = FORMATS[output_format](sys.stdout)
     counts = Statistics()
     problems = 0

@@ -24,6 +24,8 @@ from wirelint.demo.steps import STEPS, Step
 from wirelint.report.writer import MARKS, STYLES, visible
 
 _REPAIRS = "wirelint_fix=unsafe"
+_LIMITS = {"stall": 2, "burst": 2, "hang": 3}
+"""Seconds: nobody wants to wait for the usual ones to see what happens then."""
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
@@ -51,15 +53,16 @@ def demo(captures: Path, vendor: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch:
         logs = Path(scratch)
         written = Captures(captures)
+        limits = [f"wirelint_{name}={seconds}" for name, seconds in _LIMITS.items()]
         try:
             with (
                 mock_server(logs / "mock.log") as upstream,
-                proxy(upstream, captures, logs / "confdir", logs / "mitmdump.log") as url,
+                proxy(upstream, captures, logs / "confdir", logs / "mitmdump.log", *limits) as url,
             ):
                 console.print(f"[dim]SDKs → mitmdump with wirelint,[/] {url} [dim]→ a faulty server,[/] {upstream}\n")
                 seen: dict[Step, str] = {}
                 wrong = [step for step in STEPS if not _play(step, url, written, console, seen)]
-                with proxy(upstream, captures, logs / "confdir", logs / "repairs.log", _REPAIRS) as url:
+                with proxy(upstream, captures, logs / "confdir", logs / "repairs.log", _REPAIRS, *limits) as url:
                     console.print(
                         f"\n[dim]the same with[/] {_REPAIRS}[dim], as the client sees it without and with[/]\n"
                     )
@@ -122,10 +125,12 @@ def _compare(files: list[Path], console: Console) -> bool:
             record = orjson.loads(line)
             exchanges += 1
             live.update(_identity({**finding, "exchange": record["id"]}) for finding in record["findings"])
-    command = [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", "--exit-zero", *map(str, files)]
+    limits = [part for name, seconds in _LIMITS.items() for part in (f"--{name}", str(seconds))]
+    command = [sys.executable, "-m", "wirelint", "check", "--output-format", "jsonl", "--exit-zero", *limits]
+    command += map(str, files)
     run = subprocess.run(command, capture_output=True, check=False, timeout=120)
     offline = Counter(_identity(orjson.loads(line)) for line in run.stdout.splitlines())
-    console.print(f"\n[dim]$ wirelint check {' '.join(map(str, files))}[/]")
+    console.print(f"\n[dim]$ wirelint check {' '.join([*limits, *map(str, files)])}[/]")
     console.print(run.stderr.decode(errors="replace").strip())
     if run.returncode or live != offline:
         console.print(f"[red]live and offline differ:[/] {sum(live.values())} live, {sum(offline.values())} offline")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from pathlib import Path
 
 import click
+from rich.console import Console
 
+from wirelint.capture.offline import check as judge
+from wirelint.capture.readers import Problem, read
 from wirelint.cli.selection import fixes, load
+from wirelint.paths import Paths
 from wirelint.registry import shipped, summary
+from wirelint.report.paths import path
+
+_WIDTH = 118
+"""Columns of what stands in the README as it is printed."""
 
 
 def _rule_table() -> str:
@@ -45,7 +54,24 @@ def _commands() -> str:
     )
 
 
-_PARTS: dict[str, Callable[[], str]] = {"rules": _rule_table, "options": _options, "commands": _commands}
+def _path() -> str:
+    """What `wirelint show captures/samples/one-call.jsonl ask --path` prints."""
+    file = shipped("rules").parent / "captures" / "samples" / "one-call.jsonl"
+    items = [item for item in judge(read([str(file)]), load().rules) if not isinstance(item, Problem)]
+    out = io.StringIO()
+    console = Console(file=out, width=_WIDTH, highlight=False)
+    for one in Paths(items).of_exchange("ask"):
+        console.print(path(one))
+    lines = (line.rstrip() for line in out.getvalue().strip().splitlines())
+    return "\n".join(("```", *lines, "```"))
+
+
+_PARTS: dict[str, Callable[[], str]] = {
+    "rules": _rule_table,
+    "options": _options,
+    "commands": _commands,
+    "path": _path,
+}
 
 
 def refreshed(text: str) -> str:
@@ -65,17 +91,17 @@ def docs(only_check: bool) -> int:
     """Bring the generated parts of the documentation up to date."""
     root = shipped("rules").parent
     stale = 0
-    for path in (root / "README.md", root / "CONTRIBUTING.md"):
-        if not path.is_file():
-            raise click.ClickException(f"{path}: not there; run this in a checkout")
-        text = path.read_text(encoding="utf-8")
+    for page in (root / "README.md", root / "CONTRIBUTING.md"):
+        if not page.is_file():
+            raise click.ClickException(f"{page}: not there; run this in a checkout")
+        text = page.read_text(encoding="utf-8")
         made = refreshed(text)
         if made == text:
             continue
         stale += 1
         if only_check:
-            click.echo(f"{Path(path.name)} is out of date; run `make docs`")
+            click.echo(f"{Path(page.name)} is out of date; run `make docs`")
         else:
-            path.write_text(made, encoding="utf-8")
-            click.echo(f"wrote {path.name}")
+            page.write_text(made, encoding="utf-8")
+            click.echo(f"wrote {page.name}")
     return 1 if stale and only_check else 0

@@ -21,13 +21,21 @@ from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import write
-from wirelint.cli.selection import fix_options, repairing, rule_options, tell, tell_failure
+from wirelint.cli.selection import (
+    fix_options,
+    limit_options,
+    policy_option,
+    repairing,
+    rule_options,
+    tell,
+    tell_failure,
+)
 from wirelint.repair import Permit
 from wirelint.report import FORMATS
 from wirelint.report.patch import write_patch
 from wirelint.report.repairs import RepairStatistics
 from wirelint.report.writer import Writer
-from wirelint.rule import Rule
+from wirelint.rule import Limits, Rule
 
 _STDIO = "-"
 
@@ -50,6 +58,8 @@ class _Job:
 @click.option("--diff", is_flag=True, help="Print what would be changed, as unified diffs, and write nothing.")
 @fix_options
 @rule_options
+@policy_option
+@limit_options
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of what remains.")
 @click.option(
     "--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True,
@@ -68,6 +78,10 @@ def fix(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
+    stall: float,
+    burst: float,
+    hang: float,
     statistics: bool,
     output_format: str,
     force: bool,
@@ -86,7 +100,8 @@ def fix(
         raise click.UsageError(wrong)
     rules, permit = repairing(
         select, ignore, folders,
-        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history,
+        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history, policy=policy,
+        limits=Limits(stall, burst, hang),
     )  # fmt: skip
     to_stdout = output == _STDIO
     writer = None if diff or statistics or to_stdout else FORMATS[output_format](sys.stdout)

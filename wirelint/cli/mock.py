@@ -33,11 +33,13 @@ class MockError(click.ClickException):
 )
 @click.option("--seed", default=0, show_default=True, help="The same seed gives the same answers.")
 def mock(host: str, port: int, faults: tuple[str, ...], listing: bool, pace: float, seed: int) -> None:
-    """Serve a believable LLM API with faults on demand.
+    """Serve believable LLM APIs with faults on demand.
 
-    POST /v1/chat/completions and /v1/messages, whole and streamed, and GET /v1/models. A request selects its scenario
-    with the header `x-wirelint-mock: fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name
-    `mock/xml-leak+dialect=kimi_k2`; without one, --fault decides, and without that the answers are healthy.
+    Whole and streamed, each at its vendor's path: OpenAI (chat completions, responses, completions), Anthropic (also at
+    the paths of Bedrock and Vertex), Gemini, Ollama, Mistral (by its SDK or host), Cohere, Bedrock Converse, DeepInfra;
+    and GET /v1/models. A request selects its scenario with the header `x-wirelint-mock:
+    fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name `mock/xml-leak+dialect=kimi_k2`; without one, --fault
+    decides, and without that the answers are healthy.
 
     Options of every scenario: chunk=BYTES, pace=MS, encoding=gzip|deflate|br|zstd|auto, crlf, bom, comments, azure,
     cut=BYTES, content_length, calls=N, reasoning, refusal, model=NAME.

@@ -50,13 +50,20 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
 def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
     parts = [Text(title, "bold")]
     bodies = [Padding(_body(record, side), (0, 0, 0, 2)) for side in ("request", "response") if record.get(side)]
+    engine = Engine([rule])
+    earlier = record.get("prior")
+    for prior in earlier if isinstance(earlier, list) else ():
+        before = replay(decode(dict(prior), "example", "1")) if isinstance(prior, dict) else None
+        if isinstance(prior, dict) and before is not None:
+            engine.check(before)
+            bodies[:0] = [Padding(_body(prior, side), (0, 0, 0, 2)) for side in ("request", "response")]
     exchange = replay(decode(dict(record), "example", "1"))
     verdicts = [
         Padding(
             Text(f"{MARKS[finding.severity]} {finding.message}\n  at {place(finding)}", STYLES[finding.severity]),
             (0, 0, 1, 2),
         )
-        for finding in (Engine([rule]).check(exchange) if exchange is not None else ())
+        for finding in (engine.check(exchange) if exchange is not None else ())
     ]
     return Group(*parts, *bodies, *(verdicts or [Padding(Text("✓ nothing found", "green"), (0, 0, 1, 2))]))
 

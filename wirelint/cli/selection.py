@@ -8,9 +8,13 @@ from typing import ParamSpec, TypeVar
 
 import click
 
+from wirelint.policy import NO_POLICIES
+from wirelint.policy.disk import RealDisk
+from wirelint.policy.file import PolicyError
+from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.repair import Permit
-from wirelint.rule import Rule
+from wirelint.rule import Limits, Rule
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -34,6 +38,16 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
+def policy_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Adds `--policy` to a command."""
+    return click.option(
+        "--policy",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Hold the arguments of calls to the policies of this TOML file.",
+    )(command)
+
+
 def fix_options(command: Callable[P, R]) -> Callable[P, R]:
     """Adds `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history` to a command."""
     command = click.option(
@@ -52,17 +66,37 @@ def fix_options(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def load(folders: tuple[Path, ...] = ()) -> Registry:
-    """The registry. Raises click.ClickException in one line."""
+def limit_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Adds `--stall`, `--burst` and `--hang` to a command: the fields of `Limits`."""
+    seconds, usual = click.FloatRange(0, min_open=True), Limits()
+    for name, default, text in (
+        ("--hang", usual.hang, "Seconds without an answer that are too many."),
+        ("--burst", usual.burst, "Seconds of silence after which a stream must not come all at once."),
+        ("--stall", usual.stall, "Seconds without an event in a stream that are too many."),
+    ):
+        option = click.option(name, type=seconds, default=default, show_default=True, metavar="SECONDS", help=text)
+        command = option(command)
+    return command
+
+
+def load(folders: tuple[Path, ...] = (), policy: Path | None = None) -> Registry:
+    """The registry, with the argument policies of a file in force. Raises click.ClickException in one line."""
     try:
-        return Registry.load(folders)
-    except RuleError as error:
+        policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
+        return Registry.load(folders).under(policies)
+    except (RuleError, PolicyError) as error:
         raise click.ClickException(str(error)) from error
 
 
-def selected(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path, ...]) -> tuple[Rule, ...]:
+def selected(
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    folders: tuple[Path, ...],
+    policy: Path | None = None,
+    limits: Limits | None = None,
+) -> tuple[Rule, ...]:
     """The rules that the options mean. Several may stand in one option, parted by commas."""
-    return _select(load(folders), select, ignore)
+    return _select(load(folders, policy), select, ignore, limits)
 
 
 def repairing(
@@ -74,10 +108,12 @@ def repairing(
     fixable: tuple[str, ...],
     unfixable: tuple[str, ...],
     clean_history: bool,
+    policy: Path | None = None,
+    limits: Limits | None = None,
 ) -> tuple[tuple[Rule, ...], Permit]:
     """The rules that the options mean, and the fixes that may be made."""
-    registry = load(folders)
-    rules = _select(registry, select, ignore)
+    registry = load(folders, policy)
+    rules = _select(registry, select, ignore, limits)
     try:
         permit = registry.permit("unsafe" if unsafe else "safe", _split(fixable), _split(unfixable), clean_history)
     except RuleError as error:
@@ -85,9 +121,12 @@ def repairing(
     return rules, permit
 
 
-def _select(registry: Registry, select: tuple[str, ...], ignore: tuple[str, ...]) -> tuple[Rule, ...]:
+def _select(
+    registry: Registry, select: tuple[str, ...], ignore: tuple[str, ...], limits: Limits | None
+) -> tuple[Rule, ...]:
     try:
-        return registry.select(_split(select), _split(ignore))
+        rules = registry.select(_split(select), _split(ignore))
+        return rules if limits is None else tuple(rule.within(limits) for rule in rules)
     except RuleError as error:
         raise click.ClickException(str(error)) from error
 

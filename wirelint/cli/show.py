@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+import orjson
 from rich.console import Console
 
 from wirelint.capture.offline import Checked
@@ -15,8 +16,10 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
-from wirelint.cli.selection import rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
+from wirelint.paths import Paths
 from wirelint.report.conversation import conversation, index
+from wirelint.report.paths import as_json, path, trails
 from wirelint.report.raw import wire as raw
 
 _CAPTURES = Path("captures")
@@ -26,10 +29,15 @@ _CAPTURES = Path("captures")
 @click.argument("target", metavar="ID|PATH")
 @click.argument("exchange", required=False, metavar="[ID]")
 @rule_options
+@policy_option
 @click.option("--captures", type=click.Path(path_type=Path), default=_CAPTURES, show_default=True, metavar="DIR")
 @click.option("--wire", is_flag=True, help="Show the raw request and the reply's events one by one.")
 @click.option("--upstream", is_flag=True, help="Show only what came in: the client's request, the upstream's reply.")
 @click.option("--delivered", is_flag=True, help="Show only what was sent on: the request and the reply as repaired.")
+@click.option("--call", metavar="ID", help="Follow a call through all layers: its id, or its function's name.")
+@click.option("--conversation", "named", metavar="ID", help="Follow all calls of a conversation.")
+@click.option("--path", "follow", is_flag=True, help="Follow the calls of the exchange; of a capture, all calls.")
+@click.option("--output-format", type=click.Choice(["full", "json"]), default="full", help="How to print paths.")
 @click.option("--full", is_flag=True, help="Show every message, and all of its text.")
 def show(
     target: str,
@@ -37,42 +45,103 @@ def show(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
+    policy: Path | None,
     captures: Path,
     wire: bool,
     upstream: bool,
     delivered: bool,
     full: bool,
+    call: str | None,
+    named: str | None,
+    follow: bool,
+    output_format: str,
 ) -> int:
-    """Show one exchange as a conversation, with its findings in the margin.
+    """Show one exchange as a conversation, with its findings in the margin; or the path of a call.
 
     The first argument is an exchange's id (or the beginning of one), looked up in the captures folder, or a capture. Of a
     capture that holds several exchanges a list is shown; name the id after the path.
 
     Of an exchange that was repaired both sides are shown, and what was done.
+
+    With --call, --conversation or --path a call is followed instead: from the model that made it through gateway, client
+    and tool back to the model, with times, what was changed on the way, and where the path ends.
     """
     if upstream and delivered:
         raise click.UsageError("--upstream and --delivered are two views; choose one, or leave both out to see both")
-    rules = selected(select, ignore, folders)
-    path, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
+    rules = selected(select, ignore, folders, policy)
+    place, wanted = (target, exchange) if Path(target).exists() or target == "-" else (str(captures), target)
     problems: list[Problem] = []
-    found = list(_pick(judge(_side(read([path]), upstream, delivered), rules, tell_failure), wanted, problems))
+    checked = judge(_side(read([place]), upstream, delivered), rules, tell_failure)
+    if call is not None or named is not None or follow:
+        items = list(_pick(checked, None, problems))
+        status = _follow(items, place, wanted, call, named, output_format)
+        return 2 if _tell(problems) else status
+    found = list(_pick(checked, wanted, problems))
     console = Console(file=sys.stdout, highlight=False)
-    for problem in problems:
-        tell(f"wirelint: {problem}")
     if not found:
-        if not problems:
-            raise click.ClickException(f"{path}: no exchange {wanted or ''}; `wirelint show {path}` lists them".strip())
+        if not _tell(problems):
+            raise click.ClickException(
+                f"{place}: no exchange {wanted or ''}; `wirelint show {place}` lists them".strip()
+            )
         return 2
+    _tell(problems)
     exact = [checked for checked in found if checked.record.id == wanted]
     chosen = exact or found
     if len(chosen) == 1:
         console.print(raw(chosen[0]) if wire else conversation(chosen[0], full=full))
         if wire and chosen[0].record.fixes:
             tell("this is what came in; --delivered shows what was sent on")
+        if calls := _calls_of(chosen[0]):
+            shown = f"{calls} call{'s' if calls > 1 else ''} in the reply"
+            tell(f"{shown}; where they went: wirelint show {place} {chosen[0].record.id} --path")
     else:
         console.print(index(chosen))
-        tell(f"{len(chosen)} exchanges; name one: wirelint show {path} ID")
+        tell(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
     return 2 if problems else 0
+
+
+def _follow(
+    items: Sequence[Checked], place: str, wanted: str | None, call: str | None, named: str | None, output_format: str
+) -> int:
+    """Prints the paths of calls: each in full, or of several by conversation or capture a line of each."""
+    paths = Paths(items)
+    if call is not None:
+        found = paths.of_call(call)
+    elif named is not None:
+        found = paths.of_conversation(named)
+    else:
+        found = tuple(paths.all()) if wanted is None else paths.of_exchange(_full_id(items, wanted))
+    if wanted is not None:
+        found = tuple(one for one in found if one.exchange.startswith(wanted))
+    if not found:
+        raise click.ClickException(f"{place}: no such call; `wirelint show {place} --path` lists them")
+    if output_format == "json":
+        made = [as_json(one, items) for one in found]
+        sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return 0
+    console = Console(file=sys.stdout, highlight=False)
+    if len(found) > 1 and call is None and wanted is None:
+        console.print(trails(found))
+        tell(f"{len(found)} calls; follow one: wirelint show {place} --call ID")
+        return 0
+    for one in found:
+        console.print(path(one))
+    return 0
+
+
+def _calls_of(checked: Checked) -> int:
+    reply = checked.exchange.reply if checked.exchange is not None else None
+    return sum(len(choice.calls) for choice in reply.choices) if reply is not None else 0
+
+
+def _full_id(items: Sequence[Checked], wanted: str) -> str:
+    return next((checked.record.id for checked in items if checked.record.id.startswith(wanted)), wanted)
+
+
+def _tell(problems: Sequence[Problem]) -> bool:
+    for problem in problems:
+        tell(f"wirelint: {problem}")
+    return bool(problems)
 
 
 def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) -> Iterator[Record | Problem]:

@@ -7,7 +7,6 @@ from typing import Any
 from wirelint.demo.steps import QUESTION, SEARCH, Json, Step
 
 KEY = "sk-demo-0000000000000000000000000000"
-_TIMEOUT = 20.0
 
 
 class MissingSdkError(RuntimeError):
@@ -28,7 +27,7 @@ def _openai(step: Step, base_url: str) -> str:
     tools: Any = [{"type": "function", "function": function}]
     messages: list[Any] = [{"role": "user", "content": QUESTION}]
     asked: Any = {"stream_options": {"include_usage": True}} if step.stream else {}
-    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=_TIMEOUT) as client:
+    with openai.OpenAI(base_url=f"{base_url}/v1", api_key=KEY, max_retries=0, timeout=step.patience) as client:
 
         def ask() -> tuple[str, list[Json]]:
             answer: Any = client.chat.completions.create(
@@ -82,7 +81,7 @@ def _anthropic(step: Step, base_url: str) -> str:
     except ImportError as error:
         raise MissingSdkError("anthropic") from error
     tool = {"name": SEARCH["name"], "description": SEARCH["description"], "input_schema": SEARCH["schema"]}
-    with anthropic.Anthropic(base_url=base_url, api_key=KEY, max_retries=0, timeout=_TIMEOUT) as client:
+    with anthropic.Anthropic(base_url=base_url, api_key=KEY, max_retries=0, timeout=step.patience) as client:
         request: Any = {
             "model": step.model or "acme-large",
             "max_tokens": 512,

@@ -34,6 +34,8 @@ class Step:
     mangle: Callable[[str], str] | None = None
     """Makes a second turn out of the first, with the ids of its calls changed so, as a careless client would."""
     model: str = ""
+    patience: float = 20.0
+    """Seconds after which the client gives up."""
     repaired: str = ""
     """What the client must see once the reply is repaired; empty where there is no repair, or none is shown."""
 
@@ -91,4 +93,7 @@ STEPS: tuple[Step, ...] = (
     ),
     _step("events run together", "openai", True, "fault=sse-framing", "sse-framing", repaired=CALLED),
     _step("the stream breaks off", "anthropic", True, "fault=truncated-stream", "truncated-stream"),
+    _step("the stream stands still", "openai", True, "fault=stream-stall;mode=pings;seconds=2.5", "stream-stall"),
+    _step("all of it at once", "anthropic", True, "fault=stream-burst;seconds=2.5", "stream-burst"),
+    _step("nobody answers", "openai", False, "fault=silent-hang;seconds=60", "silent-hang", patience=4.0),
 )

@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from wirelint.mock.answer import event_answer, json_answer
+from wirelint.mock.answer import json_answer
 from wirelint.mock.api import Envelope, messages_of, object_of, objects_in, string_of, text_of
+from wirelint.mock.framing import stream_answer
 from wirelint.mock.openai_chat import OpenAIChat
 from wirelint.mock.plan import Call, Reply, dump_json
 from wirelint.mock.scenario import Options
@@ -79,10 +80,10 @@ class Vendor:
         request = object_of(orjson.loads(body))
         turn = _Turn.read(request, self._seed)
         reply = _reply(turn, self._odds)
-        ask = self._api.read_request(request)
+        ask = self._api.read_request(request, self._api.path)
         envelope = Envelope(MODEL, 1, Options(), random.Random(f"{self._seed}/{turn.key}"))
         if ask.stream:
-            made = event_answer(self._api.make_events((reply,), ask, envelope))
+            made = stream_answer(self._api.make_events((reply,), ask, envelope), "events")
         else:
             made = json_answer(200, self._api.make_body((reply,), ask, envelope))
         return dict(made.headers)["content-type"], b"".join(step for step in made.steps if isinstance(step, bytes))

@@ -4,6 +4,8 @@ Theory of operation. Calls and results are paired first (`pairing`), so an id is
 passed decides (`Ledger`): the same id, then the same letters and digits, then the same call under another id. Where
 nothing passed, the form of an id decides in the few cases in which it can (`ids.restore`).
 
+Where the server keeps a part of the conversation, a result without its call is held against what passed alone.
+
 An id is restored only where that makes no two calls share one which did not share one before.
 """
 
@@ -14,19 +16,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from wirelint.apis.histories import continues
 from wirelint.apis.traits import traits
 from wirelint.conversation import Issued, Ledger
 from wirelint.knowledge.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.knowledge.ids import Origin, form_of, is_placeholder, key, match, restore, restore_counted
+from wirelint.knowledge.ids import Match, Origin, form_of, is_placeholder, key, match, restore, restore_counted
 from wirelint.knowledge.pairing import Pair, pair
-from wirelint.model import Exchange, ToolCall, ToolResult
+from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
 
 Place: TypeAlias = Literal["call", "result", "call and its result"]
 
 _COMPARED = 64
 _BARE_UUID = 36
 _TELLING = 12
-_OF_A_REPLY = re.compile(r"(?:[A-Za-z]+[_-])?\d{1,3}")
+_OF_A_REPLY = re.compile(r"(?P<stem>(?:[A-Za-z]+[_-])?)\d{1,3}")
+_QUALIFIED = re.compile(r"[^A-Za-z0-9](?P<stem>(?:[A-Za-z]+[_-])?)\d{1,3}\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,36 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
             found.append(one)
     if found:
         yield from _without_collisions(found, pairs)
+    if continues(request):
+        yield from _answers_elsewhere(exchange, ledger)
+
+
+def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
+    """Altered ids of results whose calls the server keeps: what passed is all there is to hold them against."""
+    request = exchange.request
+    for answer in pair(request).orphans if request is not None else ():
+        id_ = answer.result.call_id or ""
+        if not id_ or "[redacted:" in id_ or ledger.issued(id_, exchange.conversation) is not None:
+            continue
+        passed = _nearest(id_, exchange.conversation, ledger)
+        if passed is not None:
+            issued, altered = passed
+            call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), answer.result.pointer)
+            each = Pair(call, answer.position, replace(answer, match=altered))
+            yield Mangling(each, Origin(issued.id, altered.how, altered.certainty), "result", restorable=True)
+
+
+def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued, Match] | None:
+    """The only call that passed under an id of which another is the altered form."""
+    near = [*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:]]
+    found = {
+        issued.id: (issued, altered)
+        for issued in near
+        if ledger.returned(issued.id, issued.conversation) is None
+        and len(key(id_)) >= _TELLING
+        and (altered := match(issued.id, id_)) is not None
+    }
+    return next(iter(found.values())) if len(found) == 1 else None
 
 
 def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
@@ -143,9 +177,10 @@ def _better(other: str, id_: str) -> bool:
 
 def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:
     id_, name = call.id or "", call.name or ""
+    lineage = (*ledger.lineage(conversation), None)
     for issued in ledger.similar(id_, conversation) if id_ else ():
         telling = len(key(id_)) >= _TELLING
-        near = issued.conversation in (conversation, None) and issued.name == name
+        near = issued.conversation in lineage and issued.name == name
         if (near or telling) and issued.id not in history:
             found = match(issued.id, id_)
             return Origin(issued.id, found.how if found else "other characters", "high")
@@ -177,13 +212,14 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
 
     An id that did come back belongs to another run of the same prompt.
     """
+    lineage = ledger.lineage(conversation)
     return [
         issued
         for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
         if issued.id not in history
         and not _qualifies(call.id or "", issued.id)
         and ledger.returned(issued.id, conversation) is None
-        and ledger.returned(issued.id, issued.conversation) is None
+        and (issued.conversation in lineage or ledger.returned(issued.id, issued.conversation) is None)
     ]
 
 
@@ -191,7 +227,8 @@ def _qualifies(id_: str, issued: str) -> bool:
     """Whether an id is a counter of one reply (`call_0`) with something put before it: ids of that kind come again and
     again, and a client that keeps calls by id has to tell them apart.
     """
-    return _OF_A_REPLY.fullmatch(issued) is not None and id_.endswith(issued) and not id_[: -len(issued)][-1:].isalnum()
+    counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
+    return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
 
 
 def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:

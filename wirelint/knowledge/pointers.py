@@ -14,6 +14,11 @@ def tokens(pointer: str) -> list[str]:
     return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
 
 
+def escaped(token: str) -> str:
+    """A member's name as a reference token."""
+    return token.replace("~", "~0").replace("/", "~1")
+
+
 def at(value: object, pointer: str) -> Json:
     """What stands at a place of a decoded body; None where nothing does.
 

@@ -92,5 +92,13 @@ def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
     return Match(name, "another namespace", certain)
 
 
+def tails(name: str) -> tuple[str, ...]:
+    """A tool's name, and what is left of it without a namespace or the prefix of its server: `mcp__files__read`, `read`."""
+    found = [name, _bare(name)]
+    found += [_MCP.sub("", one, count=1) for one in found]
+    found += [tail for one in found for mark in ("__", ".", "/", ":") if (tail := one.rpartition(mark)[2])]
+    return tuple(dict.fromkeys(one for one in found if one))
+
+
 def _fold(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).casefold()

@@ -68,11 +68,16 @@ class Answer:
     length: int | None = None
     pace: float = 0.0
 
+    @property
+    def server_sent(self) -> bool:
+        """Whether the body is a stream of server-sent events."""
+        return dict(self.headers).get("content-type", "").startswith("text/event-stream")
+
 
 def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: bytes = KEEP_ALIVE) -> Answer:
     """Applies the transport options. `accepted` is the client's Accept-Encoding, `ping` the API's keep-alive event."""
     steps = list(answer.steps)
-    if answer.streamed:
+    if answer.streamed and answer.server_sent:
         steps = list(_decorate_events(steps, options, ping))
     headers = answer.headers
     coding = _choose_coding(options.encoding, accepted)
@@ -97,7 +102,7 @@ def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: byt
 
 
 def _decorate_events(steps: Sequence[Step], options: Options, ping: bytes) -> Iterator[Step]:
-    """CRLF, BOM and comments: all that the grammar of event streams allows and clients trip over."""
+    """CRLF, BOM and comments: all that the grammar of server-sent events allows and clients trip over."""
     first = b"\xef\xbb\xbf" if options.bom else b""
     for number, step in enumerate(steps):
         if isinstance(step, Pause):
@@ -215,9 +220,3 @@ def json_answer(status: int, body: Json, headers: Headers = ()) -> Answer:
     """A whole JSON body."""
     data = dump_json(body).encode()
     return Answer(status, (("content-type", "application/json"), *headers), (data,), length=len(data))
-
-
-def event_answer(events: Sequence[Event], headers: Headers = ()) -> Answer:
-    """An event stream, one part an event."""
-    fixed = (("content-type", "text/event-stream; charset=utf-8"), ("cache-control", "no-cache"))
-    return Answer(200, (*fixed, *headers), tuple(event.encode() for event in events), streamed=True)

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import base64
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wirelint.mock.answer import Event, Headers, Tag
 from wirelint.mock.api import (
+    Ability,
     Envelope,
     RequestError,
     count_of,
@@ -42,10 +44,14 @@ _STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_to
 class Anthropic:
     name = "anthropic.messages"
     path = "/v1/messages"
+    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons"})
     busy_status = 529
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
 
-    def read_request(self, body: dict[str, Json]) -> Ask:
+    def serves(self, headers: Mapping[str, str]) -> bool:
+        return True
+
+    def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
         model = body.get("model")
         if not isinstance(model, str) or not model:

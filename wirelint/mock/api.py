@@ -5,8 +5,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import orjson
 
@@ -14,6 +15,10 @@ from wirelint.mock.answer import Event, Headers
 from wirelint.mock.plan import Ask, Reply
 from wirelint.mock.scenario import Options
 from wirelint.model import Json
+
+Ability = Literal["numbers", "text", "reasons"]
+"""What an API can say, and some cannot: in a stream, the id and index of the call that a piece belongs to; arguments that
+are no JSON; that a reply ends because of its calls."""
 
 
 class RequestError(ValueError):
@@ -38,12 +43,21 @@ class Envelope:
 class Api(Protocol):
     name: str
     path: str
+    """A pattern of paths; its group `model` is the model, where a path has it."""
+    abilities: frozenset[Ability]
     busy_status: int
     """How this vendor says that it is overloaded."""
     ping: bytes
     """A keep-alive event that is not a comment; for APIs without one, a comment."""
 
-    def read_request(self, body: dict[str, Json]) -> Ask: ...
+    def serves(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request at the path is of this API; the first one that says so gets it."""
+        ...
+
+    def read_request(self, body: dict[str, Json], target: str) -> Ask:
+        """`target` is the path with its query. Raises RequestError."""
+        ...
+
     def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str: ...
     def make_headers(self, envelope: Envelope) -> Headers: ...
     def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...

@@ -128,18 +128,21 @@ CALL_FAULTS: dict[str, Fault] = {
         reply=_change_id,
         calls=1,
         stream=True,
+        needs="numbers",
     ),
     "concatenated-json": Fault(
         doc="the arguments of a call hold two JSON values, or go on after the first",
         reply=_concatenate,
         modes=("same", "differing", "start-and-delta", "continuation"),
         calls=1,
+        needs="text",
     ),
     "invalid-json-arguments": Fault(
         doc="the arguments are cut off, in single quotes, with a trailing comma, or encoded twice",
         reply=_break_json,
         modes=("cut", "quotes", "comma", "twice"),
         calls=1,
+        needs="text",
     ),
     "schema-violation": Fault(
         doc="the arguments break the declared schema: wrong type, missing, wrong value, extra",
@@ -157,6 +160,7 @@ CALL_FAULTS: dict[str, Fault] = {
         doc="calls that end with stop, or text that ends with calls (the default without tools)",
         reply=_contradict_finish,
         modes=("stop", "calls"),
+        needs="reasons",
     ),
     "tool-index-collision": Fault(
         doc="two calls share an index in the stream, or have none",
@@ -164,5 +168,6 @@ CALL_FAULTS: dict[str, Fault] = {
         modes=("shared", "missing"),
         calls=2,
         stream=True,
+        needs="numbers",
     ),
 }

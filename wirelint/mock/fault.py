@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wirelint.mock.answer import Answer, Event
-from wirelint.mock.api import Api
+from wirelint.mock.api import Ability, Api
 from wirelint.mock.plan import Ask, Mint, Reply
 from wirelint.mock.scenario import Options
 
@@ -33,7 +33,7 @@ class Fault:
 
     `modes` are its variants, the first one is the default (unless the request decides). `takes` are the options of
     `scenario.FAULT_OPTIONS` that it reads besides `mode`. `calls` is the number of tool calls that the healthy reply must
-    have, `stream` says that it exists in event streams only.
+    have, `stream` says that it exists in streams only, `needs` what the API must be able to say.
     """
 
     doc: str
@@ -44,3 +44,4 @@ class Fault:
     takes: frozenset[str] = frozenset()
     calls: int = 0
     stream: bool = False
+    needs: Ability | None = None

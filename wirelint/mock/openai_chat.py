@@ -9,10 +9,12 @@ https://platform.openai.com/docs/api-reference/chat/streaming
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from itertools import zip_longest
 
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers, Tag
 from wirelint.mock.api import (
+    Ability,
     Envelope,
     RequestError,
     count_of,
@@ -38,10 +40,14 @@ _ERROR_TYPES = {
 class OpenAIChat:
     name = "openai.chat"
     path = "/v1/chat/completions"
+    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons"})
     busy_status = 429
     ping = KEEP_ALIVE
 
-    def read_request(self, body: dict[str, Json]) -> Ask:
+    def serves(self, headers: Mapping[str, str]) -> bool:
+        return True
+
+    def read_request(self, body: dict[str, Json], target: str) -> Ask:
         messages = messages_of(body)
         model = body.get("model")
         if not isinstance(model, str) or not model:

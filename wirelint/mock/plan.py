@@ -21,6 +21,8 @@ from wirelint.model import Json
 
 Finish = Literal["stop", "tool_calls", "length", "refusal"]
 Choice = Literal["auto", "none", "required"]
+Framing = Literal["events", "lines", "array", "messages"]
+"""How a stream is framed: server-sent events, JSON lines, one JSON array, the messages of an AWS event stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Ask:
     result_tool: str = "the tool"
     calls_before: int = 0
     stream: bool = False
+    framing: Framing = "events"
     choices: int = 1
     limit: int | None = None
     usage: bool = False

@@ -6,23 +6,47 @@ The same request, scenario, seed and number always give the same bytes.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import orjson
 
-from wirelint.mock.answer import Answer, event_answer, json_answer, shape_answer
+from wirelint.mock.answer import Answer, json_answer, shape_answer
 from wirelint.mock.anthropic import Anthropic, count_tokens
-from wirelint.mock.api import Api, Envelope, RequestError, string_of
+from wirelint.mock.api import Api, Envelope, RequestError
+from wirelint.mock.bedrock import Bedrock
+from wirelint.mock.cohere import Cohere
 from wirelint.mock.fault import Fault, NotApplicableError, Turn
 from wirelint.mock.faults import FAULTS, resolve
+from wirelint.mock.framing import stream_answer
+from wirelint.mock.gemini import Gemini
+from wirelint.mock.hosted_anthropic import BedrockAnthropic, VertexAnthropic
+from wirelint.mock.mistral import Mistral
+from wirelint.mock.ollama import OllamaChat, OllamaGenerate
 from wirelint.mock.openai_chat import OpenAIChat
+from wirelint.mock.openai_responses import OpenAIResponses
 from wirelint.mock.plan import Reply, plan_reply
+from wirelint.mock.raw_prompts import DeepInfra, OpenAICompletions
 from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Options, Scenario, ScenarioError, parse_scenario
 from wirelint.model import Json
 
 _OPENAI, _ANTHROPIC = OpenAIChat(), Anthropic()
-APIS: dict[str, Api] = {api.path: api for api in (_OPENAI, _ANTHROPIC)}
+APIS: tuple[Api, ...] = (
+    Mistral(),
+    _OPENAI,
+    _ANTHROPIC,
+    OpenAIResponses(),
+    OpenAICompletions(),
+    DeepInfra(),
+    Gemini(),
+    OllamaChat(),
+    OllamaGenerate(),
+    Cohere(),
+    Bedrock(),
+    BedrockAnthropic(),
+    VertexAnthropic(),
+)
 _MODELS = ("gpt-4.1", "claude-sonnet-4-5", "moonshotai/kimi-k2.5", "deepseek-chat", "mistral-large-latest")
 
 
@@ -45,9 +69,9 @@ class Service:
     def answer(self, number: int, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """`number` counts the requests that reach an API, from 1; `headers` have lower-case names."""
         path = target.partition("?")[0].rstrip("/")
-        api = APIS.get(path)
+        api = next((one for one in APIS if re.fullmatch(one.path, path) and one.serves(headers)), None)
         if method == "POST" and api is not None:
-            return self._answer_api(api, number, headers, body)
+            return self._answer_api(api, number, target, headers, body)
         if method == "POST" and path == f"{_ANTHROPIC.path}/count_tokens":
             return _count(body)
         if method in ("GET", "HEAD") and path == "/v1/models":
@@ -57,14 +81,14 @@ class Service:
 
     def reaches_api(self, method: str, target: str) -> bool:
         """Whether a request counts, for the numbers and for the turns of the faults."""
-        return method == "POST" and target.partition("?")[0].rstrip("/") in APIS
+        path = target.partition("?")[0].rstrip("/")
+        return method == "POST" and any(re.fullmatch(api.path, path) for api in APIS)
 
-    def _answer_api(self, api: Api, number: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    def _answer_api(self, api: Api, number: int, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         try:
-            decoded = _decode_body(body)
-            scenario = self._select(number, headers, string_of(decoded.get("model")))
+            ask = api.read_request(_decode_body(body), target)
+            scenario = self._select(number, headers, ask.model)
             fault = resolve(scenario)
-            ask = api.read_request(decoded)
         except (RequestError, ScenarioError) as error:
             return json_answer(400, api.make_error(400, str(error)))
         options = scenario.options
@@ -99,13 +123,15 @@ def _make_answer(turn: Turn, envelope: Envelope, fault: Fault | None) -> Answer:
     ask, api = turn.ask, turn.api
     if fault and fault.stream and not ask.stream:
         raise NotApplicableError("it exists in event streams only")
+    if fault and fault.needs and fault.needs not in api.abilities:
+        raise NotApplicableError(f"{api.name} has no words for it")
     replies = tuple(_make_reply(turn, fault) for _ in range(ask.choices))
     headers = api.make_headers(envelope)
     if ask.stream:
         events = api.make_events(replies, ask, envelope)
         if fault and fault.events:
             events = fault.events(events, turn)
-        answer = event_answer(events, headers)
+        answer = stream_answer(events, ask.framing, headers)
     else:
         answer = json_answer(200, api.make_body(replies, ask, envelope), headers)
     return fault.answer(answer, turn) if fault and fault.answer else answer

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
 from wirelint.mock.fault import Fault, NotApplicableError, Turn
+from wirelint.mock.plan import Reply
 
 
 def _drop_events(events: list[Event], turn: Turn) -> list[Event]:
@@ -24,6 +25,8 @@ def _drop_events(events: list[Event], turn: Turn) -> list[Event]:
 
 
 def _break_frames(answer: Answer, turn: Turn) -> Answer:
+    if not answer.server_sent:
+        raise NotApplicableError(f"{turn.api.name} does not stream server-sent events here")
     steps = list(answer.steps)
     middle = len(steps) // 2
     frame = steps[middle]
@@ -79,10 +82,39 @@ def _fail(answer: Answer, turn: Turn) -> Answer:
 
 
 def _stall(answer: Answer, turn: Turn) -> Answer:
-    if not answer.streamed:
-        return replace(answer, delay=turn.options.seconds)
     middle = (len(answer.steps) + 1) // 2
-    return replace(answer, steps=(*answer.steps[:middle], Pause(turn.options.seconds), *answer.steps[middle:]))
+    return replace(answer, steps=(*answer.steps[:middle], *_silence(turn), *answer.steps[middle:]))
+
+
+def _hang(answer: Answer, turn: Turn) -> Answer:
+    if turn.options.mode in ("", "no-head"):
+        return replace(answer, delay=turn.options.seconds)
+    if not answer.streamed:
+        raise NotApplicableError("a whole body has no head of its own")
+    return replace(answer, steps=(answer.steps[0], *_silence(turn), *answer.steps[1:]))
+
+
+def _silence(turn: Turn) -> tuple[Step, ...]:
+    """Nothing for so many seconds, or nothing but keep-alives."""
+    seconds = turn.options.seconds
+    if turn.options.mode != "pings":
+        return (Pause(seconds),)
+    count = max(int(seconds), 2)
+    return (*(turn.api.ping, Pause(seconds / count)) * count,)
+
+
+def _burst(answer: Answer, turn: Turn) -> Answer:
+    """What a proxy makes of a stream that it buffers."""
+    body = b"".join(step for step in answer.steps if isinstance(step, bytes))
+    return replace(answer, steps=(Pause(turn.options.seconds), body))
+
+
+def _say_more(reply: Reply, turn: Turn) -> Reply:
+    del turn
+    return replace(reply, text=f"{reply.text} {_LONG}".strip())
+
+
+_LONG = "There are a few things to keep in mind here, and they are best taken one at a time, beginning with the first."
 
 
 STREAM_FAULTS: dict[str, Fault] = {
@@ -112,9 +144,24 @@ STREAM_FAULTS: dict[str, Fault] = {
         answer=_fail,
         takes=frozenset({"status"}),
     ),
-    "stall": Fault(
-        doc="silence in the middle of the stream, or before a JSON answer; ends when the client leaves",
+    "stream-stall": Fault(
+        doc="silence in the middle of the stream; ends when the client leaves",
         answer=_stall,
+        modes=("silent", "pings"),
+        takes=frozenset({"seconds"}),
+        stream=True,
+    ),
+    "stream-burst": Fault(
+        doc="nothing for long, then the whole stream at once",
+        reply=_say_more,
+        answer=_burst,
+        takes=frozenset({"seconds"}),
+        stream=True,
+    ),
+    "silent-hang": Fault(
+        doc="no answer for long: nothing at all, or no more than the head of a message",
+        answer=_hang,
+        modes=("no-head", "head", "pings"),
         takes=frozenset({"seconds"}),
     ),
 }

@@ -45,7 +45,7 @@ def rewrite_reply(
         session.feed(body)
         return Rewritten(body)
     out: list[bytes] = []
-    for data, at in _cut(body, chunks):
+    for data, at in arrived(body, chunks):
         out += rewriting.feed(data, at)
     out += rewriting.end() if complete else rewriting.flush()
     return Rewritten(
@@ -56,8 +56,9 @@ def rewrite_reply(
     )
 
 
-def _cut(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
-    if sum(size for _, size in chunks) != len(body):
+def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[bytes, float | None]]:
+    """A body in the pieces in which it came, with their times; in one piece, without, where they are not known."""
+    if not chunks or sum(size for _, size in chunks) != len(body):
         yield body, None
         return
     start = 0

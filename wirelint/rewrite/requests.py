@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import as_object, by_name, channel_of, read_request
-from wirelint.conversation import Ledger
+from wirelint.conversation import Ledger, SeenFrom
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Request
-from wirelint.repair import Edit, Permit, Repair
+from wirelint.repair import Answer, Edit, Permit, Repair
 from wirelint.rewrite.edits import apply
 from wirelint.rule import Finding, Rule
 
@@ -65,6 +65,33 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a client gets for a request that is not sent. `answer` None: the request is to be sent."""
+
+    answer: Answer | None = None
+    faults: tuple[Finding, ...] = ()
+
+
+def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: Permit) -> Answered:
+    """The first answer that a rule has for a request that it does not let pass. Never raises."""
+    if head.request is None or not permit:
+        return Answered()
+    faults: list[Finding] = []
+    for rule in rules:
+        if type(rule).answer is Rule.answer or channel_of(head.api) not in rule.channels:
+            continue
+        try:
+            answer = rule.answer(head, ledger, permit)
+        except Exception as error:  # fail open: the request goes out
+            fault = internal(f"the answer of {rule.name}", error)
+            faults.append(dataclasses.replace(fault, side="request"))
+            continue
+        if answer is not None and permit.allows(answer.repair.code, answer.repair.safety):
+            return Answered(answer, tuple(faults))
+    return Answered(None, tuple(faults))
+
+
 class _Work:
     """A request on its way through the rules."""
 
@@ -73,7 +100,7 @@ class _Work:
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
-        self._ledger, self._permit = ledger, permit
+        self._ledger, self._permit = SeenFrom(ledger, head), permit
         self._shifts: list[_Shift] = []
 
     def ask(self, rule: Rule) -> None:

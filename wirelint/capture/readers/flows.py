@@ -14,16 +14,17 @@ from mitmproxy.io import FlowReader
 from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import NAMES, restore
+from wirelint.capture.sides import NAMES, TIMES, restore, timed
 from wirelint.model import End, Json, Timing
 from wirelint.wire.codings import CodingError, decode
+from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
 _LEFT = "Client disconnected."
 
 
 def read(data: Input, source: str) -> Iterator[Record | Problem]:
-    """The HTTP exchanges of a flow file; WebSockets and flows of other protocols are passed by."""
+    """The exchanges of a flow file, those over WebSockets included; flows of other protocols are passed by."""
     number = count = 0
     # All that the reader asks of a file is `peek` and `read`.
     flows = iter(FlowReader(cast("BinaryIO", data)).stream())
@@ -33,7 +34,7 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
             if flow is None:
                 return
             number += 1
-            record = _record(flow, source, number) if isinstance(flow, http.HTTPFlow) else None
+            records = _records(flow, source, number) if isinstance(flow, http.HTTPFlow) else []
         except OSError:
             raise
         except Exception as error:  # Fail open: corrupt state ends in exceptions of every kind, and is reported below.
@@ -46,14 +47,37 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
             )
             yield Problem(source, f"flow {number + 1}", message, read_before, fatal=count == 0)
             return
-        if record is not None:
-            count += 1
-            yield record
+        count += len(records)
+        yield from records
 
 
-def _record(flow: http.HTTPFlow, source: str, number: int) -> Record | None:
-    if flow.websocket is not None:
-        return None
+def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
+    if flow.websocket is None:
+        return [_record(flow, source, number)]
+    if flow.websocket.closed_by_client is None:
+        end: End = "unknown"
+    else:
+        end = "client-left" if flow.websocket.closed_by_client else "upstream-died"
+    said = ((message.from_client, message.content) for message in flow.websocket.messages if message.is_text)
+    return [
+        Record(
+            id=f"{flow.id}:{count}",
+            method=flow.request.method,
+            url=socket_url(flow.request.pretty_url),
+            request_headers=_headers(flow.request),
+            request_body=turn.asked,
+            status=STATUS if turn.answered else None,
+            response_headers=HEADERS if turn.answered else (),
+            response_body=bytes(turn.answered) or None,
+            end="complete" if turn.closed else end,
+            source=source,
+            place=f"flow {number}",
+        )
+        for count, turn in enumerate(turns(said), 1)
+    ]
+
+
+def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     notes: list[Json] = []
     request_body = _body(flow.request, "request", notes)
     response_body = _body(flow.response, "response", notes) if flow.response is not None else None
@@ -66,6 +90,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record | None:
         earlier = annotations.get("notes")
         annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
     beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
+    times = {name: annotations.pop(name) for name in TIMES if name in annotations}
     record = Record(
         id=flow.id,
         method=flow.request.method,
@@ -83,6 +108,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record | None:
         place=f"flow {number}",
         annotations=annotations,
     )
+    record = timed(record, times)
     return restore(record, beside) if beside else record
 
 

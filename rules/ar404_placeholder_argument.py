@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.argument_faults import REDACTED, came_whole
+from wirelint.knowledge.argument_members import Gone
+from wirelint.knowledge.pointers import at, escaped
+from wirelint.knowledge.unsaid import Said
+from wirelint.model import Exchange, Json, Request, Tool, ToolCall
+from wirelint.policy import NO_POLICIES, Policies
+from wirelint.policy.outcome import Fault, Outcome, hold
+from wirelint.rewriters.policing import Police, farewell
+from wirelint.rule import Answer, Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Safety, Side, Situation
+
+
+class PlaceholderArgument(Rule):
+    """A value of a call stands in for one that the model did not know, or breaks an argument policy.
+
+    ## What it does
+    Looks at the arguments of every call for values that are inventions for their parameter: `default` for a workspace,
+    `/path/to/config.json` for a file, `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. It
+    holds them to the argument policies of a `--policy` file too: what those who run a tool know of its arguments and
+    nobody could tell from one exchange.
+
+    ## Why is this bad?
+    The model knows that there is such a parameter and not what its value is, so it writes one that looks right. The tool
+    fails, or worse, finds nothing, and the answer says that there is nothing to be found.
+
+    ## Example
+    `{"name":"search_notes","arguments":"{\\"query\\":\\"invoices\\",\\"workspace\\":\\"default\\"}"}`
+
+    ## False positives
+    Silent where the value stands in the schema (default, enumeration, examples, description) or in what the user, a tool or
+    the system said. Text, code, queries and patterns are not judged. What may be real after all is info of low confidence
+    (`12345` for an id). Policies say what their file says.
+
+    ## Fix safety
+    Unsafe: the word for nothing becomes null where the schema takes it, or the argument goes where it need not be there.
+    Policies replace a value, drop the argument or block the call, unsafe too, or safe where their file says so.
+
+    ## References
+    - OpenAI, Anthropic: guides to tool use, on models that guess parameters
+    - README: Argument policies
+    """
+
+    code = "AR404"
+    name = "placeholder-argument"
+    severity = "warning"
+    layer = "model"
+    channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [{"role": "user", "content": "Which notes are about invoices?"}],
+                "tools": [
+                    {
+                        "type": "function",
+                        "function": {
+                            "name": "search_notes",
+                            "parameters": {
+                                "type": "object",
+                                "properties": {
+                                    "query": {"type": "string"},
+                                    "workspace": {"type": "string", "description": "Absolute path of the workspace"},
+                                },
+                                "required": ["query"],
+                            },
+                        },
+                    }
+                ],
+            },
+        },
+        "response": {
+            "body": {
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "tool_calls",
+                        "message": {
+                            "tool_calls": [
+                                {
+                                    "id": "call_1",
+                                    "type": "function",
+                                    "function": {
+                                        "name": "search_notes",
+                                        "arguments": '{"query":"invoices","workspace":"default"}',
+                                    },
+                                }
+                            ]
+                        },
+                    }
+                ]
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = copy.deepcopy(fires)
+    silent["request"]["body"]["messages"].insert(  # type: ignore[index,union-attr,call-overload]
+        0, {"role": "system", "content": 'The workspace is called "default".'}
+    )
+
+    def __init__(self, policies: Policies = NO_POLICIES) -> None:
+        self.policies = policies
+
+    def under(self, policies: Policies) -> Rule:
+        return PlaceholderArgument(policies)
+
+    # --- replies of models ----------------------------------------------------------------------------------------------
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None:
+            return
+        said: Said | None = None
+        for choice in reply.choices:
+            for call in choice.calls:
+                arguments = call.arguments.mapping if call.form != "custom" and call.name else None
+                if not arguments or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
+                    continue
+                said = said or Said(request)
+                for fault in self._hold(call, arguments, _declared(call, request), said).faults:
+                    yield self._tell("response", fault, call, call.pointer)
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        request = situation.exchange.request
+        if request is None:
+            return None
+        acting = [
+            policy
+            for policy in self.policies.policies
+            if policy.action != "report" and situation.permit.allows(self.code, policy.safety)
+        ]
+        may_void = situation.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
+        if not acting and not may_void:
+            return None
+        said = Said(request)
+
+        def judge(
+            call: ToolCall, arguments: dict[str, Json], tool: Tool | None, allowed: Callable[[Safety], bool]
+        ) -> Outcome:
+            return self._hold(call, arguments, tool if tool is not None and not tool.hosted else None, said, allowed)
+
+        return Police(self, situation, judge, lambda name: any(policy.covers(name) for policy in acting))
+
+    def _hold(
+        self,
+        call: ToolCall,
+        arguments: dict[str, Json],
+        tool: Tool | None,
+        said: Said | None,
+        allowed: Callable[[Safety], bool] = lambda _: True,
+    ) -> Outcome:
+        return hold(call.name or "", arguments, tool, self.policies, said, allowed)
+
+    # --- calls on their way to the servers of tools -------------------------------------------------------------------
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        for call, arguments in self._asked(exchange):
+            for fault in self._hold(call, arguments, None, None).faults:
+                # A request is sent or not; there is nothing that could be sent in its place.
+                told = fault if not fault.blocks else None
+                yield self._tell("request", fault, call, f"{call.pointer}/arguments", fixable=told is not None)
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        for call, arguments in self._asked(exchange):
+            outcome = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety))
+            if outcome.blocked is not None or not outcome.changes:
+                continue
+            edits = list(_edits(exchange, f"{call.pointer}/arguments", arguments, outcome))
+            for number, fault in enumerate(outcome.made):
+                place = f"{call.pointer}/arguments"
+                done = self.repair("request", fault.safety or "unsafe", f"{call.name}: {fault.done}", place)
+                yield (edits if not number else [], done)
+
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+        asked = list(self._asked(exchange))
+        if len(asked) != 1 or exchange.request is None or "jsonrpc" not in exchange.request.body:
+            return None  # the other messages of a batch are to be answered by the server
+        if "application/json" not in exchange.request_headers.get("accept", ""):
+            return None  # in the older transport answers come on another connection
+        call, arguments = asked[0]
+        why = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety)).blocked
+        if why is None:
+            return None
+        said: Json = [{"type": "text", "text": farewell(call.name or "", why)}]
+        document: Json = {
+            "jsonrpc": "2.0",
+            "id": exchange.request.body.get("id"),
+            "result": {"content": said, "isError": True},
+        }
+        title = f"{call.name}: answered the call in the place of the server"
+        return Answer(document, self.repair("request", "unsafe", title, call.pointer, before=call.arguments.text))
+
+    def _asked(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
+        """The calls that a request hands to a server of tools, where policies are in force."""
+        if not self.policies or exchange.api != "mcp" or exchange.request is None:
+            return
+        for message in exchange.request.messages:
+            for call in message.calls:
+                arguments = call.arguments.mapping
+                if arguments is not None and call.name and REDACTED not in call.arguments.text:
+                    yield call, arguments
+
+    def _tell(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
+        return self.finding(
+            side,
+            f"{call.name}: {fault.message}",
+            pointer,
+            event=call.event,
+            severity=fault.severity,
+            confidence=fault.confidence,
+            fix=Fix(fault.safety, fault.order) if fault.safety is not None and fixable else None,
+        )
+
+
+def _declared(call: ToolCall, request: Request) -> Tool | None:
+    tool = request.tool(call.name)
+    return tool if tool is not None and not tool.hosted else None
+
+
+def _edits(exchange: Exchange, place: str, arguments: dict[str, Json], outcome: Outcome) -> Iterator[Edit]:
+    changes = outcome.changes or {}
+    body = exchange.request.body if exchange.request is not None else None
+    if not isinstance(at(body, place), dict):  # a call may leave them out when it has none
+        yield Edit("replace", place, {key: value for key, value in changes.items() if not isinstance(value, Gone)})
+        return
+    for key, value in changes.items():
+        pointer = f"{place}/{escaped(key)}"
+        if not isinstance(value, Gone):
+            yield Edit("replace", pointer, value)
+        elif key in arguments:
+            yield Edit("remove", pointer)

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge import evidence, prose
+from wirelint.knowledge.contradictions import contradictions
+from wirelint.knowledge.error_texts import is_own_error
+from wirelint.knowledge.evidence import Outcome
+from wirelint.knowledge.facts import Fact, facts
+from wirelint.knowledge.handed_back import Back, handed_back
+from wirelint.knowledge.retelling import retelling
+from wirelint.model import Choice, Exchange, Json, Request, Text
+from wirelint.rule import Finding, Rule, excerpt
+from wirelint.toolwire import Passed
+
+_REDACTED = "[redacted:"
+_FLAGGED = ("anthropic.messages", "bedrock.converse")
+"""APIs in which a result can say that it is an error."""
+
+
+class McpErrorSwallowed(Rule):
+    """The error of a tool on an MCP server is lost on its way, or retold as success or as nothing found.
+
+    ## What it does
+    Looks at results that a request hands to the model, beside what the MCP server answered to the same call on this
+    wire. Reports a result that no longer shows the error that the server gave (`isError: true`, or a JSON-RPC error),
+    and a reply whose text makes a success or an empty result of such an error.
+
+    ## Why is this bad?
+    The model cannot correct a call that it believes to have worked, and the user is told that there is nothing where
+    nobody has looked.
+
+    ## Example
+    The server answers `{"isError": true, "content": [{"type": "text", "text": "404 Not Found"}]}`; the client hands
+    `{}` to the model.
+
+    ## False positives
+    Silent when the result still reads as an error, in whatever words, when another call of the tool with the same
+    arguments went well, and when the reply admits the error.
+
+    ## Fix safety
+    Reported only.
+
+    ## References
+    - Model Context Protocol, Tools: error handling
+    """
+
+    code = "MC801"
+    name = "mcp-error-swallowed"
+    severity = "error"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [
+                    {"role": "user", "content": "Who owns the repository?"},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "c1", "type": "function", "function": {"name": "get_repo", "arguments": "{}"}}
+                        ],
+                    },
+                    {
+                        "role": "tool",
+                        "tool_call_id": "c1",
+                        "content": '{"isError": true, "content": [{"type": "text", "text": "429 slow down"}]}',
+                    },
+                ],
+                "tools": [{"type": "function", "function": {"name": "get_repo", "description": "Get a repository."}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"The lookup came back empty."},'
+            '"finish_reason":"stop"}]}',
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {
+                "model": "m",
+                "messages": [
+                    {"role": "user", "content": "Who owns the repository?"},
+                    {
+                        "role": "assistant",
+                        "tool_calls": [
+                            {"id": "c1", "type": "function", "function": {"name": "get_repo", "arguments": "{}"}}
+                        ],
+                    },
+                    {
+                        "role": "tool",
+                        "tool_call_id": "c1",
+                        "content": '{"isError": true, "content": [{"type": "text", "text": "429 slow down"}]}',
+                    },
+                ],
+                "tools": [{"type": "function", "function": {"name": "get_repo", "description": "Get a repository."}}],
+            },
+        },
+        "response": {
+            "headers": {"content-type": "application/json"},
+            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"The server asks us to slow down, '
+            'so I could not look it up."},"finish_reason":"stop"}]}',
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.request is None or not ledger.tools:
+            return
+        for back in handed_back(exchange.request, ledger, exchange.conversation):
+            failed = _error(back.passed(ledger.tools))
+            if failed is not None and back.result.is_error is not True and _REDACTED not in back.result.text:
+                yield from self._lost(exchange, back, failed)
+
+    def _lost(self, exchange: Exchange, back: Back, failed: Passed) -> Iterator[Finding]:
+        told = retelling(back.result.text, failed.text)
+        if told == "same" and failed.text.strip():
+            if exchange.api in _FLAGGED and not back.admits and not is_own_error(back.result.text, ""):
+                yield self.finding(
+                    "request",
+                    f"the MCP server flagged the result of {back.name} as an error ({excerpt(failed.text)!r}); "
+                    f"it is handed to the model without that flag",
+                    back.result.pointer,
+                    severity="warning",
+                    confidence="medium",
+                )
+            return
+        if back.admits or told in ("marked", "shortened"):
+            return
+        shown = f"{excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
+        yield self.finding(
+            "request",
+            f"the MCP server answered {back.name} with the error {excerpt(failed.text)!r}; the model gets {shown}",
+            back.result.pointer,
+        )
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok or request.hosted:
+            return
+        known = _known(request, ledger)
+        if not known:
+            return
+        for choice in reply.choices:
+            if not choice.calls and not choice.hosted:
+                yield from self._retold(request, choice, known)
+
+    def _retold(self, request: Request, choice: Choice, known: Sequence[Fact]) -> Iterator[Finding]:
+        ran = evidence.ran(request.turn)
+        for part in choice.parts:
+            if not isinstance(part, Text) or _REDACTED in part.text:
+                continue
+            for found in contradictions(prose.read(part.text), known, ran, request):
+                if "error" not in found.against:
+                    continue
+                yield self.finding(
+                    "response",
+                    f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {found.against}",
+                    part.pointer,
+                    event=part.event_at(found.start),
+                    span=(found.start, found.end),
+                    severity=found.severity,
+                    confidence=found.confidence,
+                    layer="model",
+                )
+                return
+
+
+def _error(passed: Sequence[Passed]) -> Passed | None:
+    """The call that failed, where every call like it is known to have failed."""
+    if not passed or not all(one.answered and one.error is True for one in passed):
+        return None
+    return passed[-1]
+
+
+def _known(request: Request, ledger: Ledger) -> tuple[Fact, ...]:
+    """The results of the turn, where one of them is an error of an MCP server; none otherwise."""
+    results = [result for message in request.turn for result in message.results]
+    failed = (
+        {back.result.pointer for back in handed_back(request, ledger) if _error(back.passed(ledger.tools))}
+        if ledger.tools
+        else set()
+    )
+    if not failed and not any(_is_envelope(result.text) for result in results):
+        return ()
+    known = facts(request, evidence.ran(request.turn))
+    if any(_REDACTED in fact.result.text for fact in known):
+        return ()
+    return tuple(
+        Fact(fact.result, Outcome(True, frozenset()), fact.able, fact.arguments)
+        if fact.result.pointer in failed
+        else fact
+        for fact in known
+    )
+
+
+def _is_envelope(text: str) -> bool:
+    """Whether a result is what an MCP server sends when a tool fails, handed on as it is."""
+    start = text[:4000]
+    return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
+from wirelint.rule import Finding, Rule, excerpt
+
+_SETTLED_BY = 5_000.0
+"""Milliseconds in which a server has had every chance to take a notification; clients that leave sooner are ending."""
+
+_TOO_EARLY = re.compile(
+    r"\b(?:before|until|not|never|n['’]t|un)[ -]?(?:\w+ ){0,3}initiali[sz]|"
+    r"initiali[sz]\w* (?:\w+ ){0,3}(?:first|required|incomplete)|\b(?:no valid|missing) (?:mcp-)?session|"
+    r"\bsession[ -]?id (?:header )?(?:is |was )?(?:required|missing)",
+    re.IGNORECASE,
+)
+
+
+class McpLifecycle(Rule):
+    """A notification to an MCP server is answered or never taken, or a call comes before the handshake.
+
+    ## What it does
+    Reports a JSON-RPC answer to a post that holds notifications alone, a notification whose post gets no status at
+    all, and requests that come too early: in one batch with `initialize`, or refused by the server because the session
+    is not initialized.
+
+    ## Why is this bad?
+    After `initialize` clients send `notifications/initialized` and wait until the post is settled (status 202). A
+    server that keeps it open, or answers with an error, stops the session before its first call: without a log line,
+    the agent just has no tools.
+
+    ## Example
+    `{"jsonrpc": "2.0", "method": "notifications/initialized"}` is answered with
+    `{"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}}`.
+
+    ## False positives
+    Silent on an empty 200, on HTTP errors, on clients that leave within five seconds of a notification, and on
+    notifications of the server in the stream of a reply.
+
+    ## Fix safety
+    Reported only.
+
+    ## References
+    - JSON-RPC 2.0, 4.1: Notification
+    - Model Context Protocol, Lifecycle; Transports, Sending messages to the server
+    """
+
+    code = "MC803"
+    name = "mcp-lifecycle"
+    severity = "error"
+    layer = "tool"
+    channels = frozenset({"mcp"})
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://tools.example/mcp",
+            "body": {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        },
+        "response": {"body": '{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"}}'},
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://tools.example/mcp",
+            "body": {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        },
+        "response": {"status": 202, "body": ""},
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.request is None or exchange.method.upper() != "POST":
+            return
+        asked = [part for message in exchange.request.messages for part in message.parts]
+        notes = [part for part in asked if isinstance(part, Rpc) and part.form == "notification"]
+        if notes and len(notes) == len(asked):
+            yield from self._notified(exchange, notes)
+            return
+        first = next((part for part in asked if isinstance(part, Rpc) and part.method == "initialize"), None)
+        early = [part for part in asked if isinstance(part, ToolCall)]
+        if first is not None and early:
+            yield self.finding(
+                "request",
+                f"{early[0].name} is called in one batch with initialize, before the session exists",
+                early[0].pointer,
+                layer="client",
+            )
+
+    def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
+        answer = next(iter(_answers(exchange)), None)
+        if answer is not None and exchange.ok:
+            yield self.finding(
+                "response",
+                f"the notification {notes[0].method} was answered ({_said(answer)}); it takes status 202 and no body",
+                answer.pointer,
+                event=answer.event,
+            )
+        elif not _is_settled(exchange):
+            waited = exchange.timing.duration
+            if waited is not None and waited < _SETTLED_BY:
+                return
+            after = f" in {waited / 1000:.0f} s" if waited is not None else ""
+            came = "no status came" if exchange.status is None else "a stream was opened, and nothing came on it"
+            yield self.finding("response", f"the notification {notes[0].method} was never settled: {came}{after}")
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        asked = exchange.request.messages if exchange.request is not None else ()
+        parts = [part for message in asked for part in message.parts]
+        if not any(isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request") for part in parts):
+            return
+        if any(isinstance(part, Rpc) and part.method == "initialize" for part in parts):
+            return
+        for answer in _answers(exchange):
+            message = _message(answer)
+            if message and _TOO_EARLY.search(message[:300]):
+                yield self.finding(
+                    "response",
+                    f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",
+                    answer.pointer,
+                    event=answer.event,
+                    layer="client",
+                )
+                return
+
+
+def _is_settled(exchange: Exchange) -> bool:
+    """Whether a post was done with, or nobody can tell."""
+    if exchange.end not in ("client-left", "upstream-died"):
+        return True
+    if exchange.status is None:
+        return False
+    streams = exchange.response_headers.get("content-type", "").startswith("text/event-stream")
+    return not (exchange.status == 200 and streams and (exchange.reply is None or not exchange.reply.choices))
+
+
+def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
+    for choice in exchange.reply.choices if exchange.reply is not None else ():
+        for part in choice.parts:
+            if isinstance(part, ToolResult) or (isinstance(part, Rpc) and part.form in ("result", "error")):
+                yield part
+
+
+def _message(part: Part) -> str:
+    """The text of a JSON-RPC error."""
+    if isinstance(part, Rpc) and part.form == "error" and isinstance(part.value, dict):
+        message = part.value.get("message")
+        return message if isinstance(message, str) else ""
+    return ""
+
+
+def _said(answer: ToolResult | Rpc) -> str:
+    message = _message(answer)
+    return (
+        excerpt(message) if message else "error" if isinstance(answer, Rpc) and answer.form == "error" else "a result"
+    )

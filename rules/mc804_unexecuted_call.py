@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.handed_back import Back, handed_back
+from wirelint.model import Exchange, Json
+from wirelint.rule import Confidence, Finding, Rule, excerpt
+from wirelint.toolwire import Served, ToolWire, digest_of
+
+_REDACTED = "[redacted:"
+_LIST: dict[str, Json] = {
+    "request": {"url": "https://tools.example/mcp", "body": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
+    "response": {
+        "body": '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"search_wiki","description":"Search the wiki.",'
+        '"inputSchema":{"type":"object","properties":{"query":{"type":"string"}}}}]}}'
+    },
+}
+_CALL: dict[str, Json] = {
+    "request": {
+        "url": "https://tools.example/mcp",
+        "body": {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "search_wiki", "arguments": {"query": "leave"}},
+        },
+    },
+    "response": {"body": '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"2 pages"}]}}'},
+}
+_REQUEST: dict[str, Json] = {
+    "url": "https://llm.example/v1/chat/completions",
+    "body": {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "What does the wiki say on leave?"},
+            {
+                "role": "assistant",
+                "tool_calls": [
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "mcp__wiki__search_wiki", "arguments": '{"query": "leave"}'},
+                    }
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "content": "2 pages"},
+        ],
+        "tools": [
+            {
+                "type": "function",
+                "function": {
+                    "name": "mcp__wiki__search_wiki",
+                    "description": "Search the wiki.",
+                    "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
+                },
+            }
+        ],
+    },
+}
+_REPLY: dict[str, Json] = {
+    "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"See 2 pages."},"finish_reason":"stop"}]}'
+}
+
+
+class UnexecutedCall(Rule):
+    """A call has a result, and never reached the MCP server that serves its tool.
+
+    ## What it does
+    Looks at the results that a request hands to the model for the first time. Where the tool is one that an MCP server
+    on this wire has listed, and no `tools/call` of it that could be this one has passed, the result was made up on the
+    way.
+
+    ## Why is this bad?
+    The model answers from a result that no tool gave. Nothing else in the exchange shows it: ids, arguments and formats
+    are all in order.
+
+    ## Example
+    The server at `/mcp` has listed `search_wiki`. The history holds a call of `mcp__wiki__search_wiki` with the result
+    `2 pages`; on the channel to the server nothing passed.
+
+    ## False positives
+    Silent for tools of servers that are not seen on this wire, for tools of the same name with other parameters, for
+    calls of earlier turns, for results that say that the call failed, was refused, cancelled or not carried out, where a
+    call with other arguments passed that may be this one, and for servers of whose traffic something passed unread.
+
+    ## Fix safety
+    Reported only.
+
+    ## References
+    - Model Context Protocol, Tools: calling tools
+    """
+
+    code = "MC804"
+    name = "unexecuted-call"
+    severity = "error"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {"prior": [_LIST], "request": _REQUEST, "response": _REPLY}
+    silent: ClassVar[dict[str, Json]] = {"prior": [_LIST, _CALL], "request": _REQUEST, "response": _REPLY}
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.request is None or not ledger.tools:
+            return
+        wire = ledger.tools
+        fresh = list(handed_back(exchange.request, ledger, exchange.conversation))
+        for back in fresh:
+            if back.passed(wire):
+                continue
+            serving = wire.serving(back.name, back.declared)
+            if not serving or not all(wire.is_read(served) for served in serving):
+                continue
+            if back.result.is_error is True or _REDACTED in back.call.arguments.text + back.result.text or back.admits:
+                continue
+            if _may_have_passed(back, fresh, wire):
+                continue
+            shown = f"the result {excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
+            yield self.finding(
+                "request",
+                f"{back.name} has {shown}, but no call of {serving[0].name} ever reached the MCP server at "
+                f"{serving[0].server}",
+                back.result.pointer,
+                confidence=_confidence(back, serving, wire),
+            )
+
+
+def _may_have_passed(back: Back, fresh: list[Back], wire: ToolWire) -> bool:
+    """Whether a call passed that may be this one: with other arguments, and no other call of the history is that."""
+    others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
+    known = wire.earlier(back.call.id)
+    return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))
+
+
+def _confidence(back: Back, serving: tuple[Served, ...], wire: ToolWire) -> Confidence:
+    """High where the call was seen to be made after the server had listed its tools."""
+    return "high" if all(wire.was_listed_before(served, back.call.id) for served in serving) else "medium"

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.handed_back import Back, handed_back
+from wirelint.knowledge.retelling import Retelling, retelling
+from wirelint.model import Exchange, Json
+from wirelint.rule import Finding, Rule, excerpt
+from wirelint.toolwire import Passed
+
+_REDACTED = "[redacted:"
+_CALL: dict[str, Json] = {
+    "request": {
+        "url": "https://tools.example/mcp",
+        "body": {
+            "jsonrpc": "2.0",
+            "id": 2,
+            "method": "tools/call",
+            "params": {"name": "count_orders", "arguments": {"day": "monday"}},
+        },
+    },
+    "response": {"body": '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"214 orders, 3 open"}]}}'},
+}
+_REPLY: dict[str, Json] = {
+    "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Here it is."},"finish_reason":"stop"}]}'
+}
+
+
+def _request(result: str) -> dict[str, Json]:
+    return {
+        "url": "https://llm.example/v1/chat/completions",
+        "body": {
+            "model": "m",
+            "messages": [
+                {"role": "user", "content": "How many orders on Monday?"},
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {
+                            "id": "c1",
+                            "type": "function",
+                            "function": {"name": "count_orders", "arguments": '{"day": "monday"}'},
+                        }
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "c1", "content": result},
+            ],
+        },
+    }
+
+
+class AlteredResult(Rule):
+    """A result in the history is not what the MCP server answered.
+
+    ## What it does
+    Compares the results that a request hands to the model for the first time with what the MCP server answered to the
+    same call on this wire, by their words and numbers. Reports results in which others stand for them, results of which
+    nothing is left, and results of which a part is missing without a word about it.
+
+    ## Why is this bad?
+    The model reasons from what it is shown. Whoever looks at the server's log sees another answer, and looks for the
+    fault in the model.
+
+    ## Example
+    The server answers `214 orders, 3 open`. The history says `14 orders, 3 open`.
+
+    ## False positives
+    Silent where all words of the answer are there, whatever was put around them (other JSON, XML, notes, line numbers),
+    on truncation, redaction and clearing that the text itself speaks of, on results that say that the call failed, on
+    answers with images, and when any of several equal calls was answered so.
+
+    ## Fix safety
+    Reported only: what the server said was not meant for the model in that form, as far as anybody here knows.
+
+    ## References
+    - Model Context Protocol, Tools: tool result
+    """
+
+    code = "MC805"
+    name = "altered-result"
+    severity = "error"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {"prior": [_CALL], "request": _request("14 orders, 3 open"), "response": _REPLY}
+    silent: ClassVar[dict[str, Json]] = {
+        "prior": [_CALL],
+        "request": _request('{"output": "214 orders, 3 open"}'),
+        "response": _REPLY,
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.request is None or not ledger.tools:
+            return
+        for back in handed_back(exchange.request, ledger, exchange.conversation):
+            passed = back.passed(ledger.tools)
+            if not passed or not all(_is_known(one) for one in passed):
+                continue
+            if _REDACTED in back.result.text or back.result.is_error is True:
+                continue
+            told = [(retelling(back.result.text, one.text), one) for one in passed]
+            if any(how in ("same", "marked") for how, _ in told) or back.admits:
+                continue
+            yield self._differs(back, *told[-1])
+
+    def _differs(self, back: Back, how: Retelling, passed: Passed) -> Finding:
+        given, shown = excerpt(passed.text, 80), excerpt(back.result.text, 80)
+        told = {
+            "lost": f"nothing is left of it: {shown!r}",
+            "shortened": f"a part of it is missing, and nothing says so: {shown!r}",
+        }.get(how, f"the history says {shown!r}")
+        return self.finding(
+            "request",
+            f"the MCP server answered {back.name} with {given!r}; {told}",
+            back.result.pointer,
+            severity="warning" if how == "shortened" else None,
+            confidence="medium" if how == "shortened" else None,
+        )
+
+
+def _is_known(one: Passed) -> bool:
+    """Whether all that came of a call is text that can be compared, and no error."""
+    return one.answered and one.whole and one.error is not True and bool(one.text.strip()) and _REDACTED not in one.text

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.error_texts import is_own_error
+from wirelint.model import Exchange, Json, ToolCall, ToolResult
+from wirelint.rule import Finding, Rule, excerpt
+
+_REDACTED = "[redacted:"
+_REQUEST: dict[str, Json] = {
+    "url": "https://tools.example/mcp",
+    "body": {
+        "jsonrpc": "2.0",
+        "id": 4,
+        "method": "tools/call",
+        "params": {"name": "create_note", "arguments": {"workspace": "north"}},
+    },
+}
+
+
+class McpErrorNotFlagged(Rule):
+    """An MCP tool gives an error as if it were a result.
+
+    ## What it does
+    Reports results of `tools/call` whose whole text is an error of the tool itself (a message that begins as one, a
+    stack trace, an object that holds nothing but an error) and that do not say `isError: true`.
+
+    ## Why is this bad?
+    Clients and models go by the flag: without it a failure counts as a success, is not repeated, and is retold as
+    "nothing found".
+
+    ## Example
+    `{"content": [{"type": "text", "text": "Workspace 'north' does not exist"}]}`
+
+    ## False positives
+    Silent on texts that go on after the error, on tools that hand out texts of others (files, logs, pages, commands,
+    tests), on searches that say that nothing was found, and on counts of errors.
+
+    ## Fix safety
+    Reported only.
+
+    ## References
+    - Model Context Protocol, Tools: error handling
+    """
+
+    code = "MC806"
+    name = "mcp-error-not-flagged"
+    severity = "warning"
+    layer = "tool"
+    confidence = "medium"
+    channels = frozenset({"mcp"})
+    fires: ClassVar[dict[str, Json]] = {
+        "request": _REQUEST,
+        "response": {
+            "body": '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"Error: workspace \'north\' '
+            'does not exist"}]}}'
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": _REQUEST,
+        "response": {
+            "body": '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"Error: workspace \'north\' '
+            'does not exist"}],"isError":true}}'
+        },
+    }
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok:
+            return
+        calls = {call.id: call for message in request.messages for call in message.calls}
+        for choice in reply.choices:
+            for part in choice.parts:
+                if isinstance(part, ToolResult) and part.is_error is not True:
+                    yield from self._judge(part, calls.get(part.call_id), exchange, ledger)
+
+    def _judge(self, part: ToolResult, call: ToolCall | None, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        name = call.name if call is not None else ledger.tools.called(exchange, part.call_id)
+        given = call.arguments.mapping if call is not None else None
+        if name is None or _REDACTED in part.text or not is_own_error(part.text, name, given):
+            return
+        yield self.finding(
+            "response",
+            f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}",
+            part.pointer,
+            event=part.event,
+        )

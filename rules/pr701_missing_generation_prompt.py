@@ -1,0 +1,126 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.families import family
+from wirelint.knowledge.generation_prompts import Missing, missing_header
+from wirelint.model import Exchange, Json, Request, Text
+from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rule, excerpt
+
+_RAW = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
+_SHOWN = 48
+
+
+class MissingGenerationPrompt(Rule):
+    """A raw prompt of a known chat template ends before the assistant's turn begins.
+
+    ## What it does
+    Looks at the prompts of raw endpoints (`/v1/completions`, DeepInfra's `/v1/inference`, Ollama's `generate` with
+    `raw: true`) that a chat template has made: Kimi, ChatML (Qwen and many more), Llama, Gemma, DeepSeek, GLM, Phi, Cohere,
+    harmony and others. Where the last turn is that of a user or a tool and is over, the header with which the assistant's
+    begins has to follow.
+
+    ## Why is this bad?
+    The model does not answer: it goes on with the conversation, often as the user. It calls no tool, and stops early. The
+    template was applied without `add_generation_prompt`.
+
+    ## Example
+    `<|im_start|>user\\nName a fruit<|im_end|>\\n`, where `<|im_start|>assistant\\n` should follow.
+
+    ## False positives
+    Silent on plain prompts, on prompts that end in the header or in the beginning of an answer, on templates in which the
+    close of the user's turn is the cue (Mistral's `[/INST]`), on turns that are not closed, on prompts that end with the
+    assistant's turn, on filling in the middle, on scoring (`max_tokens` of 0 or 1), and on prompts in token numbers.
+
+    ## Fix safety
+    Unsafe: the header of the family is appended. The model then says something else.
+
+    ## References
+    - Hugging Face Transformers: chat templates, `add_generation_prompt`
+    - The chat templates that the families publish with their tokenizers
+    """
+
+    code = "PR701"
+    name = "missing-generation-prompt"
+    severity = "warning"
+    layer = "client"
+    fires: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/completions",
+            "body": {"model": "m", "prompt": "<|im_start|>user\nName a fruit<|im_end|>\n", "max_tokens": 64},
+        },
+        "response": {
+            "body": {
+                "object": "text_completion",
+                "choices": [{"index": 0, "text": "<|im_start|>user\nAnother one", "finish_reason": "stop"}],
+            }
+        },
+    }
+    silent: ClassVar[dict[str, Json]] = {
+        "request": {
+            "url": "https://llm.example/v1/completions",
+            "body": {
+                "model": "m",
+                "prompt": "<|im_start|>user\nName a fruit<|im_end|>\n<|im_start|>assistant\n",
+                "max_tokens": 64,
+            },
+        },
+        "response": {
+            "body": {
+                "object": "text_completion",
+                "choices": [{"index": 0, "text": "A pear.", "finish_reason": "stop"}],
+            }
+        },
+    }
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        for part, missing in _found(exchange):
+            end = excerpt(part.text[-_SHOWN:])
+            yield self.finding(
+                "request",
+                f"the {missing.template.family} prompt ends after the {missing.role} turn ({end}); "
+                f"{excerpt(missing.template.header)} does not follow",
+                part.pointer,
+                span=(len(part.text.rstrip()), len(part.text)),
+                confidence="high" if missing.sure else "medium",
+                fix=Fix("unsafe", f"append {excerpt(missing.template.header)}"),
+            )
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        if not permit.allows(self.code, "unsafe"):
+            return
+        for part, missing in _found(exchange):
+            title = f"appended {excerpt(missing.template.header)} to the prompt"
+            edit = Edit("replace", part.pointer, part.text + missing.text)
+            yield (edit,), self.repair("request", "unsafe", title, part.pointer, after=missing.text)
+
+
+def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
+    request = exchange.request
+    if request is None or exchange.api not in _RAW or not _is_raw(request) or _is_scored(request):
+        return
+    known = family(exchange.model)
+    for message in request.messages:
+        for part in message.parts:
+            if not isinstance(part, Text) or message.role != "user" or "[redacted:" in part.text[-_SHOWN:]:
+                continue
+            missing = missing_header(part.text, known)
+            if missing is not None:
+                yield part, missing
+
+
+def _is_raw(request: Request) -> bool:
+    """Whether the prompt reaches the model as it stands. Ollama applies its template unless it is told not to."""
+    return request.api != "ollama.generate" or request.body.get("raw") is True
+
+
+def _is_scored(request: Request) -> bool:
+    """Whether no answer is wanted: text is scored, or what comes after the prompt is given."""
+    options = request.body.get("options")
+    places = [request.body, options] if isinstance(options, dict) else [request.body]
+    most = [place.get(name) for place in places for name in ("max_tokens", "max_new_tokens", "num_predict")]
+    if any(isinstance(one, int) and 0 <= one <= 1 for one in most):
+        return True
+    return bool(request.body.get("suffix")) or request.body.get("prompt_logprobs") is not None

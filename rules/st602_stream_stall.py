@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.arrivals import Arrivals, Gap
+from wirelint.conversation import Ledger
+from wirelint.knowledge.pauses import alive, describe, seconds, unseen
+from wirelint.model import Exchange, Json
+from wirelint.rule import Finding, Rule
+
+_EVENTS = (
+    'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n',
+    'data: {"choices":[{"index":0,"delta":{"content":"First of all,"},"finish_reason":null}]}\n\n',
+    ": keep-alive\n\n",
+    'data: {"choices":[{"index":0,"delta":{"content":" save your work."},"finish_reason":null}]}\n\n',
+    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
+    "data: [DONE]\n\n",
+)
+
+
+def _example(*times: int) -> dict[str, Json]:
+    """A stream whose events came at these milliseconds after the request."""
+    return {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "How do I start?"}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": "".join(_EVENTS),
+            "chunks": [[time, len(event)] for time, event in zip(times, _EVENTS, strict=True)],
+        },
+    }
+
+
+class StreamStall(Rule):
+    """A stream stays open and brings no event for a long time.
+
+    ## What it does
+    Reports a stream in which 30 seconds or more lie between one event and the next (`wirelint_stall` and `--stall` set
+    another limit), or between the last event and the end of the connection when the reply was not over. Comments, pings
+    and keep-alives are no events: they show that a server is there, not that it goes on. The chunks of a whole body count
+    as its events. Live, a stall is reported when the limit passes, while the client still waits; the finding that stays
+    is made when the exchange has ended. It names the longest gap, what came before it and after it, and whether pings came.
+
+    ## Why is this bad?
+    Clients wait for as long as their own timeout lets them, mostly ten minutes, and show nothing meanwhile. Pings keep
+    every timeout of the connection from seeing it. Usual causes: a server that holds back a tool call until all of its
+    arguments are there, a worker that died behind a gateway, a gateway that waits for its buffer to fill.
+
+    ## Example
+    `data: {"choices":[{"delta":{"content":"First of all,"}}]}` comes after 0.9 s, a comment after 15 s, and the next delta
+    after 46 s.
+
+    ## False positives
+    The time before the first event is the business of `silent-hang`, and so is a reply of which nothing but the head ever
+    came. Models that think without showing it and tools that the provider runs explain a silence: where the token counts
+    or the parts of the reply tell of them, the finding is an info. Time for which wirelint itself holds text back does not
+    count, and captures without the times of chunks are not judged.
+
+    ## Fix safety
+    Reported only: nothing can be sent on that has not come.
+
+    ## References
+    - HTML standard, 9.2.7 Authoring notes: comments as keep-alives
+    - Anthropic, Streaming messages: ping events
+    """
+
+    code = "ST602"
+    name = "stream-stall"
+    severity = "warning"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 46_200, 46_210, 46_210)
+    silent: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 26_200, 26_210, 26_210)
+
+    @property
+    def patience(self) -> float:
+        return self.limits.stall
+
+    def due(self, arrivals: Arrivals) -> float | None:
+        _, at = arrivals.last() or (None, 0.0)
+        return at + self.limits.stall * 1000
+
+    def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        arrivals, reply, limit = exchange.arrivals, exchange.reply, self.limits.stall * 1000
+        under_way = exchange.open and not arrivals.framed and exchange.status is not None and exchange.status < 300
+        if not arrivals or not (exchange.ok or under_way):
+            return
+        if max(arrivals.times[-1], exchange.timing.duration or 0.0) < limit:
+            return
+        gaps = [gap for gap in arrivals.gaps(limit) if gap.before is not None]
+        if (rest := self._rest(exchange)) is not None:
+            gaps.append(rest)
+        if not gaps:
+            return
+        gap = max(gaps, key=lambda one: one.length)
+        more = f"; {len(gaps) - 1} more such gap{'s' if len(gaps) > 2 else ''}" if len(gaps) > 1 else ""
+        meanwhile = f"; only {came} came" if (came := alive(exchange, gap.idle)) else ""
+        so_far = " so far" if exchange.open and gap.after is None else ""
+        explained = reply is not None and unseen(reply, gap.length)
+        yield self.finding(
+            "response",
+            f"no event for {seconds(gap.length)}{so_far}, {describe(exchange, gap)}{meanwhile}{more}",
+            event=gap.before if arrivals.framed else None,
+            severity="info" if explained else None,
+            confidence="medium" if explained else None,
+            layer="model" if gap.idle else None,
+        )
+
+    def _rest(self, exchange: Exchange) -> Gap | None:
+        """The time after the last event, where more should have come in it."""
+        arrivals, reply, end = exchange.arrivals, exchange.reply, exchange.timing.duration
+        if end is None or (reply is not None and reply.error is not None):
+            return None
+        cut = exchange.open or exchange.end in ("client-left", "upstream-died")
+        if (reply is not None and reply.terminated) if arrivals.framed else not cut:
+            return None
+        gap = arrivals.rest(end)
+        if gap.before is None or gap.length < self.limits.stall * 1000:
+            return None
+        hangs = arrivals.answered is None and end >= self.limits.hang * 1000
+        return None if hangs else gap

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from wirelint.conversation import Ledger
+from wirelint.knowledge.pauses import seconds, shown, unseen
+from wirelint.model import Exchange, Json, Reply
+from wirelint.rule import Finding, Rule
+
+_AT_ONCE = 50.0
+"""Milliseconds in which a reply of some length cannot have been generated."""
+_MANY = 8
+_SHORT, _LONG, _VERY_LONG = 64, 400, 1200
+"""Characters: of many events, of few, and of a reply that no model writes in that time, however fast."""
+
+_WORDS = "A stream is of use when its words come as they are written, one after the other, and not all at its end."
+
+
+def _example(first: int, step: int) -> dict[str, Json]:
+    """A stream whose first event came after `first` milliseconds, and each one `step` milliseconds later."""
+    events = [
+        f'data: {{"choices":[{{"index":0,"delta":{{"content":"{word} "}},"finish_reason":null}}]}}\n\n'
+        for word in _WORDS.split()
+    ]
+    events += ['data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n', "data: [DONE]\n\n"]
+    return {
+        "request": {
+            "url": "https://llm.example/v1/chat/completions",
+            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Why stream?"}]},
+        },
+        "response": {
+            "headers": {"content-type": "text/event-stream"},
+            "body": "".join(events),
+            "chunks": [[first + step * number, len(event)] for number, event in enumerate(events)],
+        },
+    }
+
+
+class StreamBurst(Rule):
+    """A stream is silent for long, and then all of it comes at once.
+
+    ## What it does
+    Reports a stream that brings nothing that could be shown for 8 seconds or more (`wirelint_burst` and `--burst` set
+    another limit), and then the whole reply within 50 milliseconds: eight events or more with 64 characters of text and
+    visible reasoning, or 400 characters in fewer events.
+
+    ## Why is this bad?
+    The client asked for a stream and got a whole body in the form of one. A person looks at an empty screen for all of the
+    time, and clients with a timeout for the first token give up on a reply that is being written. Somewhere between model
+    and client the events are collected: a proxy that buffers (nginx without `X-Accel-Buffering: no`), a compression that
+    is not flushed, a gateway that calls the model without streaming and cuts the answer up.
+
+    ## Example
+    Nothing for 31 s, then three hundred deltas, the finish reason and `[DONE]` within the same millisecond.
+
+    ## False positives
+    Silent on short replies, and on tool calls, which many servers send whole. Where the model thought without showing it,
+    or the provider ran a tool, the silence has its reason: then only a reply of 1200 characters and more is reported,
+    since no model writes that much in the twinkling of an eye. Captures without the times of chunks are not judged.
+
+    ## Fix safety
+    Reported only: what has come late cannot be sent earlier.
+
+    ## References
+    - nginx, module ngx_http_proxy_module, `proxy_buffering`
+    """
+
+    code = "ST603"
+    name = "stream-burst"
+    severity = "warning"
+    layer = "gateway"
+    fires: ClassVar[dict[str, Json]] = _example(31_000, 0)
+    silent: ClassVar[dict[str, Json]] = _example(4_000, 35)
+
+    def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        arrivals, reply = exchange.arrivals, exchange.reply
+        first = arrivals.answered
+        if first is None or first < self.limits.burst * 1000 or exchange.open:
+            return
+        if reply is None or not exchange.ok or not (arrivals.framed and reply.streamed and reply.finished):
+            return
+        last, events, size = _extent(reply)
+        end = arrivals.at(last)
+        if end is None or end - first > _AT_ONCE:
+            return
+        explained = unseen(reply, first)
+        least = _VERY_LONG if explained else _SHORT if events >= _MANY else _LONG
+        if size < least:
+            return
+        yield self.finding(
+            "response",
+            f"nothing for {seconds(first)}, then {size} characters in {events} event{'s' if events > 1 else ''} "
+            f"within {end - first:.0f} ms",
+            event=arrivals.answer,
+            confidence="medium" if explained else None,
+        )
+
+
+def _extent(reply: Reply) -> tuple[int, int, int]:
+    """What can be shown of a reply: the number of its last event, how many events, how many characters."""
+    parts = [part for choice in reply.choices for part in shown(choice)]
+    numbers = {number for part in parts for _, number in part.events}
+    calls = [number for choice in reply.choices for call in choice.calls for _, number in call.events]
+    return max([*numbers, *calls], default=0), len(numbers), sum(len(part.text) for part in parts)

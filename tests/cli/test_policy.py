@@ -1,0 +1,99 @@
+"""`--policy FILE`: what check, fix and show make of it; a file that cannot be used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import Call, Talk, User, schema
+from tests.cli.conftest import Ran
+from wirelint.rule import excerpt
+
+Wirelint = Callable[..., Ran]
+EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"
+TOOLS = {"search_notes": schema(("query",), query="string", workspace="string", subWorkspace="string")}
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    """A workspace with two directories in it, and the example policies for it."""
+    workspace = tmp_path / "notes"
+    for name in ("letters", "plans"):
+        (workspace / name).mkdir(parents=True)
+    (tmp_path / "policies.toml").write_text(EXAMPLE.read_text().replace("/srv/notes", str(workspace)))
+    return workspace
+
+
+def capture(path: Path, **arguments: Any) -> Path:
+    call = Call("search_notes", {"query": "harbour dues", **arguments})
+    said = Talk((User("What do the notes say of harbour dues?"),), calls=(call,), tools=TOOLS)
+    path.write_text("".join(json.dumps(said.record("openai.chat", streamed)) + "\n" for streamed in (False, True)))
+    return path
+
+
+def test_the_example_is_carried_out(wirelint: Wirelint, tmp_path: Path, notes: Path) -> None:
+    source = capture(tmp_path / "in.jsonl", workspace="default", subWorkspace="harbour")
+    policy = ("--policy", tmp_path / "policies.toml", "--select", "AR404")
+    found = wirelint("check", source, *policy, "--output-format", "jsonl")
+    assert found.status == 1
+    messages = [json.loads(line)["message"] for line in found.out.splitlines()]
+    assert (
+        messages
+        == [
+            'search_notes: policy the workspace is known: workspace "default" is no absolute path',
+            f'search_notes: policy a directory that is there: subWorkspace "harbour" is no directory in {notes}',
+        ]
+        * 2
+    )
+    fixed = wirelint("fix", source, "-o", tmp_path / "out.jsonl", *policy)
+    assert (fixed.status, fixed.err.splitlines()[0]) == (
+        0,
+        "Fixed 4 problems (4 safe) in 2 of 2 exchanges; nothing remains",
+    )
+    records = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [[repair["title"] for repair in record["fixes"]] for record in records] == [
+        [f"search_notes: replaced workspace by {excerpt(str(notes))}", "search_notes: replaced subWorkspace by null"]
+    ] * 2
+    whole = json.loads(records[0]["delivered"]["body"])
+    call = whole["choices"][0]["message"]["tool_calls"][0]["function"]
+    assert json.loads(call["arguments"]) == {"query": "harbour dues", "workspace": str(notes), "subWorkspace": None}
+
+
+def test_arguments_that_are_right_are_left(wirelint: Wirelint, tmp_path: Path, notes: Path) -> None:
+    source = capture(tmp_path / "in.jsonl", workspace=str(notes), subWorkspace="letters")
+    policy = ("--policy", tmp_path / "policies.toml", "--select", "AR404")
+    assert wirelint("check", source, *policy).status == 0
+    assert wirelint("show", source, *policy).status == 0
+
+
+def test_without_policies_the_guess_is_a_suspicion(wirelint: Wirelint, tmp_path: Path) -> None:
+    source = capture(tmp_path / "in.jsonl", workspace="/srv/notes", subWorkspace="harbour")
+    ran = wirelint("check", source, "--select", "AR404")
+    assert ran.status == 0
+    assert "is a word of the query" in " ".join(ran.out.split())
+
+
+WRONG = {
+    "not there": (None, "No such file"),
+    "misspelt": ('[[policy]]\nname = "p"\narguments = "a"\nexisting_dir = true\n', "did you mean existing-dir?"),
+    "no TOML": ("policy = [", "not TOML"),
+}
+
+
+@pytest.mark.parametrize("command", ["check", "fix", "show"])
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_file_is_refused_in_one_line(wirelint: Wirelint, tmp_path: Path, name: str, command: str) -> None:
+    text, says = WRONG[name]
+    path = tmp_path / "policies.toml"
+    if text is not None:
+        path.write_text(text)
+    more = ("--diff",) if command == "fix" else ()
+    ran = wirelint(command, capture(tmp_path / "in.jsonl"), "--policy", path, *more)
+    assert (ran.status, ran.out) == (2, "")
+    (line,) = ran.err.splitlines()
+    assert line.startswith(f"wirelint: {path}: ")
+    assert says in line

@@ -1,0 +1,198 @@
+"""The example policies between a real client and a real server of tools, and between a model that guesses and its client.
+
+The server searches a workspace on disk, as its tool describes: it fails for a workspace that is none and finds nothing in a
+directory that is not there. Its own log tells what it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp", reason="takes the package of the protocol")
+
+from tests.build import Call, Talk, User, as_record, schema
+from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, wait_until
+from tests.live.mcp_peers import TRANSPORTS, Transport, connected, serving
+from wirelint.rule import excerpt
+
+pytestmark = pytest.mark.live
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "addons" / "policies.toml"
+BLOCK = """
+[[policy]]
+name = "nothing of the payroll"
+tools = "search_notes"
+arguments = "query"
+not-one-of = ["payroll"]
+action = "block"
+"""
+
+
+@dataclass
+class Notes:
+    """A workspace, the server's tool over it, and what that was asked."""
+
+    workspace: Path
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def add_tools(self, server: Any) -> None:
+        def search_notes(query: str, workspace: str = "", subWorkspace: str | None = None) -> str:  # noqa: N803
+            """Search the notes of a workspace, or of one of its directories."""
+            self.asked.append({"query": query, "workspace": workspace, "subWorkspace": subWorkspace})
+            root = Path(workspace)
+            if not root.is_absolute() or not root.is_dir():
+                raise ValueError(f"there is no workspace {workspace}")
+            files = (root / (subWorkspace or "")).rglob("*.md")
+            found = sorted(path.name for path in files if query in path.read_text())
+            return f"{len(found)} found: {', '.join(found)}"
+
+        server.tool()(search_notes)
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
+    workspace = tmp_path_factory.mktemp("notes")
+    for name, text in {
+        "letters/tides.md": "harbour dues",
+        "plans/quay.md": "harbour wall",
+        "plans/pay.md": "pay",
+    }.items():
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text(text)
+    return Notes(workspace)
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def transport(request: pytest.FixtureRequest) -> Transport:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="module")
+def tools_url(transport: Transport, notes: Notes) -> Iterator[str]:
+    with serving(transport, notes.add_tools) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def policing(notes: Notes, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    folder = tmp_path_factory.mktemp("policing")
+    policies = folder / "policies.toml"
+    policies.write_text(EXAMPLE.read_text().replace("/srv/notes", str(notes.workspace)) + BLOCK)
+    with running(folder, "", "wirelint_fix=unsafe", f"wirelint_policy={policies}") as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
+    with running(tmp_path_factory.mktemp("plain"), "", "wirelint_fix=unsafe") as proxy:
+        yield proxy
+
+
+def call(url: str, proxy: str, **arguments: Any) -> Any:
+    """The result of a call, as the client of the protocol has it."""
+
+    async def run() -> Any:
+        async with connected(url, proxy) as session:
+            return await session.call_tool("search_notes", arguments)
+
+    return asyncio.run(asyncio.wait_for(run(), PATIENCE))
+
+
+def said(result: Any) -> str:
+    return "\n".join(block.text for block in result.content if block.type == "text")
+
+
+def is_error(result: Any) -> bool:
+    return bool(result.isError if hasattr(result, "isError") else result.is_error)
+
+
+CALLS: dict[str, tuple[dict[str, Any], str]] = {
+    # what the client asks: what it gets
+    "a workspace that was guessed": ({"query": "harbour", "workspace": "default"}, "2 found: quay.md, tides.md"),
+    "no workspace": ({"query": "harbour"}, "2 found: quay.md, tides.md"),
+    "a directory that was guessed": (
+        {"query": "harbour", "workspace": "WORKSPACE", "subWorkspace": "harbour"},
+        "2 found: quay.md, tides.md",
+    ),
+    "both": ({"query": "harbour", "workspace": "null", "subWorkspace": "harbour"}, "2 found: quay.md, tides.md"),
+    "a directory that is there": (
+        {"query": "harbour", "workspace": "WORKSPACE", "subWorkspace": "plans"},
+        "1 found: quay.md",
+    ),
+    "a directory that is outside": (
+        {"query": "pay", "workspace": "WORKSPACE", "subWorkspace": "../.."},
+        "1 found: pay.md",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_reaches_the_server_with_what_is_true(name: str, notes: Notes, tools_url: str, policing: Proxy) -> None:
+    given, wanted = CALLS[name]
+    arguments = {key: value.replace("WORKSPACE", str(notes.workspace)) for key, value in given.items()}
+    notes.asked.clear()
+    assert said(call(tools_url, policing.url, **arguments)) == wanted
+    (asked,) = notes.asked
+    assert asked["workspace"] == str(notes.workspace)
+    assert asked["subWorkspace"] in (None, "plans")
+
+
+def test_a_blocked_call_never_reaches_the_server(
+    notes: Notes, tools_url: str, policing: Proxy, transport: Transport
+) -> None:
+    if transport == "older":
+        pytest.skip("its answers come on another stream than the one that asks")
+    notes.asked.clear()
+    result = call(tools_url, policing.url, query="payroll", workspace=str(notes.workspace))
+    assert notes.asked == []
+    assert is_error(result)
+    assert said(result).startswith("wirelint blocked a call of `search_notes`: policy nothing of the payroll")
+
+
+def test_without_policies_the_calls_fail_and_find_nothing(notes: Notes, tools_url: str, plain: Proxy) -> None:
+    assert is_error(call(tools_url, plain.url, query="harbour", workspace="default"))
+    guess = call(tools_url, plain.url, query="harbour", workspace=str(notes.workspace), subWorkspace="harbour")
+    assert said(guess).startswith("0 found")
+
+
+def test_both_sides_of_a_changed_call_are_kept(notes: Notes, tools_url: str, policing: Proxy) -> None:
+    call(tools_url, policing.url, query="kept", workspace="default")
+    records = wait_until(
+        lambda: [record for record in policing.records() if "kept" in (record["request"]["body"] or "")],
+        "the capture",
+        policing,
+    )
+    assert "default" in records[-1]["request"]["body"]
+    assert str(notes.workspace) in records[-1]["forwarded"]["body"]
+    assert [fix["title"] for fix in records[-1]["fixes"]] == [
+        f"search_notes: replaced workspace by {excerpt(str(notes.workspace))}"
+    ]
+
+
+TOOLS = {"mcp__notes__search_notes": schema(("query",), query="string", workspace="string", subWorkspace="string")}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
+def test_the_same_policies_act_on_what_the_model_says(api: str, streamed: bool, notes: Notes, policing: Proxy) -> None:
+    guess = Call("mcp__notes__search_notes", {"query": "harbour", "workspace": "default", "subWorkspace": "harbour"})
+    made = as_record(Talk((User("What of the harbour?"),), calls=(guess,), tools=TOOLS).record(api, streamed))
+    model = Upstream()
+    try:
+        fields: dict[str, Any] = {name.replace("-", "_"): value for name, value in made.response_headers}
+        model.scripts["guess"] = replying([made.response_body or b""], **fields)
+        path = made.url.removeprefix("http://llm.test")
+        headers = {**dict(made.request_headers), SCRIPT: "guess"}
+        got = post(policing.port, f"{model.url}{path}", made.request_body or b"", headers)
+    finally:
+        model.close()
+    text = got.body.decode().replace("\\", "")
+    assert str(notes.workspace) in text
+    assert "default" not in text
+    assert '"subWorkspace": null' in text or '"subWorkspace":null' in text

@@ -1,0 +1,265 @@
+"""Policies in force on replies: reported, replaced, dropped, blocked; in every API, whole and streamed, at every cut."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
+from tests.cuts import cuts
+from tests.policy.test_judging import SHELF
+from tests.rewriters.drive import SAFE, UNSAFE, Result, run
+from wirelint.conversation import Ledger
+from wirelint.engine import Session
+from wirelint.policy.file import parse
+from wirelint.repair import Permit
+from wirelint.rewrite import Rewriting
+from wirelint.rule import Rule
+
+ALL = (
+    *FORMS,
+    *(
+        (api, streamed)
+        for api in (
+            "openai.responses",
+            "google.generate_content",
+            "ollama.chat",
+            "mistral.chat",
+            "cohere.chat",
+            "bedrock.converse",
+        )
+        for streamed in (False, True)
+    ),
+)
+WORKSPACE = """
+[[policy]]
+name = "the workspace"
+tools = "lookup"
+arguments = "workspace"
+required = true
+existing-dir = true
+action = "replace"
+with = "/srv/kb"
+safety = "safe"
+"""
+BELOW = """
+[[policy]]
+name = "a shelf"
+tools = "lookup"
+arguments = "shelf"
+existing-dir = "/srv/kb"
+action = "{action}"
+{more}
+"""
+TOOLS = {
+    "lookup": schema(("query",), query="string", workspace="string", shelf={"type": ["string", "null"]}),
+    "note": schema(text="string"),
+}
+
+
+def rule(text: str) -> Rule:
+    return REGISTRY.get("AR404").under(parse(text, "p.toml", SHELF))
+
+
+def talk(*calls: Call, text: str = "") -> Talk:
+    return Talk(history=(User("What do the letters say of the harbour?"),), tools=TOOLS, calls=calls, text=text)
+
+
+def lookup(id_: str = "call_a1b2c3d4e5f6", **arguments: Any) -> Call:
+    return Call("lookup", {"query": "letters", **arguments}, id_)
+
+
+def repaired(text: str, said: Talk, form: tuple[str, bool], permit: Permit = UNSAFE) -> Result:
+    record = said.record(*form)
+    result = run(record, [rule(text)], permit)
+    assert result.faults == ()
+    assert result.left == tuple(
+        one for one in result.left if one.fix is None or not permit.allows("AR404", one.fix.safety)
+    )
+    body = record["response"]["body"]
+    for places in list(cuts(len(body if isinstance(body, bytes) else body.encode())))[-6:]:
+        assert run(record, [rule(text)], permit, cuts=places).delivered == result.delivered
+    again = run({**record, "response": {**record["response"], "body": result.delivered}}, [rule(text)], permit)
+    assert again.delivered == result.delivered
+    return result
+
+
+def calls(result: Result) -> list[tuple[str | None, Any]]:
+    assert result.after.reply is not None
+    return [(call.name, call.arguments.value) for call in result.after.reply.choices[0].calls]
+
+
+def ids(form: tuple[str, bool]) -> str:
+    return f"{form[0]}{' streamed' if form[1] else ''}"
+
+
+CHANGES: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
+    # (policies, arguments, arguments after, titles of the repairs)
+    "replaced": (
+        WORKSPACE,
+        {"workspace": "default"},
+        {"workspace": "/srv/kb"},
+        "replaced workspace by /srv/kb",
+    ),
+    "added": (WORKSPACE, {}, {"workspace": "/srv/kb"}, "set workspace by /srv/kb"),
+    "null": (
+        BELOW.format(action="replace", more="null = true"),
+        {"workspace": "/srv/kb", "shelf": "Harbour"},
+        {"workspace": "/srv/kb", "shelf": None},
+        "replaced shelf by null",
+    ),
+    "dropped": (
+        BELOW.format(action="drop", more=""),
+        {"shelf": "Harbour", "workspace": "/srv/kb"},
+        {"workspace": "/srv/kb"},
+        "dropped shelf",
+    ),
+    "both": (
+        WORKSPACE + BELOW.format(action="drop", more=""),
+        {"workspace": "default", "shelf": "Harbour"},
+        {"workspace": "/srv/kb"},
+        "replaced workspace by /srv/kb|dropped shelf",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ALL, ids=ids)
+@pytest.mark.parametrize("name", CHANGES)
+def test_arguments_are_changed(name: str, form: tuple[str, bool]) -> None:
+    text, given, wanted, titles = CHANGES[name]
+    result = repaired(text, talk(lookup(**given)), form)
+    assert calls(result) == [("lookup", {"query": "letters", **wanted})]
+    assert [repair.title for repair in result.repairs] == [f"lookup: {title}" for title in titles.split("|")]
+    assert [finding.fix.title for finding in result.findings if finding.fix] != []
+
+
+@pytest.mark.parametrize("form", ALL, ids=ids)
+def test_a_blocked_call_says_so_in_text(form: tuple[str, bool]) -> None:
+    result = repaired(BELOW.format(action="block", more=""), talk(lookup(shelf="Harbour"), text="One moment."), form)
+    assert calls(result) == []
+    assert result.after.reply is not None
+    choice = result.after.reply.choices[0]
+    assert choice.text.startswith("One moment.")
+    assert 'wirelint blocked a call of `lookup`: policy a shelf: shelf "Harbour" is no directory' in choice.text
+    plain = Talk(history=(User("x"),), text="One moment.").record(*form)
+    assert choice.finish_reason == run(plain, [rule(WORKSPACE)], UNSAFE).after.reply.choices[0].finish_reason  # type: ignore[union-attr]
+    assert [(repair.safety, repair.title) for repair in result.repairs] == [("unsafe", "lookup: blocked the call")]
+
+
+@pytest.mark.parametrize("form", ALL, ids=ids)
+def test_of_two_calls_one_is_blocked(form: tuple[str, bool]) -> None:
+    said = talk(lookup(shelf="Harbour"), Call("note", {"text": "see Harbour"}, "call_f6e5d4c3b2a1"))
+    result = repaired(BELOW.format(action="block", more=""), said, form)
+    assert calls(result) == [("note", {"text": "see Harbour"})]
+    assert result.before.reply is not None
+    assert result.after.reply is not None
+    assert result.after.reply.choices[0].finish_reason == result.before.reply.choices[0].finish_reason
+
+
+@pytest.mark.parametrize("form", ALL, ids=ids)
+def test_what_no_policy_minds_leaves_as_it_came(form: tuple[str, bool]) -> None:
+    said = talk(lookup(workspace="/srv/kb", shelf="letters"), Call("note", {"text": "default"}, "call_f6e5d4c3b2a1"))
+    text = WORKSPACE + BELOW.format(action="block", more="")
+    record = said.record(*form)
+    result = repaired(text, said, form)
+    body = record["response"]["body"]
+    assert result.delivered == (body.encode() if isinstance(body, str) else body)
+    assert (result.repairs, result.findings) == ((), ())
+
+
+@pytest.mark.parametrize("form", FORMS, ids=ids)
+def test_a_permit_is_a_limit(form: tuple[str, bool]) -> None:
+    said = talk(lookup(workspace="default", shelf="Harbour"))
+    text = WORKSPACE + BELOW.format(action="drop", more="")
+    result = repaired(text, said, form, SAFE)
+    assert calls(result) == [("lookup", {"query": "letters", "workspace": "/srv/kb", "shelf": "Harbour"})]
+    assert [repair.safety for repair in result.repairs] == ["safe"]
+    assert [finding.fix.safety for finding in result.findings if finding.fix] == ["safe", "unsafe"]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=ids)
+def test_a_report_changes_nothing(form: tuple[str, bool]) -> None:
+    text = BELOW.format(action="report", more='severity = "error"\nmessage = "there are only letters"')
+    result = repaired(text, talk(lookup(shelf="Harbour")), form)
+    assert not result.changed
+    assert [(finding.severity, finding.message, finding.fix) for finding in result.findings] == [
+        ("error", "lookup: policy a shelf: there are only letters", None)
+    ]
+
+
+def test_a_root_of_another_machine_is_told_of() -> None:
+    text = BELOW.format(action="drop", more="").replace("/srv/kb", "/mnt/far")
+    result = repaired(text, talk(lookup(shelf="Harbour")), ("openai.chat", True))
+    assert not result.changed
+    assert [(finding.severity, finding.message) for finding in result.findings] == [
+        ("info", 'lookup: policy a shelf: shelf "Harbour" cannot be judged: /mnt/far is not on this machine')
+    ]
+
+
+def _waits(said: Talk) -> list[int]:
+    """How many events of a stream are held back after each of them."""
+    record = as_record(said.record("openai.chat", True))
+    session = Session.begin(id="x", method="POST", url=record.url, headers={}, body=record.request_body or b"")
+    assert session is not None
+    session.respond(200, {"content-type": "text/event-stream"})
+    rewriting = Rewriting.begin(session, [rule(WORKSPACE)], Ledger(), UNSAFE)
+    assert rewriting is not None
+    events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
+    out = [b"".join(rewriting.feed(event)) for event in events]
+    return [n + 1 - b"".join(out[: n + 1]).count(b"\n\n") for n in range(len(events))]
+
+
+def test_calls_that_no_policy_is_about_are_not_held() -> None:
+    assert set(_waits(talk(Call("note", {"text": "a long note " * 20}), text="Well."))) == {0}
+
+
+def test_a_call_under_a_policy_is_held_until_it_is_over() -> None:
+    waits = _waits(talk(lookup(workspace="/srv/kb"), text="Well."))
+    assert waits[:2] == waits[-2:] == [0, 0], "the role and the text before, the finish reason and the end after"
+    assert waits[2:-2] == list(range(1, len(waits) - 3))
+
+
+def test_a_stream_that_is_cut_off_hands_on_what_was_held() -> None:
+    record = talk(lookup(workspace="default")).record("openai.chat", True)
+    body = record["response"]["body"]
+    cut = body[: body.index('finish_reason": "tool_calls') - 200]
+    result = run({**record, "response": {**record["response"], "body": cut}}, [rule(WORKSPACE)], UNSAFE, complete=False)
+    assert result.delivered.decode() == cut
+    assert result.repairs == ()
+
+
+def test_a_redacted_value_is_not_judged() -> None:
+    result = repaired(WORKSPACE, talk(lookup(workspace="[redacted:path]")), ("openai.chat", False))
+    assert (result.findings, result.changed) == ((), False)
+
+
+def test_a_policy_speaks_alone_of_the_arguments_that_it_is_about() -> None:
+    result = run(talk(lookup(workspace="default")).record("openai.chat", False), [rule(WORKSPACE)], Permit(None))
+    assert [finding.message for finding in result.findings] == [
+        'lookup: policy the workspace: workspace "default" is no absolute path'
+    ]
+
+
+LEAKED = (
+    'I will look.\n<invoke name="lookup">\n<arg name="query">letters</arg>\n'
+    '<arg name="workspace">default</arg>\n<arg name="shelf">Harbour</arg>\n</invoke>'
+)
+BROKEN: dict[str, Talk] = {
+    "printed as text": Talk((User("What of the harbour?"),), text=LEAKED, tools=TOOLS),
+    "said twice": talk(Call("lookup", '{"query":"letters","workspace":"default"}' * 2)),
+    "a comma too many": talk(Call("lookup", '{"query":"letters","workspace":"default","shelf":"Harbour",}')),
+    "under another name": talk(Call("functions.lookup", {"query": "letters", "workspace": "default"})),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_policies_act_on_what_other_repairs_have_made(name: str, streamed: bool) -> None:
+    rules = [
+        one if one.code != "AR404" else rule(WORKSPACE + BELOW.format(action="drop", more="")) for one in REGISTRY.rules
+    ]
+    result = run(BROKEN[name].record("openai.chat", streamed), rules, UNSAFE)
+    assert result.faults == ()
+    assert calls(result) == [("lookup", {"query": "letters", "workspace": "/srv/kb"})]
+    assert "replaced workspace by /srv/kb" in " ".join(repair.title for repair in result.repairs)

@@ -1,0 +1,151 @@
+"""Policies in force on calls that go to a server of tools: changed before they are sent, or answered in its place."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.build import as_record, exchange, lint, read
+from tests.policy.test_repairs import BELOW, WORKSPACE, rule
+from tests.rewriters.drive import SAFE, UNSAFE
+from wirelint.conversation import Ledger
+from wirelint.engine import Engine
+from wirelint.repair import NO_FIXES, Permit
+from wirelint.rewrite.requests import answer_request, mend_request
+
+DROP = BELOW.format(action="drop", more="")
+NULL = BELOW.format(action="replace", more="null = true")
+BLOCK = BELOW.format(action="block", more="")
+
+
+def message(arguments: Any, name: str = "lookup", id_: Any = 7) -> dict[str, Any]:
+    params = {"name": name} if arguments is None else {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+
+
+def record(body: Any) -> dict[str, Any]:
+    made = exchange("/mcp", {}, {"jsonrpc": "2.0", "id": 7, "result": {"content": []}})
+    headers = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+    return {**made, "request": {**made["request"], "headers": headers, "body": json.dumps(body)}}
+
+
+def mended(text: str, body: Any, permit: Permit = UNSAFE) -> tuple[Any, list[tuple[str, str]]]:
+    made = as_record(record(body))
+    result = mend_request(read(record(body)), made.request_body or b"", [rule(text)], Ledger(), permit)
+    assert result.faults == ()
+    again = mend_request(read(record(json.loads(result.body))), result.body, [rule(text)], Ledger(), permit)
+    assert again.body is result.body
+    return json.loads(result.body), [(repair.safety, repair.title) for repair in result.repairs]
+
+
+CHANGES: dict[str, tuple[str, Any, Any, list[str]]] = {
+    # policies, arguments, arguments after, titles
+    "replaced": (WORKSPACE, {"workspace": "default"}, {"workspace": "/srv/kb"}, ["replaced workspace by /srv/kb"]),
+    "added": (WORKSPACE, {"query": "x"}, {"query": "x", "workspace": "/srv/kb"}, ["set workspace by /srv/kb"]),
+    "added to none": (WORKSPACE, None, {"workspace": "/srv/kb"}, ["set workspace by /srv/kb"]),
+    "null": (NULL, {"shelf": "Harbour", "query": "x"}, {"shelf": None, "query": "x"}, ["replaced shelf by null"]),
+    "dropped": (DROP, {"shelf": "Harbour", "query": "x"}, {"query": "x"}, ["dropped shelf"]),
+    "both": (
+        WORKSPACE + DROP,
+        {"workspace": "null", "shelf": "Harbour"},
+        {"workspace": "/srv/kb"},
+        ["replaced workspace by /srv/kb", "dropped shelf"],
+    ),
+    "nothing": (
+        WORKSPACE + DROP,
+        {"workspace": "/srv/kb", "shelf": "letters"},
+        {"workspace": "/srv/kb", "shelf": "letters"},
+        [],
+    ),
+    "not without a policy of it": (DROP, {"path": "/path/to/file"}, {"path": "/path/to/file"}, []),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_call_is_changed_before_it_is_sent(name: str) -> None:
+    text, given, wanted, titles = CHANGES[name]
+    body, repairs = mended(text, message(given))
+    assert body == message(wanted)
+    assert [title for _, title in repairs] == [f"lookup: {title}" for title in titles]
+    findings = Engine([rule(text)]).check(read(record(message(given))))
+    assert [finding.side for finding in findings] == ["request"] * len(titles)
+    assert all(finding.fix is not None for finding in findings)
+
+
+def test_each_call_of_a_batch_is_changed() -> None:
+    batch = [
+        message({"shelf": "Harbour"}, id_=1),
+        message({"shelf": "letters"}, id_=2),
+        message({"shelf": "x"}, id_="3"),
+    ]
+    body, repairs = mended(DROP, batch)
+    assert body == [message({}, id_=1), message({"shelf": "letters"}, id_=2), message({}, id_="3")]
+    assert len(repairs) == 2
+
+
+def test_what_is_not_permitted_is_not_changed() -> None:
+    given = message({"workspace": "x", "shelf": "Harbour"})
+    assert mended(WORKSPACE + DROP, given, SAFE) == (
+        message({"workspace": "/srv/kb", "shelf": "Harbour"}),
+        [("safe", "lookup: replaced workspace by /srv/kb")],
+    )
+    assert mended(WORKSPACE + DROP, given, NO_FIXES) == (given, [])
+
+
+def test_bytes_that_are_not_changed_stay_as_they_were() -> None:
+    given = b'{"a" : 1.50,"shelf":"x"}'
+    text = b'{"jsonrpc":"2.0", "id": 7,"method":"tools/call","params":{"name":"lookup","arguments":' + given + b"}}"
+    head = read({**record({}), "request": {**record({})["request"], "body": text.decode()}})
+    body = mend_request(head, text, [rule(NULL)], Ledger(), UNSAFE).body
+    assert body == text.replace(b'"shelf":"x"', b'"shelf":null')
+
+
+def test_a_blocked_call_is_answered_in_the_place_of_the_server() -> None:
+    head = read(record(message({"shelf": "Harbour"}, id_="a")))
+    answer = answer_request(head, [rule(BLOCK)], Ledger(), UNSAFE).answer
+    assert answer is not None
+    document: Any = answer.document
+    assert document["id"] == "a"
+    assert document["result"]["isError"] is True
+    (block,) = document["result"]["content"]
+    assert block["text"].startswith("wirelint blocked a call of `lookup`: policy a shelf: ")
+    assert answer.repair.safety == "unsafe"
+
+
+UNANSWERED: dict[str, tuple[Any, Permit]] = {
+    "a call that may pass": (message({"shelf": "letters"}), UNSAFE),
+    "another method": ({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, UNSAFE),
+    "a batch": ([message({"shelf": "Harbour"})], UNSAFE),
+    "only what is safe": (message({"shelf": "Harbour"}), SAFE),
+    "nothing": (message({"shelf": "Harbour"}), NO_FIXES),
+}
+
+
+@pytest.mark.parametrize("name", UNANSWERED)
+def test_other_requests_are_sent(name: str) -> None:
+    body, permit = UNANSWERED[name]
+    head = read(record(body))
+    assert answer_request(head, [rule(BLOCK)], Ledger(), permit).answer is None
+    assert mend_request(head, b"{}", [rule(BLOCK)], Ledger(), permit).body == b"{}"
+
+
+def test_where_answers_come_on_another_connection_the_request_is_sent() -> None:
+    made = record(message({"shelf": "Harbour"}))
+    made["request"]["headers"] = {"accept": "*/*", "content-type": "application/json"}
+    assert answer_request(read(made), [rule(BLOCK)], Ledger(), UNSAFE).answer is None
+
+
+def test_a_rule_that_fails_to_answer_lets_the_request_pass() -> None:
+    class Broken(type(rule(BLOCK))):  # type: ignore[misc]
+        def answer(self, *given: object) -> None:
+            raise RuntimeError("out of ink")
+
+    answered = answer_request(read(record(message({"shelf": "x"}))), [Broken()], Ledger(), UNSAFE)
+    assert answered.answer is None
+    assert "out of ink" in answered.faults[0].message
+
+
+def test_without_policies_nothing_is_said_of_requests() -> None:
+    assert lint([record(message({"workspace": "default", "cwd": "null"}))], ["AR404"]) == ()

@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.rules.case import Fires
+from tests.rules.mcp import call, called, post, result, streamed, text
+
+TRACE = "Traceback (most recent call last):\n  File \"s.py\", line 3, in create\n    x()\nKeyError: 'north'"
+NODE = "TypeError: Cannot read properties of undefined\n    at create (/srv/app.js:10:3)\n    at run (/srv/app.js:2:1)"
+
+
+def gave(answer: str, tool: str = "create_note", **more: Any) -> dict[str, Any]:
+    return called(tool, {"workspace": "north"}, text(answer, **more))
+
+
+FIRES = {
+    "an error by its first word": Fires(gave("Error: workspace 'north' does not exist"), says="create_note", layer="tool"),
+    "something that is not there": gave("Workspace 'north' not found"),
+    "behind a sign": gave("❌ Bridge Error: the node is down"),
+    "a tool that nobody knows": gave("Unknown tool: create_note"),
+    "a tool that nobody knows, of a reader": gave("Tool read_page not found", "read_page"),
+    "a Python trace": gave(TRACE),
+    "a JavaScript trace": gave(NODE),
+    "an object that holds an error alone": gave('{"error": "quota exceeded", "code": 429}'),
+    "no success": gave('{"success": false, "message": "no such board"}', "add_card"),
+    "a status of HTTP": gave("404 Not Found", "get_order"),
+    "failed to": gave("Failed to create the note: disk is full"),
+    "a missing permission": gave("Permission denied", "delete_user"),
+    "a validation": gave("1 validation error for CreateNote\ntitle\n  Field required"),
+    "said to be none": gave("Error executing tool create_note: 'north'", is_error=False),
+    "in a stream": streamed(result(text("Error: no workspace"), 2), asked=call("create_note")),
+    "a status in words": gave('{"status": "error", "message": "board is locked"}', "add_card"),
+    "a status in figures": gave('{"status": 404, "message": "no such board", "data": null}', "get_board"),
+    "an object that says so itself": gave('{"isError": true, "message": "no such board"}', "get_board"),
+    "a message that was not sent": gave("Error: channel_not_found", "send_message"),
+    "a page that was not made": gave("Failed to create page: title is taken", "create_page"),
+    "a file that is named": called("read_file", {"path": "/srv/a.txt"}, "Error: ENOENT: no such file, open '/srv/a.txt'"),
+    "a page that is named": called("fetch", {"url": "https://a.test/x"}, "Failed to fetch https://a.test/x - status code 404"),
+    "in German": gave("Fehler: Arbeitsbereich fehlt"),
+    "an environment that is not set": gave("API key is not configured", "send_text"),
+}  # fmt: skip
+
+SILENT = {
+    "flagged": gave("Error: workspace 'north' does not exist", is_error=True),
+    "a log": gave("12:00 ERROR disk full\n12:01 Error: retry\n12:02 recovered", "tail_log"),
+    "a line of a log": gave("Error: disk full", "get_logs"),
+    "a state of a thing": gave('{"status": "failed"}', "get_job"),
+    "a file that begins so, and goes on": called(
+        "read_file", {"path": "notes.txt"}, "Error: see notes.txt\nSecond line"
+    ),
+    "a status of a good answer": gave('{"status": 200, "message": "ok"}', "get_board"),
+    "a file": gave("Error: this is the first line of a file", "read_file"),
+    "counts of errors": gave("0 errors, 2 warnings", "lint"),
+    "an error count first": gave("Errors found: 0", "scan_project"),
+    "a search that found nothing": gave("User 'ann' not found", "find_user"),
+    "nothing found": gave("No results found.", "search_notes"),
+    "a document about errors": gave("Error handling in Go is explicit. " * 30, "get_article"),
+    "a page about 404": gave("404 errors mean that a page is gone.", "wiki_intro"),
+    "a test run": gave("FAILED tests/a.py - AssertionError: 1 != 2", "run_tests"),
+    "a shell": gave("cat: x: No such file or directory", "bash"),
+    "an object with a member for errors": gave('{"id": 7, "state": "done", "error": null}', "get_job"),
+    "a record of a failed job": gave('{"id": 7, "state": "failed", "error": "exit 1", "host": "a"}', "get_job"),
+    "a success": gave("Created note 7."),
+    "a success that speaks of an error": gave("Removed the error banner.", "update_page_style"),
+    "an issue": gave("Error: cannot log in\n\nSteps: open the page", "get_issue"),
+    "nothing": gave(""),
+    "a JSON-RPC error": post(
+        call("create_note"), {"jsonrpc": "2.0", "id": 2, "error": {"code": -32602, "message": "Error: x"}}
+    ),
+    "mail": gave("Error: your invoice could not be paid", "read_mail"),
+    "what may fail": gave("The import can fail for large files; then split them.", "get_hint"),
+}

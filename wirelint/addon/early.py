@@ -1,0 +1,42 @@
+"""What is said of an exchange before it has ended, because something about it will not wait.
+
+It stands on the flow and in the log at once. None of it is written down: when the exchange has ended, its verdict takes the
+place of all that was said before.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+
+from mitmproxy import http
+
+from wirelint.addon.annotate import annotate, early_annotation, take_back
+from wirelint.addon.log import early_line, finding_line, say
+from wirelint.addon.visit import Visit
+from wirelint.capture.redact import Redactor
+from wirelint.model import Exchange
+from wirelint.rule import Finding
+
+
+def announce(
+    flow: http.HTTPFlow, visit: Visit, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor
+) -> None:
+    """Tells of findings in an open exchange."""
+    clean = [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
+    model = redactor.text(exchange.model)
+    visit.early += clean
+    say(early_line(exchange, model, clean), logging.WARNING)
+    for finding in clean:
+        say(finding_line(finding), logging.INFO if finding.severity == "info" else logging.WARNING)
+    withdraw(flow, visit)
+    made = early_annotation(exchange, model, tuple(visit.early))
+    visit.shown = (made.comment, "" if flow.marked else made.marker)
+    annotate(flow, made)
+
+
+def withdraw(flow: http.HTTPFlow, visit: Visit) -> None:
+    """Takes back what was put on a flow."""
+    if visit.shown is not None:
+        take_back(flow, *visit.shown)
+        visit.shown = None

@@ -1,0 +1,210 @@
+"""When a reply came, and how it ended: which event of it at which time, and where nothing came for long.
+
+Theory of operation. Bytes come in chunks, and each chunk has a time; events are what chunks complete. So the time of an
+event is that of the chunk in which its last byte came, and to know it for all of them takes one number a chunk: how many
+events were complete by then. Events that say nothing (comments, pings) are noted by their numbers: they show that a
+connection is alive, not that a reply goes on.
+
+A whole body has no events before its end. There its chunks stand in their place, those of white space, by which servers
+keep a connection open, as events that say nothing.
+
+Times are handed in, in milliseconds after the request. The same bytes at the same times give the same arrivals, live and
+from a capture; the number of chunks that are told apart is bounded, in the same way for both.
+"""
+
+from __future__ import annotations
+
+import bisect
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+_MOST_CHUNKS = 1 << 16
+"""Chunks that are told apart whatever their times. Those after them are joined, a second's worth at a time."""
+
+_JOINED = 1000.0
+
+
+End = Literal["complete", "client-left", "upstream-died", "unread", "unknown"]
+"""How an exchange ended. `unread`: the body was over the size limit, or an encoding could not be undone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """`started` is a Unix time in seconds; the others are milliseconds after it. None = not known."""
+
+    started: float | None = None
+    first_byte: float | None = None
+    first_token: float | None = None
+    duration: float | None = None
+
+
+NO_TIMING = Timing()
+
+
+class Gap(NamedTuple):
+    """A time without an event. `before` is the number of the event it follows (None: the request), `after` that of the one
+    that ended it (None: none did). `idle`: how many events that say nothing came in it."""
+
+    before: int | None
+    after: int | None
+    start: float
+    end: float
+    idle: int
+
+    @property
+    def length(self) -> float:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arrivals:
+    """The arrivals of one reply. `times[n]` is when chunk n came, `counts[n]` how many events were complete then.
+
+    `idle` are the numbers of events that say nothing, in order. `answer` is the number of the first event that is part of
+    an answer: anything that a model generates, a finish reason, an error; None when there was none. The head of a message,
+    which some servers send long before they have anything to say, is no answer. `framed` is False for a whole body.
+    """
+
+    times: Sequence[float] = ()
+    counts: Sequence[int] = ()
+    idle: Sequence[int] = ()
+    answer: int | None = None
+    framed: bool = True
+
+    def __bool__(self) -> bool:
+        """Whether anything is known."""
+        return bool(self.times)
+
+    def at(self, event: int) -> float | None:
+        """When an event came."""
+        chunk = bisect.bisect_right(self.counts, event)
+        return self.times[chunk] if chunk < len(self.times) else None
+
+    @property
+    def answered(self) -> float | None:
+        """When the answer began."""
+        return None if self.answer is None else self.at(self.answer)
+
+    @property
+    def begun(self) -> float | None:
+        """When the first event came that says something."""
+        number = 0
+        while number < len(self.idle) and self.idle[number] == number:
+            number += 1
+        return self.at(number)
+
+    def last(self) -> tuple[int, float] | None:
+        """The last event that says something: its number and time."""
+        number, pings = (self.counts[-1] if self.counts else 0) - 1, len(self.idle) - 1
+        while number >= 0:
+            if pings < 0 or self.idle[pings] != number:
+                at = self.at(number)
+                return (number, at) if at is not None else None
+            number, pings = number - 1, pings - 1
+        return None
+
+    def gaps(self, least: float) -> Iterator[Gap]:
+        """The times of `least` milliseconds and more between one event and the next, in order. The time after the last one
+        is none of them."""
+        before: int | None = None
+        start = now = 0.0
+        first = pings = idle = fresh = 0  # fresh: keep-alives that came at the very time of what came last
+        for at, count in zip(self.times, self.counts, strict=True):
+            told: int | None = None
+            if at != now:
+                now, idle, fresh = at, idle + fresh, 0
+            for number in range(first, count):
+                if pings < len(self.idle) and self.idle[pings] == number:
+                    pings, fresh = pings + 1, fresh + 1
+                    continue
+                if told is None and at - start >= least:
+                    yield Gap(before, number, start, at, idle)
+                told, idle, fresh = number, 0, 0
+            if told is not None:
+                before, start = told, at
+            first = count
+
+    def rest(self, end: float) -> Gap:
+        """The time between the last event, or the request, and `end`."""
+        number, at = self.last() or (None, 0.0)
+        since = 0 if number is None else number + 1
+        return Gap(number, None, at, max(end, at), len(self.idle) - bisect.bisect_left(self.idle, since))
+
+
+NO_ARRIVALS = Arrivals()
+
+
+class Numbered(Protocol):
+    @property
+    def number(self) -> int: ...
+
+
+class ArrivalLog:
+    """Takes arrivals down while a reply is read."""
+
+    __slots__ = ("_answer", "_blank", "_counts", "_idle", "_sizes", "_speaks", "_times", "now")
+
+    def __init__(self) -> None:
+        self._times, self._sizes, self._counts, self._idle = array("d"), array("Q"), array("Q"), array("Q")
+        self._answer: int | None = None
+        self._blank, self._speaks = 0, False
+        self.now: float | None = None
+        """When the bytes came that are being read."""
+
+    def add(self, at: float, data: bytes) -> None:
+        """A chunk. Times do not decrease."""
+        times = self._times
+        if len(times) >= _MOST_CHUNKS and at - times[-1] < _JOINED:
+            self._sizes[-1] += len(data)
+            return
+        self._counts.append(self._counts[-1] if times else 0)
+        times.append(at)
+        self._sizes.append(len(data))
+        self.now = at
+        if not self._speaks:
+            self._speaks = not data.isspace()
+            self._blank += not self._speaks
+
+    def count(self, events: Sequence[Numbered]) -> None:
+        """These events are complete now."""
+        if events:
+            self.count_to(events[-1].number + 1)
+
+    def count_to(self, events: int) -> None:
+        """So many events are complete now."""
+        if self._counts:
+            self._counts[-1] = events
+
+    def pass_over(self, event: int) -> None:
+        """An event says nothing."""
+        self._idle.append(event)
+
+    def answers(self, event: int) -> None:
+        """An event is part of an answer."""
+        if self._answer is None:
+            self._answer = event
+
+    @property
+    def answered(self) -> bool:
+        return self._answer is not None
+
+    @property
+    def first(self) -> float | None:
+        """When the first chunk came."""
+        return self._times[0] if self._times else None
+
+    @property
+    def chunks(self) -> tuple[tuple[float, int], ...]:
+        """(milliseconds, bytes)."""
+        return tuple(zip(self._times, self._sizes, strict=True))
+
+    def arrivals(self, *, framed: bool) -> Arrivals:
+        """What is known by now. `framed`: the body is a stream of events."""
+        if framed:
+            return Arrivals(self._times[:], self._counts[:], self._idle[:], self._answer)
+        chunks, blank = len(self._times), self._blank
+        return Arrivals(
+            self._times[:], range(1, chunks + 1), range(blank), blank if blank < chunks else None, framed=False
+        )

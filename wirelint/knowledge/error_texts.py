@@ -1,0 +1,128 @@
+"""Texts that are an error of the tool that gave them, not a document about errors.
+
+Theory of operation. A text is taken for an error only if it is nothing else: short, with the error at its very beginning,
+from a tool that does not hand out texts of others. Tools that read, search, test or watch may well give such a text as
+what they found; of them only errors count that name the tool or its call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import orjson
+
+from wirelint.model import Json
+
+_LONGEST, _MOST_LINES = 600, 6
+_LONGEST_LACK = 160
+_DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
+_START = re.compile(
+    r"(?:[\w/.-]+ ){0,4}(?:error|exception)(?: [\w'\"`/.-]+){0,6}\s*[:\-–(]|\w+(?:Error|Exception)\b\s*[:(]|"
+    r"(?:\w+ )?(?:internal server error|bad gateway|service unavailable|rate limit(?:ed)?|too many requests)\b|"
+    r"(?:failed|unable) to \w|(?:could not|couldn['’]t|cannot|can['’]t) \w|"
+    r"(?:execution|operation|request|tool call) failed\b|"
+    r"(?:permission|access) denied\b|unauthori[sz]ed\b|forbidden\b|connection (?:refused|reset|timed out)|"
+    r"(?:request|operation|connection|query) timed out\b|(?:http |status )?[45]\d\d:? (?-i:[A-Z][a-z]+)|\[?fatal\]?:|"
+    r"\d+ validation errors? for \w|(?:input )?validation (?:error|failed)|(?:missing|invalid) (?:required )?"
+    r"(?:argument|parameter|input|field|api key|credential|token)s?\b|fehler:|erreur ?:|errore:|错误[:：]|エラー[:：]",
+    re.IGNORECASE,
+)
+_UNCALLED = re.compile(
+    r"(?:[\w ]{0,40}: ?)?(?:unknown|no such|unsupported|unrecognized) (?:tool|function|method|command|action)\b|"
+    r"(?:[\w ]{0,40}: ?)?(?:tool|function|method) ['\"`]?[\w.-]+['\"`]? (?:was |is )?"
+    r"(?:not found|unknown|does not exist|not available)|"
+    r"error (?:executing|calling|running|invoking) (?:tool|function)?",
+    re.IGNORECASE,
+)
+"""Errors that are the call's own, whatever the tool does."""
+_LACK = re.compile(
+    r"[\w '\"`./:@-]{2,100} (?:was |were |is |are |does |do |has |have )?(?:not found|not exist|n['’]t exist|"
+    r"not configured|not initiali[sz]ed|not authenticated|not authorized|required|expired|been revoked|"
+    r"not supported|not allowed|not accessible)\W{0,3}(?:\s*\([^)]{0,80}\))?\s*\Z",
+    re.IGNORECASE,
+)
+_TRACE = re.compile(
+    r"Traceback \(most recent call last\):\s*\n|[^\n]{0,200}\n\s+at [\w.$<>]+ ?\([^)\n]+:\d+(?::\d+)?\)"
+)
+_WRITES = re.compile(
+    r"(?:^|[_./-])(?:add|assign|book|cancel|close|create|delete|edit|insert|make|move|post|publish|put|remove|rename|save|"
+    r"schedule|send|set|start|stop|update|upload|write)(?:$|[_./-])",
+    re.IGNORECASE,
+)
+_OPENS = re.compile(
+    r"(?:^|[_./-])(?:read|cat|fetch|scrape|browse|open|load|download|file|files|resource|document\w*|docs|page|pages)(?:$|[_./-])",
+    re.IGNORECASE,
+)
+"""Tools that hand out one thing, which the call names."""
+_READS = re.compile(
+    r"(?:^|[_./-])(?:tail|head|logs?|journal|grep|errors?|issues?|exceptions?|trace|tracebacks?|events?|alerts?|incidents?|"
+    r"lint|diagnos\w*|checks?|tests?|validate|verify|build|compile|run|exec\w*|bash|shell|command|eval|explain|"
+    r"translate|summari\w*|generate|echo|say|chat|ask|messages?|mails?|comments?)(?:$|[_./-])",
+    re.IGNORECASE,
+)
+_LOOKS = re.compile(
+    r"(?:^|[_./-])(?:search|find|lookup|query|list|exists?|resolve|match|is|has|count)(?:$|[_./-])", re.IGNORECASE
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_REASONS = frozenset({
+    "error", "errors", "message", "msg", "code", "detail", "details", "status", "statuscode", "status_code", "success",
+    "ok", "hint", "type", "request_id", "requestid", "trace", "stack", "traceback", "reason", "path", "timestamp", "help",
+    "iserror", "description",
+})  # fmt: skip
+
+
+def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = None) -> bool:
+    """Whether what a tool of this name gave, called with these arguments, is an error of its own."""
+    stripped = text.strip()
+    if not stripped:
+        return False
+    name = _CAMEL.sub("_", tool)
+    writes = _WRITES.search(name) is not None
+    reads = not writes and _READS.search(name) is not None
+    opens = not writes and _OPENS.search(name) is not None
+    if stripped.startswith("{"):
+        return not reads and not opens and _says_error(stripped)
+    bare = _DECORATION.sub("", stripped, count=1)
+    if _UNCALLED.match(bare) and len(bare) <= _LONGEST:
+        return True
+    if reads:
+        return False
+    if opens:
+        return len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare and _echoes(bare, arguments) and _fails(bare, name)
+    if _TRACE.match(bare):
+        return True
+    return len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES and _fails(bare, name)
+
+
+def _fails(text: str, name: str) -> bool:
+    if _START.match(text):
+        return True
+    return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None
+
+
+def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:
+    """Whether a text names what was asked for."""
+    given = (value for value in (arguments or {}).values() if isinstance(value, str) and len(value) > 2)
+    return any(value in text for value in given)
+
+
+def _says_error(text: str) -> bool:
+    """Whether an object holds an error and nothing else."""
+    try:
+        document: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    if not isinstance(document, dict):
+        return False
+    told = {name.lower(): value for name, value in document.items() if value not in (None, "", [], {})}
+    if not told.keys() <= _REASONS:
+        return False
+    if told.get("error") or told.get("errors") or told.get("traceback") or told.get("iserror") is True:
+        return True
+    if told.get("ok") is False or told.get("success") is False:
+        return True
+    status = told.get("status") or told.get("statuscode") or told.get("status_code")
+    if isinstance(status, int) and not isinstance(status, bool):
+        return 400 <= status < 600
+    return isinstance(status, str) and status.lower() in ("error", "failed", "failure", "fail") and len(told) > 1

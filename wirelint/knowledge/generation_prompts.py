@@ -1,0 +1,206 @@
+"""What a chat template puts behind the last turn so that the model begins its own, family by family, as data.
+
+A prompt that a template has made is told by the token that its first turn begins with. Its last turn then says who is to
+speak: where that is a user, a tool or the system, and the turn is over, the header of the assistant is missing. In
+Mistral's template the close of the user's turn is the cue by itself, and so is DeepSeek's close of what tools gave: nothing
+is missing there.
+
+Sources: the chat templates that the families publish with their tokenizers (`add_generation_prompt`), as of Kimi K2, Qwen
+and others in ChatML, Phi 3 and 4, Llama 3 and 4, Gemma 2 to 4, DeepSeek V3, GLM 4, Command A, Granite 3, MiniMax M2,
+Apertus, Zephyr and Tulu 3; OpenAI's documentation of harmony.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_BLANK = " \t\r\n"
+_BEGINNINGS = re.compile(
+    r"\s*(?:(?:<\|begin_of_text\|>|<\|startoftext\|>|<\|endoftext\|>|<bos>|<s>|<BOS_TOKEN>|\[gMASK\]|<sop>|\]~!b\[)\s*)*"
+)
+_FILLING = re.compile(
+    r"<\|?(?:fim_prefix|fim_suffix|fim_middle)\|?>|<｜fim▁(?:begin|hole|end)｜>|<(?:PRE|SUF|MID)>|\[(?:SUFFIX|PREFIX)\]"
+    r"|<\|code_(?:prefix|suffix|middle)\|>"
+)
+"""Tokens of prompts for filling in the middle: no conversation, whatever stands in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatTemplate:
+    """How a family writes turns.
+
+    `turn` matches the header of a turn, its group `role` who speaks; `assistant` are the roles of the model. `ends` close
+    a turn; none: a turn lasts until the next one. `header` begins the model's turn, `glue` stands between turns.
+    `anywhere`: text may stand before the first turn (DeepSeek's system prompt).
+    """
+
+    family: str
+    turn: re.Pattern[str]
+    assistant: frozenset[str]
+    ends: tuple[str, ...]
+    header: str
+    glue: str = ""
+    anywhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A prompt whose last turn, of `role`, is over while the model's has not begun. `text` is to be appended."""
+
+    template: ChatTemplate
+    role: str
+    text: str
+
+    @property
+    def sure(self) -> bool:
+        """Whether the turn was closed by a token, so that it is over for certain."""
+        return bool(self.template.ends)
+
+
+def _template(
+    family: str,
+    turn: str,
+    header: str,
+    ends: str = "",
+    assistant: str = "assistant",
+    *,
+    glue: str = "",
+    anywhere: bool = False,
+) -> ChatTemplate:
+    return ChatTemplate(
+        family, re.compile(turn), frozenset(assistant.split()), tuple(ends.split()), header, glue, anywhere
+    )
+
+
+TEMPLATES: tuple[ChatTemplate, ...] = (
+    _template(
+        "Kimi",
+        r"<\|im_(?P<role>user|assistant|system|tool)\|>[^<\n]{0,80}<\|im_middle\|>",
+        "<|im_assistant|>assistant<|im_middle|>",
+        "<|im_end|>",
+    ),
+    _template(
+        "Phi 4",
+        r"<\|im_start\|>(?P<role>\w+)<\|im_sep\|>",
+        "<|im_start|>assistant<|im_sep|>",
+        "<|im_end|>",
+    ),
+    _template(
+        "ChatML",
+        r"<\|im_start\|>(?P<role>\w+)[^<\n]{0,80}\n",
+        "<|im_start|>assistant\n",
+        "<|im_end|>",
+        glue="\n",
+    ),
+    _template(
+        "Llama 3",
+        r"<\|start_header_id\|>(?P<role>\w+)<\|end_header_id\|>",
+        "<|start_header_id|>assistant<|end_header_id|>\n\n",
+        "<|eot_id|> <|eom_id|>",
+    ),
+    _template(
+        "Llama 4",
+        r"<\|header_start\|>(?P<role>\w+)<\|header_end\|>",
+        "<|header_start|>assistant<|header_end|>\n\n",
+        "<|eot|> <|eom|>",
+    ),
+    _template(
+        "Gemma",
+        r"<start_of_turn>(?P<role>\w+)\n",
+        "<start_of_turn>model\n",
+        "<end_of_turn>",
+        "model",
+        glue="\n",
+    ),
+    _template("Gemma 4", r"<\|turn>(?P<role>\w+)\n", "<|turn>model\n", "<turn|>", "model", glue="\n"),
+    _template("DeepSeek", r"<｜(?P<role>User|Assistant)｜>", "<｜Assistant｜>", assistant="Assistant", anywhere=True),
+    _template(
+        "harmony",
+        r"<\|start\|>(?P<role>[\w.-]+)[^<\n]{0,80}(?:<\|channel\|>[^<\n]{0,80}(?:<\|constrain\|>\w+)?)?<\|message\|>",
+        "<|start|>assistant",
+        "<|end|>",
+    ),
+    _template(
+        "Cohere",
+        r"<\|START_OF_TURN_TOKEN\|><\|(?P<role>USER|CHATBOT|SYSTEM)_TOKEN\|>",
+        "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
+        "<|END_OF_TURN_TOKEN|>",
+        "CHATBOT",
+    ),
+    _template(
+        "Granite",
+        r"<\|start_of_role\|>(?P<role>\w+)[^<\n]{0,80}<\|end_of_role\|>",
+        "<|start_of_role|>assistant<|end_of_role|>",
+        "<|end_of_text|>",
+        glue="\n",
+    ),
+    _template("MiniMax", r"\]~b\](?P<role>\w+)\n", "]~b]ai\n", "[e~[", "ai", glue="\n"),
+    _template(
+        "Apertus",
+        r"<\|(?P<role>user|assistant|system|developer)_start\|>",
+        "<|assistant_start|>",
+        "<|user_end|> <|system_end|> <|developer_end|>",
+    ),
+)
+
+_BAR_TURN = r"<\|(?P<role>user|assistant|system|observation|tool)\|>"
+_PHI3 = _template("Phi 3", _BAR_TURN, "<|assistant|>\n", "<|end|>", glue="\n")
+_PHI4_MINI = _template("Phi 4 mini", _BAR_TURN, "<|assistant|>", "<|end|>")
+_ZEPHYR = _template("Zephyr", _BAR_TURN, "<|assistant|>\n", "</s>", glue="\n")
+_GLM = _template("GLM", _BAR_TURN, "<|assistant|>")
+_TULU = _template("Tulu", _BAR_TURN, "<|assistant|>\n", glue="\n")
+
+_USERS = frozenset({"user", "USER", "User", "human"})
+
+
+def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
+    """The template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
+    begin = _BEGINNINGS.match(prompt)
+    start = begin.end() if begin is not None else 0
+    if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
+        return _of_bars(prompt, family)
+    for template in TEMPLATES:
+        if template.turn.match(prompt, start) or (template.anywhere and template.turn.search(prompt, start)):
+            return template
+    return None
+
+
+def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
+    """Four families begin turns in the same way."""
+    if "[gMASK]" in prompt[:40] or family == "glm":
+        return _GLM
+    if "<|end|>" in prompt:
+        return _PHI4_MINI if family == "phi" and "<|end|>\n" not in prompt else _PHI3
+    return _ZEPHYR if "</s>" in prompt else _TULU
+
+
+def missing_header(prompt: str, family: str | None = None) -> Missing | None:
+    """What a prompt lacks that a template made; None when it lacks nothing, or it is not known what it is."""
+    template = template_of(prompt, family)
+    if template is None or _FILLING.search(prompt) is not None:
+        return None
+    roles: list[str] = []
+    place = 0
+    for turn in template.turn.finditer(prompt):
+        roles.append(turn["role"])
+        place = turn.end()
+    last = roles[-1]
+    if last in template.assistant or _USERS.isdisjoint(roles):
+        return None
+    said = prompt[place:]
+    bare = said.rstrip(_BLANK)
+    if not _is_over(template, bare):
+        return None
+    behind = said[len(bare) :]
+    glue = "" if behind or not template.glue else template.glue
+    return Missing(template, last, f"{glue}{template.header}")
+
+
+def _is_over(template: ChatTemplate, said: str) -> bool:
+    """Whether the last turn is closed, or has words in it where nothing closes turns."""
+    if template.ends:
+        return said.endswith(template.ends)
+    if template.family == "DeepSeek" and said.endswith(("<｜tool▁outputs▁end｜>", "<｜tool▁output▁end｜>")):
+        return False
+    return said.endswith("</tool_response>") or (bool(said) and not said.endswith((">", "<")))
