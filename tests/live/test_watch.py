@@ -28,7 +28,12 @@ pytestmark = pytest.mark.live
 
 LIMITS = Limits(stall=1.0, burst=1.0, hang=2.0)
 OPTIONS = ("wirelint_stall=1", "wirelint_burst=1", "wirelint_hang=2")
-CHAT = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+CHAT = {
+    "model": "m",
+    "stream": True,
+    "stream_options": {"include_usage": False},
+    "messages": [{"role": "user", "content": "hi"}],
+}
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
 STREAM: dict[str, Any] = {"content_type": "text/event-stream"}
 HEAD = sse(chunk({"role": "assistant", "content": ""}), done=False).encode()
