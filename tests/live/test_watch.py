@@ -226,7 +226,8 @@ def _agrees_offline(proxy: Proxy, record: dict[str, Any]) -> None:
     told = [(one["name"], one["severity"], one["event"], one["message"]) for one in record["findings"]]
 
     def found(name: str) -> list[Any] | None:
-        checked = (item for item in check(read([str(proxy.capture(name))]), rules) if isinstance(item, Checked))
+        paths = [str(path) for path in proxy.captures.glob(f"*/{name}")]
+        checked = (item for item in check(read(paths), rules) if isinstance(item, Checked)) if paths else iter(())
         same = next((item for item in checked if item.record.id == record["id"]), None)
         if same is None:
             return None
