@@ -10,7 +10,7 @@ import pytest
 from tests.build import as_record
 from wirelint.apis import by_name, channel_of, recognise
 from wirelint.capture.replay import replay
-from wirelint.model import Exchange, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Json, Rpc, ToolCall, ToolResult
 
 SESSION = {"mcp-session-id": "s-1"}
 VERSION = {"mcp-protocol-version": "2025-06-18"}
@@ -70,7 +70,7 @@ def test_others(method: str, path: str, headers: dict[str, str], body: Any) -> N
 
 
 def test_a_model_stays_a_model_whatever_headers_it_gets() -> None:
-    body = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+    body: Json = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
     found = recognise("POST", "/v1/chat/completions", SESSION | VERSION, body)
     assert found is by_name("openai.chat")
 

@@ -70,7 +70,7 @@ def serving(transport: Transport, add_tools: Callable[[Any], None] = _add_tools)
 @contextlib.asynccontextmanager
 async def connected(url: str, proxy: str) -> AsyncIterator[mcp.ClientSession]:
     if url.endswith("/sse"):
-        factory = lambda **given: http.AsyncClient(proxy=proxy, **given)  # noqa: E731
+        factory: Any = lambda **given: http.AsyncClient(proxy=proxy, **given)  # noqa: E731
         async with (
             sse_client(url, httpx_client_factory=factory) as (read, write),
             mcp.ClientSession(read, write) as one,

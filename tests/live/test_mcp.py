@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ class Agent:
     def ask(self, step: str, talk: Talk) -> None:
         made = as_record(talk.record("openai.chat", self._stream))
         id_ = f"{self._name} {step}"
-        fields = {name.replace("-", "_"): value for name, value in made.response_headers}
+        fields: dict[str, Any] = {name.replace("-", "_"): value for name, value in made.response_headers}
         self._model.scripts[id_] = replying([made.response_body or b""], **fields)
         headers = {**dict(made.request_headers), SCRIPT: id_, "x-test-id": id_}
         answer = post(self._proxy.port, f"{self._model.url}/v1/chat/completions", made.request_body or b"", headers)

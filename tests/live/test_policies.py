@@ -185,9 +185,8 @@ def test_the_same_policies_act_on_what_the_model_says(api: str, streamed: bool, 
     made = as_record(Talk((User("What of the harbour?"),), calls=(guess,), tools=TOOLS).record(api, streamed))
     model = Upstream()
     try:
-        model.scripts["guess"] = replying(
-            [made.response_body or b""], **{name.replace("-", "_"): value for name, value in made.response_headers}
-        )
+        fields: dict[str, Any] = {name.replace("-", "_"): value for name, value in made.response_headers}
+        model.scripts["guess"] = replying([made.response_body or b""], **fields)
         path = made.url.removeprefix("http://llm.test")
         headers = {**dict(made.request_headers), SCRIPT: "guess"}
         got = post(policing.port, f"{model.url}{path}", made.request_body or b"", headers)

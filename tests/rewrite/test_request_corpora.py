@@ -49,7 +49,7 @@ def _judged(records: Sequence[Mapping[str, Any]]) -> tuple[Engine, Exchange, byt
     engine = Engine(REGISTRY.rules)
     for number, record in enumerate(records[:-1], 1):
         engine.check(read(record, number))
-    return engine, engine.place(read(records[-1], len(records))), as_record(records[-1]).request_body or b""
+    return engine, engine.ledger.place(read(records[-1], len(records))), as_record(records[-1]).request_body or b""
 
 
 @pytest.mark.parametrize(("rule", "records"), [*_runs("SILENT", REGISTRY.rules), *_runs("FIRES", RULES)])

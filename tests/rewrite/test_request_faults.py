@@ -304,7 +304,7 @@ def test_what_passed_is_restored_in_every_api() -> None:
         engine.check(read(Talk([ASK], calls=[call], tools=TOOLS).record(api, False)))
         record = Talk([ASK, *turn("tool-1"), NOW], tools=TOOLS).record(api, False)
         body = as_record(record).request_body or b""
-        made = mend_request(engine.place(read(record)), body, REGISTRY.rules, engine.ledger, SAFE)
+        made = mend_request(engine.ledger.place(read(record)), body, REGISTRY.rules, engine.ledger, SAFE)
         assert made.body == body.replace(b"tool-1", b"0qx7hb2m"), api
 
 
@@ -314,4 +314,4 @@ def test_ids_that_gemini_gave_may_be_left_out() -> None:
     engine.check(read(Talk([ASK], calls=[call], tools=TOOLS).record("google.generate_content", False)))
     record = Talk([ASK, *turn(None), NOW], tools=TOOLS).record("google.generate_content", False)
     body = as_record(record).request_body or b""
-    assert mend_request(engine.place(read(record)), body, REGISTRY.rules, engine.ledger, UNSAFE).body is body
+    assert mend_request(engine.ledger.place(read(record)), body, REGISTRY.rules, engine.ledger, UNSAFE).body is body

@@ -5,7 +5,7 @@ from typing import Any
 from tests.rules.case import Fires
 from tests.rules.mcp import call, called, error, listed, note, post, request, result, streamed, text
 
-TOOLS = {"tools": []}
+TOOLS: dict[str, Any] = {"tools": []}
 
 OPENED = {"accept": "text/event-stream", "mcp-session-id": "s"}
 HELLO = post(

@@ -37,8 +37,9 @@ def mock(host: str, port: int, faults: tuple[str, ...], listing: bool, pace: flo
 
     Whole and streamed, each at its vendor's path: OpenAI (chat completions, responses, completions), Anthropic (also at
     the paths of Bedrock and Vertex), Gemini, Ollama, Mistral (by its SDK or host), Cohere, Bedrock Converse, DeepInfra;
-    and GET /v1/models. A request selects its scenario with the header `x-wirelint-mock: fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name
-    `mock/xml-leak+dialect=kimi_k2`; without one, --fault decides, and without that the answers are healthy.
+    and GET /v1/models. A request selects its scenario with the header `x-wirelint-mock:
+    fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name `mock/xml-leak+dialect=kimi_k2`; without one, --fault
+    decides, and without that the answers are healthy.
 
     Options of every scenario: chunk=BYTES, pace=MS, encoding=gzip|deflate|br|zstd|auto, crlf, bom, comments, azure,
     cut=BYTES, content_length, calls=N, reasoning, refusal, model=NAME.
