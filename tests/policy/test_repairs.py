@@ -239,3 +239,27 @@ def test_a_policy_speaks_alone_of_the_arguments_that_it_is_about() -> None:
     assert [finding.message for finding in result.findings] == [
         'lookup: policy the workspace: workspace "default" is no absolute path'
     ]
+
+
+LEAKED = (
+    'I will look.\n<invoke name="lookup">\n<arg name="query">letters</arg>\n'
+    '<arg name="workspace">default</arg>\n<arg name="shelf">Harbour</arg>\n</invoke>'
+)
+BROKEN: dict[str, Talk] = {
+    "printed as text": Talk((User("What of the harbour?"),), text=LEAKED, tools=TOOLS),
+    "said twice": talk(Call("lookup", '{"query":"letters","workspace":"default"}' * 2)),
+    "a comma too many": talk(Call("lookup", '{"query":"letters","workspace":"default","shelf":"Harbour",}')),
+    "under another name": talk(Call("functions.lookup", {"query": "letters", "workspace": "default"})),
+}
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_policies_act_on_what_other_repairs_have_made(name: str, streamed: bool) -> None:
+    rules = [
+        one if one.code != "AR404" else rule(WORKSPACE + BELOW.format(action="drop", more="")) for one in REGISTRY.rules
+    ]
+    result = run(BROKEN[name].record("openai.chat", streamed), rules, UNSAFE)
+    assert result.faults == ()
+    assert calls(result) == [("lookup", {"query": "letters", "workspace": "/srv/kb"})]
+    assert "replaced workspace by /srv/kb" in " ".join(repair.title for repair in result.repairs)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.build import REGISTRY, as_record
+from wirelint.apis import channel_of
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
@@ -116,7 +117,6 @@ def open_session(record: Record) -> Session:
 
 def _check(exchange: Exchange, ledger: Ledger, rules: Sequence[Any]) -> tuple[Finding, ...]:
     """Findings, without the ledger taking the exchange in."""
-    engine = Engine(rules, ledger)
-    return tuple(
-        sorted((f for rule in rules for f in engine.run(rule, exchange)), key=lambda f: (f.event or 0, f.code))
-    )
+    engine, channel = Engine(rules, ledger), channel_of(exchange.api)
+    found = (f for rule in rules if channel in rule.channels for f in engine.run(rule, exchange))
+    return tuple(sorted(found, key=lambda f: (f.event or 0, f.code)))

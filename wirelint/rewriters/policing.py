@@ -6,7 +6,7 @@ calls pass, and where nothing but the word for nothing is looked for, arguments 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar, NamedTuple
 
 from wirelint.apis.traits import ending, traits
@@ -44,7 +44,7 @@ class Police(ArgumentRewriter):
         self._left: dict[int, int] = {}
         self._emptied: set[int] = set()
         self._spoken: set[int] = set()
-        self._lengths: dict[int, int] = {}
+        self._passing = False
         self._voidable: dict[str, frozenset[str]] = {}
         self._unsafe = situation.permit.allows(rule.code, "unsafe")
         self._current: Call | None = None
@@ -117,19 +117,26 @@ class Police(ArgumentRewriter):
             return [one._replace(reason=ended) if one is stop else one for one in out]
         return out
 
+    def _pass(self, event: Event, choice: int, call: Call | None = None, *, kept: bool = False) -> Sequence[Event]:
+        # Other repairs may have made the call, in whole bodies too: it is over when its candidate is.
+        before, self._passing = self._passing, True
+        try:
+            return super()._pass(event, choice, call, kept=kept)
+        finally:
+            self._passing = before
+
     def _decide(self, call: Call, *, final: bool) -> None:
-        if not self._situation.streamed and call.length < self._length(call.start.block):
-            return  # of a whole body the start comes first, and the text is there already
+        if self._passing and not self._situation.streamed:
+            return
         self._current = call
         super()._decide(call, final=final)
 
-    def _length(self, block: int) -> int:
-        """Characters of a call's text in a whole body."""
-        if not self._lengths:
-            for event in self._situation.frame_events:
-                if isinstance(event, Delta):
-                    self._lengths[event.block] = self._lengths.get(event.block, 0) + len(event.text)
-        return self._lengths.get(block, 0)
+    def release(self) -> Sequence[Event]:
+        if not self._situation.streamed:
+            for keeping in tuple(self._keeping.values()):
+                for call in tuple(keeping.values()):
+                    self._decide(call, final=True)
+        return super().release()
 
     def _carry_out(self, call: Call, made: ToolCall, change: Change) -> None:
         faults, blocked = self._outcomes.pop(call.start.block)
