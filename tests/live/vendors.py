@@ -73,6 +73,8 @@ def _chat(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
         request["tools"] = _functions()
     with _openai(url, headers) as client:
         if stream:
+            # Without its token counts a stream has a fault of the client's, which is repaired.
+            request["stream_options"] = {"include_usage": True}
             with client.chat.completions.stream(**request) as events:
                 choice = events.get_final_completion().choices[0]
         else:
