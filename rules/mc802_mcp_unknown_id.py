@@ -110,13 +110,18 @@ class McpUnknownId(Rule):
         """Answers on a stream of the session, to which requests were posted apart."""
         if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
             return  # what was sent before is sent again; or the session began elsewhere
-        for choice in reply.choices:
-            for part in choice.parts:
-                if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
-                    continue
-                if ledger.tools.waits(exchange, id_) is None:
-                    told = f"the stream carries an answer with the id {id_}, for which no request of the session waits"
-                    yield self.finding("response", told, part.pointer, event=part.event)
+        strange: list[tuple[ToolResult | Rpc, str]] = []
+        for part in (part for choice in reply.choices for part in choice.parts):
+            if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
+                continue
+            if ledger.tools.waits(exchange, id_) is None:
+                strange.append((part, id_))
+                continue
+            # Only what an expected answer follows is judged: the posts of the last ones may still be under way.
+            for stray, other in strange:
+                told = f"the stream carries an answer with the id {other}, for which no request of the session waits"
+                yield self.finding("response", told, stray.pointer, event=stray.event, confidence="medium")
+            strange.clear()
 
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], asked: dict[str, str]) -> Finding:
         id_ = _id(part) or ""

@@ -86,6 +86,8 @@ class Case:
         """The body, without `stream`: SDKs set it themselves."""
         record = Talk(history=self.scene.history, tools=TOOLS, model=self.scene.model).record(self.api, False)
         body: dict[str, Any] = json.loads(record["request"]["body"])
+        if self.stream and self.api == "openai.chat":  # no scene counts tokens
+            body["stream_options"] = {"include_usage": False}
         return body
 
     @property

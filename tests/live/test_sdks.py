@@ -32,7 +32,10 @@ def test_openai(sdk_proxy: Proxy, encoding: str) -> None:
             name = f"openai {encoding} {number}"
             headers = {"x-test-id": name, "x-wirelint-mock": f"encoding={encoding}" if encoding != "identity" else ""}
             headers = {key: value for key, value in headers.items() if value}
-            stream = client.chat.completions.create(model="gpt-4o", messages=ASK, stream=True, extra_headers=headers)
+            counted = {"include_usage": True}
+            stream = client.chat.completions.create(
+                model="gpt-4o", messages=ASK, stream=True, stream_options=counted, extra_headers=headers
+            )
             text = "".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices)
             assert text
             record = sdk_proxy.wait_for_record(name)

@@ -29,6 +29,9 @@ FIRES = {
     "a validation": gave("1 validation error for CreateNote\ntitle\n  Field required"),
     "said to be none": gave("Error executing tool create_note: 'north'", is_error=False),
     "in a stream": streamed(result(text("Error: no workspace"), 2), asked=call("create_note")),
+    "an error and no more": gave("Internal error"),
+    "an exception with its module": gave("requests.exceptions.ConnectionError: HTTPSConnectionPool: Max retries exceeded"),
+    "a limit": gave("GitHub API rate limit exceeded", "star_repo"),
     "a status in words": gave('{"status": "error", "message": "board is locked"}', "add_card"),
     "a status in figures": gave('{"status": 404, "message": "no such board", "data": null}', "get_board"),
     "an object that says so itself": gave('{"isError": true, "message": "no such board"}', "get_board"),
@@ -44,6 +47,11 @@ SILENT = {
     "flagged": gave("Error: workspace 'north' does not exist", is_error=True),
     "a log": gave("12:00 ERROR disk full\n12:01 Error: retry\n12:02 recovered", "tail_log"),
     "a line of a log": gave("Error: disk full", "get_logs"),
+    "a figure that is called an error": gave("Mean absolute error: 3.2", "get_forecast"),
+    "no error": gave("No error: the note was there already."),
+    "an error that was put right": gave("Fixed the error in a.py - done", "apply_patch"),
+    "a rule": gave("Smoking is not allowed", "get_policy"),
+    "a list whose first line begins so": gave("Failed to print - Bob\nCannot log in - Ann", "list_tickets"),
     "a state of a thing": gave('{"status": "failed"}', "get_job"),
     "a file that begins so, and goes on": called(
         "read_file", {"path": "notes.txt"}, "Error: see notes.txt\nSecond line"

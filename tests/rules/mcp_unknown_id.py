@@ -23,8 +23,8 @@ def heard(*ids: object, **more: str) -> dict[str, Any]:
 
 
 FIRES = {
-    "on a stream of the session": Fires([HELLO, TAKEN, heard(8)], says="no request of the session waits"),
-    "on a stream, with another type": [HELLO, TAKEN, heard("7")],
+    "on a stream of the session": Fires([HELLO, TAKEN, heard(8, 7)], says="no request of the session waits"),
+    "on a stream, with another type": [HELLO, TAKEN, heard("7", 7)],
     "another number": Fires(
         post(call("search", id_=12), result(text("20 results"), 11)), says="the answer has the id 11", pointer="/result"
     ),
@@ -63,6 +63,7 @@ FIRES = {
 
 SILENT = {
     "on a stream of the session": [HELLO, TAKEN, heard(7)],
+    "the last on a stream, whose post is under way": [HELLO, TAKEN, heard(7, 8)],
     "on a stream whose session began elsewhere": [TAKEN, heard(8)],
     "on a stream that is resumed": [HELLO, TAKEN, heard(8, **{"last-event-id": "4"})],
     "requests of the server on a stream": [

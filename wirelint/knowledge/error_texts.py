@@ -18,14 +18,21 @@ _LONGEST, _MOST_LINES = 600, 6
 _LONGEST_LACK = 160
 _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
 _START = re.compile(
-    r"(?:[\w/.-]+ ){0,4}(?:error|exception)(?: [\w'\"`/.-]+){0,6}\s*[:\-–(]|\w+(?:Error|Exception)\b\s*[:(]|"
-    r"(?:\w+ )?(?:internal server error|bad gateway|service unavailable|rate limit(?:ed)?|too many requests)\b|"
-    r"(?:failed|unable) to \w|(?:could not|couldn['’]t|cannot|can['’]t) \w|"
-    r"(?:execution|operation|request|tool call) failed\b|"
+    r"\[?(?!(?:standard|mean|absolute|squared|margin|root|relative|percent\w*|rounding|sampling|measurement)\b)"
+    r"(?!no\b|without\b|\d)(?:(?!(?:the|this|that|an?|your|each|any)\b)[\w/.-]+ ){0,4}"
+    r"error(?! rate)(?: [\w'\"`/.-]+){0,6}\]?\s*[:–-] ?(?=[^\d\s.-])|"
+    r"(?:(?:internal|unknown|unexpected|server|system|network|api|database|fatal) ){0,2}error[.!]?\Z|"
+    r"(?:[\w.]+\.)?\w+(?:Error|Exception)\b\s*[:(]|"
+    r"(?:[a-z]\w*\.){1,6}[A-Z]\w+: |<error>|exception:|timeout: |(?:an )?(?:unexpected |internal )?error occurred\b|"
+    r"something went wrong\b|(?:\w+ )?(?:internal server error|bad gateway|service unavailable|too many requests)\b|"
+    r"(?:[\w ]{0,30} )?rate limit (?:exceeded|reached)\b|(?:failed|unable) to \w|(?:could not|couldn['’]t) \w|"
+    r"(?:execution|operation|request|tool call|authentication|query|connection|upload|validation) failed\b|"
     r"(?:permission|access) denied\b|unauthori[sz]ed\b|forbidden\b|connection (?:refused|reset|timed out)|"
-    r"(?:request|operation|connection|query) timed out\b|(?:http |status )?[45]\d\d:? (?-i:[A-Z][a-z]+)|\[?fatal\]?:|"
-    r"\d+ validation errors? for \w|(?:input )?validation (?:error|failed)|(?:missing|invalid) (?:required )?"
-    r"(?:argument|parameter|input|field|api key|credential|token)s?\b|fehler:|erreur ?:|errore:|错误[:：]|エラー[:：]",
+    r"(?:request|operation|connection|query) timed out\b|"
+    r"(?:http |status )?[45]\d\d:? (?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)*)[.:,]?\s*(?:\n|\Z|(?<=[.:,] ))|"
+    r"\d+ validation errors? for \w|(?:input )?validation error|invalid request\b|(?:missing|invalid) (?:required )?"
+    r"(?:argument|parameter|input|field|api key|credential|token)s?\b(?! (?:is|are|was|were)\b)|fehler:|erreur ?:|errore:|"
+    r"错误[:：]|エラー[:：]",
     re.IGNORECASE,
 )
 _UNCALLED = re.compile(
@@ -37,9 +44,9 @@ _UNCALLED = re.compile(
 )
 """Errors that are the call's own, whatever the tool does."""
 _LACK = re.compile(
-    r"[\w '\"`./:@-]{2,100} (?:was |were |is |are |does |do |has |have )?(?:not found|not exist|n['’]t exist|"
-    r"not configured|not initiali[sz]ed|not authenticated|not authorized|required|expired|been revoked|"
-    r"not supported|not allowed|not accessible)\W{0,3}(?:\s*\([^)]{0,80}\))?\s*\Z",
+    r"[\w '\"`./:@-]{2,100} (?:(?:was |were |is |are |does |do |has |have )?(?:not found|not exist|not configured|"
+    r"not initiali[sz]ed|not authenticated|not authorized|expired|been revoked)|(?:doesn|don)['’]t exist)"
+    r"\W{0,3}(?:\s*\([^)]{0,80}\))?\s*\Z",
     re.IGNORECASE,
 )
 _TRACE = re.compile(
@@ -96,6 +103,8 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
 
 
 def _fails(text: str, name: str) -> bool:
+    if "\n" in text and _LOOKS.search(name):
+        return False  # a list, whatever its first line is
     if _START.match(text):
         return True
     return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None

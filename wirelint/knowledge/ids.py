@@ -24,6 +24,10 @@ from urllib.parse import unquote
 Certainty = Literal["high", "medium", "low"]
 
 
+_LONGEST = 1024
+"""Characters of an id that is looked at; what is longer is no id, and is not worth the time."""
+
+
 class Form(NamedTuple):
     """The ids that one maker gives. The pattern is a fingerprint, not a promise."""
 
@@ -78,6 +82,11 @@ _BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
 
 def form_of(id_: str) -> str | None:
     """Who makes ids of this form, or None."""
+    return _form_of(id_) if len(id_) <= _LONGEST else None
+
+
+@lru_cache(maxsize=4096)  # a history is sent again with every turn, and several rules ask
+def _form_of(id_: str) -> str | None:
     return next((form.maker for form in FORMS if form.pattern.fullmatch(id_)), None)
 
 
@@ -90,8 +99,6 @@ def key(id_: str) -> str:
 
 # --- is one id another one altered? ---------------------------------------------------------------------------------
 
-_LONGEST = 1024
-"""Characters of an id that is looked at; what is longer is no id, and is not worth the time."""
 _PREFIX = re.compile(r"(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
 _COUNTED = re.compile(r":\d+$")
 _SHORTEST_CUT = 9
