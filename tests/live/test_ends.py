@@ -18,7 +18,14 @@ from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, 
 
 pytestmark = pytest.mark.live
 
-REQUEST = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
+REQUEST = json.dumps(
+    {
+        "model": "m",
+        "stream": True,
+        "stream_options": {"include_usage": False},
+        "messages": [{"role": "user", "content": "hi"}],
+    }
+).encode()
 BEGUN = sse(chunk({"role": "assistant", "content": "Once upon"}), done=False).encode()
 FINISHED = sse(chunk({"content": " a time."}), chunk({}, "stop")).encode()
 STREAM: dict[str, Any] = {"content_type": "text/event-stream"}

@@ -26,6 +26,7 @@ TALK = Talk(
     text="Ein Blick hinaus genügt: es regnet seit Stunden, und der Wind dreht auf Süd. ☔" * 3,
     calls=(Call("weather", {"city": "Köln"}),),
     tools={"weather": schema(city="string")},
+    request={"stream_options": {"include_usage": False}},
 )
 FORMS = {form: TALK.record(*form) for form in ALL_FORMS}
 CODINGS: dict[str, Callable[[bytes], bytes]] = {
