@@ -131,7 +131,10 @@ class ThinkLeak(Rule):
                         pass
 
     def _text(self, exchange: Exchange, request: Request, choice: Choice, part: Text) -> Iterator[Finding]:
-        found = find(part.text, _tool_blocks(part.text, request))
+        if not may_hold_thinking(part.text):
+            return
+        # A model that goes on behind its native calls thinks again first.
+        found = find(part.text, tuple(end for _, end in call_spans(part.text, request)))
         if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_asked(request, found):
             return
         yield self.finding(
@@ -212,11 +215,6 @@ def _is_asked(request: Request, found: Thinking) -> bool:
         return True
     # Who asks about tags gets an answer with tags in it; only a reply that begins with a whole pair is one that leaks.
     return asks_about_thinking_tags(request) and not (found.evidence == "opened" and found.whole)
-
-
-def _tool_blocks(text: str, request: Request) -> tuple[int, ...]:
-    """The offsets at which native tool calls end: a model that goes on thinks again first."""
-    return tuple(end for _, end in call_spans(text, request)) if may_hold_thinking(text) else ()
 
 
 def _confidence(text: str, found: Thinking) -> Confidence:

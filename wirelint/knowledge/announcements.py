@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 
 from wirelint.knowledge.actions import AHEAD, BASE, GERUND, SOON, Kind, alternatives
+from wirelint.knowledge.cues import has_word_of
 from wirelint.knowledge.foreign_claims import verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
@@ -189,9 +190,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
         return True
     if not tail.isascii() and _CJK.search(tail):
         return True
-    for mark in ".,!?:;*()":
-        tail = tail.replace(mark, " ")
-    return not _SOON_WORDS.isdisjoint(tail.lower().split())
+    return has_word_of(tail, _SOON_WORDS)
 
 
 def _is_doing(text: str) -> bool:

@@ -10,6 +10,7 @@ import re
 from typing import Literal
 
 from wirelint.knowledge.actions import DONE, Kind, alternatives
+from wirelint.knowledge.cues import has_word_of
 
 FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
 # Finished forms stand in the order of `actions.DONE`.
@@ -83,9 +84,7 @@ def is_foreign(line: str) -> bool:
     """Whether a line has a finished form of another language."""
     if not line.isascii() and _CJK.search(line):
         return True
-    for mark in ".,!?:;*()":
-        line = line.replace(mark, " ")
-    return not _WORDS.isdisjoint(line.lower().split())
+    return has_word_of(line, _WORDS)
 
 
 def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
