@@ -1,8 +1,8 @@
 """The vectors that lie beside the repository, through every API that can carry text and calls, whole and streamed.
 
-A vector is the text of a reply. One of class `call` is found as leaked markup, and repaired the client has the calls that it
-says; one of class `none`, `reasoning` or `control_token` is no leaked call. What a dialect of its own cannot tell is listed
-with the vectors (`tests/dialects/shared_differences.jsonl`). How the text is cut goes through the sizes of a few steps.
+A vector is the text of a reply. One of class `call` is found as leaked markup, and repaired the client has the calls that
+it says; one of class `none`, `reasoning` or `control_token` is no leaked call. What a dialect of its own cannot tell is
+listed with the vectors (`tests/dialects/shared_differences.jsonl`). Texts are cut into pieces of different sizes.
 """
 
 from __future__ import annotations
