@@ -39,7 +39,7 @@ class PlaceholderArgument(Rule):
 
     ## Fix safety
     Unsafe: the word for nothing becomes null where the schema takes it, or the argument goes where it need not be there.
-    Policies replace a value, drop the argument or block the call, unsafe too, or safe where their file says so.
+    What argument policies do is as their file has it.
 
     ## References
     - OpenAI, Anthropic: guides to tool use, on models that guess parameters

@@ -6,7 +6,7 @@ from typing import ClassVar
 from wirelint.arrivals import Arrivals
 from wirelint.conversation import Ledger
 from wirelint.knowledge.pauses import alive, seconds, unseen, written
-from wirelint.model import Exchange, Json
+from wirelint.model import Exchange, Json, Rpc
 from wirelint.rule import Finding, Rule
 
 _REQUEST: Json = {
@@ -38,7 +38,8 @@ class SilentHang(Rule):
     A reply that is not streamed takes as long as it takes to be written, and a model that thinks without showing it is
     silent meanwhile: an answer that came is not reported where its length or its token counts explain the wait. Servers of
     tools (MCP) may take as long as they like when they answer in the end; streams that a client opens for a server to
-    speak on (`GET`) are no requests in this sense. Set the limit higher for slow hardware and long prompts. Silent where
+    speak on (`GET`) are no requests in this sense. A post of notifications that nobody took is told of while it hangs; what
+    became of it is `mcp-lifecycle`'s to say. Set the limit higher for slow hardware and long prompts. Silent where
     the times are not known.
 
     ## Fix safety
@@ -89,7 +90,7 @@ class SilentHang(Rule):
         if silence is None or silence < limit:
             return
         mcp = exchange.api == "mcp"
-        if exchange.method != "POST" or (good and mcp):
+        if exchange.method != "POST" or (mcp and (good or not (exchange.open or _asks(exchange)))):
             return
         if good and reply is not None and (unseen(reply, silence) if reply.streamed else written(reply, silence)):
             return
@@ -102,6 +103,13 @@ class SilentHang(Rule):
             confidence="medium" if unsure or exchange.open else None,
             layer="tool" if mcp else "model" if exchange.status is not None and not failed else None,
         )
+
+
+def _asks(exchange: Exchange) -> bool:
+    """Whether a post holds anything that is to be answered, as far as that is known."""
+    messages = exchange.request.messages if exchange.request is not None else ()
+    parts = [part for message in messages for part in message.parts]
+    return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)
 
 
 def _first(exchange: Exchange) -> float | None:

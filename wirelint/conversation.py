@@ -265,10 +265,15 @@ def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
     return name_of(request, headers)
 
 
+HERE = "\0"
+"""The conversation of an exchange that is not placed yet (`SeenFrom`)."""
+
+
 class SeenFrom(Ledger):
     """The ledger as an exchange sees it that has not ended. Its conversation is looked for when it is first asked about.
 
-    Rules ask with the conversation that the exchange has by itself; they are answered about the one that it belongs to.
+    Rules get the exchange in the conversation `HERE`, which is a name of none; asked about that, the ledger answers about
+    the one that the exchange belongs to.
     """
 
     def __init__(self, ledger: Ledger, exchange: Exchange) -> None:
@@ -277,7 +282,7 @@ class SeenFrom(Ledger):
         self._found: Exchange | None = None
 
     def _of(self, conversation: str | None) -> str | None:
-        if conversation != self._exchange.conversation:
+        if conversation != HERE:
             return conversation
         if self._found is None:
             self._found = self._ledger.place(self._exchange)
@@ -288,6 +293,8 @@ class SeenFrom(Ledger):
         return self._ledger.tools
 
     def place(self, exchange: Exchange) -> Exchange:
+        if exchange.conversation == HERE:
+            exchange = dataclasses.replace(exchange, conversation=self._exchange.conversation)
         return self._ledger.place(exchange)
 
     def lineage(self, conversation: str | None) -> tuple[str | None, ...]:

@@ -296,7 +296,7 @@ SCRIPTED: dict[str, Scene] = {
     "null where nothing was said": Scene(
         replies=talks(Talk(calls=(Call("search_notes", {"query": "x", "limit": "3", "folder": "null"}),))),
         text="",
-        calls=(("search_notes", {"query": "x", "limit": 3, "folder": "null"}),),
+        calls=(("search_notes", {"query": "x", "limit": 3, "folder": None}),),
         ids=r".+",
     ),
     "one call declared, one not": Scene(

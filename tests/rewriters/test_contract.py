@@ -205,7 +205,7 @@ def _ledger(records: Records) -> Ledger:
     ledger = Ledger()
     for number, record in enumerate(records[:-1], 1):
         if (exchange := replay(as_record(record, number))) is not None:
-            ledger.record(exchange)
+            ledger.record(ledger.place(exchange))
     return ledger
 
 
@@ -221,7 +221,8 @@ def _requested(rule: Rule, records: Records, body: bytes | None = None) -> list[
     head = _head(record if body is None else dataclasses.replace(record, request_body=body))
     if head is None or head.request is None:
         return []
-    return [finding for finding in rule.check_request(head, _ledger(records)) if finding.fix is not None]
+    ledger = _ledger(records)
+    return [finding for finding in rule.check_request(ledger.place(head), ledger) if finding.fix is not None]
 
 
 @pytest.mark.parametrize(("rule", "forms"), ALL_FIRES)

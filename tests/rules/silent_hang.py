@@ -68,12 +68,12 @@ FIRES = {
     "a tool that never returns": Fires(
         {**unanswered(600_000.0), "request": {"method": "POST", "url": "http://tools.test/mcp", "body": CALL}}, layer="tool"
     ),
-    "a notification that is never settled": Fires(
-        {**unanswered(120_000.0), "request": {"method": "POST", "url": "http://tools.test/mcp", "body": NOTICE}}, layer="tool"
-    ),
 }  # fmt: skip
 
 SILENT = {
+    "a notification that was never settled, which is another rule's": {
+        **unanswered(120_000.0), "request": {"method": "POST", "url": "http://tools.test/mcp", "body": NOTICE}
+    },
     **{
         f"slow but in time, {api}": paced(api, Talk(text="Hello there."), 55_000, 20)
         for api in ("openai.chat", "anthropic.messages", "openai.responses", "google.generate_content", "ollama.chat", "bedrock.converse", "cohere.chat", "mistral.chat")

@@ -212,14 +212,13 @@ def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: se
 
     An id that did come back belongs to another run of the same prompt.
     """
-    lineage = ledger.lineage(conversation)
     return [
         issued
         for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
         if issued.id not in history
         and not _qualifies(call.id or "", issued.id)
         and ledger.returned(issued.id, conversation) is None
-        and (issued.conversation in lineage or ledger.returned(issued.id, issued.conversation) is None)
+        and ledger.returned(issued.id, issued.conversation) is None
     ]
 
 

@@ -20,7 +20,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from wirelint.apis import ReplyWriter
-from wirelint.conversation import Ledger, SeenFrom
+from wirelint.conversation import HERE, Ledger, SeenFrom
 from wirelint.engine import Session, internal
 from wirelint.events import Delta, Event, Frame
 from wirelint.model import Request
@@ -57,9 +57,8 @@ class Rewriting:
         self.changed = False
         self._session = session
         self._rules = rules
-        came = head = session.head()
-        if request is not None:
-            head = dataclasses.replace(head, request=request)
+        came = session.head()
+        head = dataclasses.replace(came, conversation=HERE, request=came.request if request is None else request)
         self._situation = Situation(head, SeenFrom(ledger, came), permit, streamed=False)
         asked = [one for one in (session.request, request) if one is not None]
         self.notes, self.repairs = self._situation.notes, self._situation.repairs

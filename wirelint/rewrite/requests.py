@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import as_object, by_name, channel_of, read_request
-from wirelint.conversation import Ledger, SeenFrom
+from wirelint.conversation import HERE, Ledger, SeenFrom
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Request
@@ -96,7 +96,7 @@ class _Work:
     """A request on its way through the rules."""
 
     def __init__(self, head: Exchange, body: bytes, ledger: Ledger, permit: Permit) -> None:
-        self.exchange, self.body = head, body
+        self.exchange, self.body = dataclasses.replace(head, conversation=HERE), body
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
