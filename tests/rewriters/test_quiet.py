@@ -151,6 +151,26 @@ def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
         assert next(filter(None, steps[number:]))[0] == events[number]
 
 
+def test_blanks_without_end_are_not_waited_for_without_end() -> None:
+    talk = Talk(text="One goes there.\n" + " " * 1200 + "x", tools=TOOLS, step=1)
+    record = talk.record("openai.chat", True)
+    body = record["response"]["body"].encode()
+    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    rewriting = Rewriting.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), Permit("unsafe"))
+    assert rewriting is not None
+    longest = waits = 0
+    out: list[bytes] = []
+    for event in events:
+        step = rewriting.feed(event)
+        waits = 0 if step else waits + 1
+        longest = max(longest, waits)
+        out += step
+    out += rewriting.end()
+    assert b"".join(out) == body
+    assert not rewriting.faults
+    assert 400 < longest < 600
+
+
 def test_a_code_span_that_passed_by_still_quotes() -> None:
     talk = Talk(text='One writes `<tool_call>{"name": "find"}</tool_call>` there.', tools=TOOLS, step=4)
     record = talk.record("openai.chat", True)

@@ -21,8 +21,6 @@ _MOST_LATER = 1 << 14
 """Characters that may pass by before the rewriters get them."""
 _ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
 """With what the markup ends behind which a text begins anew."""
-_MOST_AT_ONCE = 1 << 14
-"""Characters of one piece, or of several that wait for each other."""
 
 
 class ChainError(Exception):
@@ -95,7 +93,7 @@ class Chain:
 
         To be asked while nothing is held. Text that leaves must be told to `gone_by` and handed to `take_later`.
         """
-        if block != self._calm or not text or len(text) > _MOST_AT_ONCE:
+        if block != self._calm or not text:
             return LOUD
         return self._is_quiet(text, self._in_line)
 

@@ -15,6 +15,8 @@ from wirelint.rule import Rule
 
 _MOST = 1 << 14
 """Bytes of events that may leave before they are read."""
+_MOST_WAITING = 1 << 9
+"""Characters that wait for what comes next; they are looked at again with each piece."""
 
 
 @dataclass(slots=True)
@@ -67,7 +69,7 @@ class Unread:
         """
         waiting = self.waiting
         text = self._text + new.text if waiting else new.text
-        place = chain.glance(new.block, text)
+        place = chain.glance(new.block, text) if not waiting or len(text) <= _MOST_WAITING else LOUD
         if place == LOUD:
             return None
         if place == CLEAR:
