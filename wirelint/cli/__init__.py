@@ -15,6 +15,7 @@ _COMMANDS = {
     "rules": "List the rules.",
     "rule": "Print the manual of a rule.",
     "show": "Show one exchange as a conversation, findings beside it.",
+    "report": "Write captures as one HTML page.",
     "proxy": "Start mitmproxy with wirelint in front of an upstream.",
     "mock": "Start a faulty LLM server.",
     "demo": "See it work: a faulty server, a real proxy, real SDKs.",
