@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 from urllib.parse import urlsplit
 
+from wirelint.arrivals import NO_ARRIVALS
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Headers, Record
 from wirelint.capture.replay import mended, replay
@@ -64,7 +65,7 @@ def detail(checked: Checked, blocks: Blocks) -> Object:
         "headers": [["request", _headers(record.request_headers)], ["response", _headers(record.response_headers)]],
         "fixes": [_fix(repair) for repair in record.fixes],
         "diff": list(_diff(record)),
-        "strip": strip(record.chunks, record.timing),
+        "strip": strip(record.chunks, record.timing, exchange.arrivals if exchange is not None else NO_ARRIVALS),
         "error": record.error,
     }
     if exchange is None:

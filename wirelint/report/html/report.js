@@ -326,7 +326,7 @@ function changed(kind, text, other) {
 }
 
 function strip_of(strip) {
-  if (!strip) return null;
+  if (!strip || (strip.chunks < 2 && strip.end < 1000)) return null;
   const scale = 1000 / strip.end;
   const most = Math.log2(2 + Math.max(1, ...strip.ticks.map((tick) => tick[1])));
   const svg = draw("svg", {viewBox: "0 0 1000 34", preserveAspectRatio: "none", role: "img", "aria-label": "When the chunks of the reply came"});
@@ -334,7 +334,7 @@ function strip_of(strip) {
   const track = make("div.track", {}, svg);
   for (const [start, end] of strip.gaps) {
     svg.append(draw("rect", {class: "silence", x: start * scale, y: 0, width: (end - start) * scale, height: 34}));
-    const label = make("span.gap", {}, `${time(end - start)} nothing`);
+    const label = make("span.gap", {}, `${time(end - start)} silence`);
     label.style.left = `${(start / strip.end) * 100}%`;
     label.style.width = `${((end - start) / strip.end) * 100}%`;
     track.append(label);

@@ -15,6 +15,7 @@ from wirelint.rule import SEVERITIES, Severity
 _BINS = 60
 _WIDTH, _HEIGHT = 600.0, 100.0
 _GAP = 0.22
+_WIDEST = 24.0
 
 
 @dataclass(slots=True)
@@ -30,6 +31,11 @@ class Count:
     @property
     def total(self) -> int:
         return sum(self.findings.values())
+
+    @property
+    def weight(self) -> tuple[int, ...]:
+        """Findings by severity, errors first."""
+        return tuple(self.findings[severity] for severity in SEVERITIES)
 
     @property
     def worst(self) -> str:
@@ -99,9 +105,9 @@ class Summary:
         self._course.append((record.timing.started, worst))
 
     def counts(self, kind: str) -> list[Count]:
-        """The counts of `rule`, `model`, `provider`, `layer` or `api`, the most frequent first."""
+        """The counts of `rule`, `model`, `provider`, `layer` or `api`: the most errors first, then warnings, infos, uses."""
         counts = self._kinds.get(kind, {}).values()
-        return sorted(counts, key=lambda count: (-count.total, -count.exchanges, count.name))
+        return sorted(counts, key=lambda count: (*(-n for n in count.weight), -count.exchanges, count.name))
 
     def chart(self) -> Chart | None:
         """Exchanges over time, stacked by their gravest finding; None for fewer than two."""
@@ -111,7 +117,8 @@ class Summary:
         timed = len(times) == len(self._course) and max(times) > min(times)
         spots: list[float] = times if timed else [float(n) for n in range(len(self._course))]
         low, high = min(spots), max(spots)
-        bins = _filled(zip(spots, (worst for _, worst in self._course), strict=True), low, high)
+        size = _BINS if timed else min(_BINS, len(spots))
+        bins = _filled(zip(spots, (worst for _, worst in self._course), strict=True), low, high, size)
         labels = (moment(low), moment(high)) if timed else ("first exchange", f"exchange {len(self._course)}")
         return Chart(list(_bars(bins, low, high, timed)), *labels, timed)
 
@@ -127,18 +134,19 @@ def moment(at: float) -> str:
 _STACK: tuple[Severity | str, ...] = (*SEVERITIES, "clean")
 
 
-def _filled(spots: Iterable[tuple[float, str]], low: float, high: float) -> list[Counter[str]]:
-    bins = [Counter[str]() for _ in range(_BINS)]
+def _filled(spots: Iterable[tuple[float, str]], low: float, high: float, size: int) -> list[Counter[str]]:
+    bins = [Counter[str]() for _ in range(size)]
     for at, worst in spots:
-        bins[min(int((at - low) / (high - low) * _BINS), _BINS - 1)][worst] += 1
+        bins[min(int((at - low) / (high - low) * size), size - 1)][worst] += 1
     return bins
 
 
 def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) -> Iterable[Bar]:
     most = max(sum(counts.values()) for counts in bins)
-    step = _WIDTH / _BINS
+    step = _WIDTH / len(bins)
+    width = min(step * (1 - _GAP), _WIDEST)
     for number, counts in enumerate(bins):
-        at = low + (high - low) * number / _BINS
+        at = low + (high - low) * number / len(bins)
         where = moment(at) if timed else f"from exchange {int(at) + 1}"
         said = ", ".join(f"{counts[kind]} {_word(kind)}" for kind in _STACK if counts[kind])
         top = _HEIGHT
@@ -146,9 +154,9 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
             if counts[kind]:
                 height = counts[kind] / most * _HEIGHT
                 top -= height
-                x = number * step + step * _GAP / 2
+                x = number * step + (step - width) / 2
                 yield Bar(
-                    round(x, 2), round(top, 2), round(step * (1 - _GAP), 2), round(height, 2), kind, f"{where}: {said}"
+                    round(x, 2), round(top, 2), round(width, 2), round(height, 2), kind, f"{where}: {said}"
                 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wirelint.arrivals import NO_ARRIVALS, Arrivals
 from wirelint.model import Json, Timing
 
 _MOST = 600
@@ -12,11 +13,14 @@ _SHARE = 0.1
 _MOST_GAPS = 12
 
 
-def strip(chunks: Sequence[tuple[float, int]], timing: Timing) -> dict[str, Json] | None:
+def strip(
+    chunks: Sequence[tuple[float, int]], timing: Timing, arrivals: Arrivals = NO_ARRIVALS
+) -> dict[str, Json] | None:
     """`ticks` are [milliseconds after the request, bytes], `gaps` [start, end] of silences; None when no time is known.
 
-    A silence is told when it lasts a second and a tenth of the whole; of many the longest. The time before the first
-    chunk is no silence: there the model reads.
+    A silence is a time without an event that says something, where `arrivals` tell, else one without a chunk. It is told
+    when it lasts a second and a tenth of the whole; of many the longest. The time before the first is no silence: there
+    the model reads.
     """
     times = [at for at, _ in chunks]
     end = max([*times, timing.duration or 0.0])
@@ -28,7 +32,7 @@ def strip(chunks: Sequence[tuple[float, int]], timing: Timing) -> dict[str, Json
         "chunks": len(chunks),
         "bytes": sum(size for _, size in chunks),
         "ticks": [[_ms(at), size] for at, size in _joined(chunks, end)],
-        "gaps": _gaps(times, end),
+        "gaps": _gaps(times, end, arrivals),
     }
 
 
@@ -44,12 +48,14 @@ def _joined(chunks: Sequence[tuple[float, int]], end: float) -> list[tuple[float
     return list(made.values())
 
 
-def _gaps(times: Sequence[float], end: float) -> list[Json]:
+def _gaps(times: Sequence[float], end: float, arrivals: Arrivals) -> list[Json]:
     least = max(_SHORTEST_GAP, end * _SHARE)
-    ends = [*times[1:], end]
-    found = [(start, stop) for start, stop in zip(times, ends, strict=False) if stop - start >= least]
-    longest = sorted(found, key=lambda gap: gap[0] - gap[1])[:_MOST_GAPS]
-    return [[_ms(start), _ms(stop)] for start, stop in sorted(longest)]
+    if arrivals and arrivals.framed:
+        found = [(gap.start, gap.end) for gap in (*arrivals.gaps(least), arrivals.rest(end)) if gap.before is not None]
+    else:
+        found = list(zip(times, [*times[1:], end], strict=False))
+    told = sorted((gap for gap in found if gap[1] - gap[0] >= least), key=lambda gap: gap[0] - gap[1])
+    return [[_ms(start), _ms(stop)] for start, stop in sorted(told[:_MOST_GAPS])]
 
 
 def _ms(value: float) -> float:
