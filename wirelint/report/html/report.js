@@ -27,7 +27,7 @@ function make(kind, attributes = {}, ...children) {
     if (typeof value === "function") element.addEventListener(name, value);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return element;
 }
 
@@ -41,8 +41,8 @@ function draw(tag, attributes, ...children) {
 /* ---- data ---- */
 
 async function unpack(element) {
-  const packed = atob(element.textContent);
-  const bytes = Uint8Array.from(packed, (char) => char.charCodeAt(0));
+  const packed = element.textContent;
+  const bytes = Uint8Array.fromBase64?.(packed) ?? Uint8Array.from(atob(packed), (char) => char.charCodeAt(0));
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
 }
 
@@ -99,6 +99,9 @@ function plain(text) {
   return made;
 }
 
+/** A message of ours, with what it quotes in backticks set off. */
+const prose = (text) => text.split(/(`[^`]+`)/).flatMap((piece) => (/^`.+`$/s.test(piece) ? [make("code", {}, plain(piece.slice(1, -1)))] : plain(piece)));
+
 /** One line of text with its control characters named, for places without elements. */
 const line = (text) => String(text ?? "").replace(CONTROL, (char) => `\\u${char.codePointAt(0).toString(16).padStart(4, "0")}`);
 
@@ -137,7 +140,7 @@ function marked(text, marks, from = 0, to = text.length) {
 }
 
 /** A text of the wire. Of a long one the beginning, the end and what is marked are shown, with buttons for the rest. */
-function words_of(text, marks = [], kind = "div.said-text") {
+function textOf(text, marks = [], kind = "div.said-text") {
   const element = make(kind);
   const everything = [...marks, ...hits(text)];
   if (text.length <= LONG * 1.3) {
@@ -164,7 +167,7 @@ function words_of(text, marks = [], kind = "div.said-text") {
   return element;
 }
 
-function laid_out(text) {
+function laidOut(text) {
   if (!text || text.length > 20000 || !/^\s*[[{]/.test(text)) return null;
   try {
     return JSON.stringify(JSON.parse(text), null, 2);
@@ -175,11 +178,11 @@ function laid_out(text) {
 
 /* ---- the conversation ---- */
 
-function part_of(part, marks) {
+function partOf(part, marks) {
   const of = (field) => marks.filter((mark) => mark.field === field);
   const label = (field, text) => marked(text, of(field).length ? of(field) : hits(text));
   const ref = part.id ? make("span.ref", {}, label("id", part.id)) : null;
-  const text = () => words_of(part.text ?? "", of("text"));
+  const text = () => textOf(part.text ?? "", of("text"));
   switch (part.kind) {
     case "text":
       return make("div.part", {}, part.text ? text() : make("span.finish", {}, "(empty)"));
@@ -190,16 +193,16 @@ function part_of(part, marks) {
       return make("div.part", {}, make("span.failed", {}, "refuses"), text());
     case "call": {
       // Arguments are laid out for reading where that moves no mark.
-      const nice = of("text").length ? null : laid_out(part.text);
+      const nice = of("text").length ? null : laidOut(part.text);
       const shown = nice !== null && nice.length > 100 ? nice : part.text ?? "";
-      return make("div.part.call", {}, make("span.arrow", {}, "→ "), make("span.name", {}, label("name", part.name || "(no name)")), ref, words_of(shown, of("text"), "div.said-text.mono"));
+      return make("div.part.call", {}, make("span.arrow", {}, "→ "), make("span.name", {}, label("name", part.name || "(no name)")), ref, textOf(shown, of("text"), "div.said-text.mono"));
     }
     case "result":
-      return make("div.part.result", {}, make("span.arrow", {}, "← "), part.name ? make("span.name.mono", {}, label("name", part.name)) : null, ref, part.error ? make("span.failed", {}, " error") : null, words_of(part.text ?? "", of("text"), "div.said-text.mono"));
+      return make("div.part.result", {}, make("span.arrow", {}, "← "), part.name ? make("span.name.mono", {}, label("name", part.name)) : null, ref, part.error ? make("span.failed", {}, " error") : null, textOf(part.text ?? "", of("text"), "div.said-text.mono"));
     case "tool":
-      return make("div.part", {}, make("details.folded", {open: of("text").length > 0}, make("summary", {}, make("span.name.mono", {}, label("name", part.name || "(no name)")), " ", plain((part.note ?? "").split("\n", 1)[0].slice(0, 120))), words_of(laid_out(part.text) ?? part.text ?? "", [], "div.said-text.mono")));
+      return make("div.part", {}, make("details.folded", {open: of("text").length > 0}, make("summary", {}, make("span.name.mono", {}, label("name", part.name || "(no name)")), " ", plain((part.note ?? "").split("\n", 1)[0].slice(0, 120))), textOf(laidOut(part.text) ?? part.text ?? "", [], "div.said-text.mono")));
     case "rpc":
-      return make("div.part", {}, make("span.name.mono", {}, label("name", part.name || "")), ref, words_of(of("text").length ? part.text : laid_out(part.text) ?? part.text ?? "", of("text"), "div.said-text.mono"));
+      return make("div.part", {}, make("span.name.mono", {}, label("name", part.name || "")), ref, textOf(of("text").length ? part.text : laidOut(part.text) ?? part.text ?? "", of("text"), "div.said-text.mono"));
     case "hosted":
       return make("div.part.finish", {}, "⇢ ", plain(part.name || "tool"), " (run by the provider)");
     case "hosted-result":
@@ -210,29 +213,29 @@ function part_of(part, marks) {
 }
 
 /** A turn with the findings that stand in it. `findings` are those of this turn. */
-function turn_of(who, role, parts, findings, extra = "") {
+function turnOf(who, role, parts, findings, extra = "") {
   const said = make("div.said");
   parts.forEach((part, number) => {
     const here = findings.filter((finding) => finding.at[1] === number);
     const marks = here.filter((finding) => finding.mark).map(({mark: [field, start, end], severity}) => ({field, start, end, kind: severity}));
-    const element = part.kind ? part_of(part, marks) : make("div.part");
+    const element = part.kind ? partOf(part, marks) : make("div.part");
     if (here.length) element.classList.add("found", here[0].severity);
     said.append(element);
-    if (here.length) said.append(make("div.notes", {}, here.map(note_of)));
+    if (here.length) said.append(make("div.notes", {}, here.map(noteOf)));
   });
   const rest = findings.filter((finding) => finding.at[1] === null || finding.at[1] >= parts.length);
-  if (rest.length) said.append(make("div.notes", {}, rest.map(note_of)));
+  if (rest.length) said.append(make("div.notes", {}, rest.map(noteOf)));
   return make(`div.turn${extra}`, {}, make(`div.who.${role}`, {}, who), said);
 }
 
-function note_of(finding) {
+function noteOf(finding) {
   const where = [finding.side, finding.pointer, finding.event === null ? "" : `event ${finding.event}`].filter(Boolean).join(" · ");
   const note = make(`div.note.${finding.severity}`, {tabindex: -1});
   note.append(
-    make(`button.code.${finding.severity}`, {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)}, finding.code),
-    make("span.rule", {}, finding.name), make("small", {}, `${finding.severity} · ${finding.layer}${finding.confidence === "high" ? "" : ` · ${finding.confidence} confidence`}`),
-    make("div", {}, plain(finding.message)),
-    finding.remedy ? make("div.remedy", {}, plain(finding.remedy)) : "",
+    make(`button.code.${finding.severity}`, {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)}, plain(finding.code)),
+    make("span.rule", {}, plain(finding.name)), make("small", {}, `${finding.severity} · ${finding.layer}${finding.confidence === "high" ? "" : ` · ${finding.confidence} confidence`}`),
+    make("div", {}, prose(finding.message)),
+    finding.remedy ? make("div.remedy", {}, prose(finding.remedy)) : "",
     make("div.where", {}, plain(where)),
   );
   return note;
@@ -246,7 +249,7 @@ function manual(note, code, wanted) {
   if (template) note.append(make("div.manual", {}, template.content.cloneNode(true)));
 }
 
-async function request_of(data) {
+async function requestOf(data, api) {
   const findings = data.findings.filter((finding) => finding.side === "request" && finding.at);
   const turns = await Promise.all(data.request.map(async ([sign, pointer, number, mine]) => ({sign, mine, said: await message(number)})));
   const hidden = [];
@@ -258,10 +261,11 @@ async function request_of(data) {
     const tools = said.role === "tools";
     const role = said.parts.some((part) => part.kind === "result") && said.role === "user" ? "tool" : said.role;
     const extra = sign === "+" ? ".sent" : sign === "-" ? ".was" : "";
-    let element = turn_of(sign === "+" ? "sent on" : role, role, said.parts, here, extra);
+    const who = api === "mcp" && role === "assistant" ? "client" : role;
+    let element = turnOf(sign === "+" ? "sent on" : who, role, said.parts, here, extra);
     if (tools && !here.some((finding) => finding.at[1] !== null)) {
-      element = make(`div.turn${extra}`, {}, make("div.who", {}, "tools"), make("div.said", {}, make("details.folded", {}, make("summary", {}, plain(`${said.parts.length} declared: ${said.parts.map((part) => part.name).join(", ").slice(0, 300)}`)), said.parts.map((part) => part_of(part, [])))));
-      if (here.length) element.lastChild.append(make("div.notes", {}, here.map(note_of)));
+      element = make(`div.turn${extra}`, {}, make("div.who", {}, "tools"), make("div.said", {}, make("details.folded", {}, make("summary", {}, plain(`${said.parts.length} declared: ${said.parts.map((part) => part.name).join(", ").slice(0, 300)}`)), said.parts.map((part) => partOf(part, [])))));
+      if (here.length) element.lastChild.append(make("div.notes", {}, here.map(noteOf)));
     } else if (tools) {
       one(".who", element).textContent = "tools";
     }
@@ -277,24 +281,25 @@ async function request_of(data) {
 function earlier(hidden) {
   const rest = hidden.splice(0);
   if (rest.length < 3) return rest;
-  const button = make("button.more", {type: "button", click: () => holder_.replaceWith(...rest)}, `… ${rest.length} earlier messages`);
-  const holder_ = make("div.turn", {}, make("div.who", {}), make("div", {}, button));
-  return [holder_];
+  const button = make("button.more", {type: "button", click: () => holderRow.replaceWith(...rest)}, `… ${rest.length} earlier messages`);
+  const holderRow = make("div.turn", {}, make("div.who", {}), make("div", {}, button));
+  return [holderRow];
 }
 
-function reply_of(choices, findings, who, extra) {
+function replyOf(choices, findings, who, extra) {
   return choices.map((choice, number) => {
+    const served = choice.parts.length > 0 && choice.parts.every((part) => part.kind === "rpc" || part.kind === "result");
     const name = choices.length > 1 ? `${who} ${choice.index}` : who;
-    const element = turn_of(name, "reply", [...choice.parts, {}], findings.filter((finding) => finding.at[0] === number), extra);
+    const element = turnOf(name, "reply", [...choice.parts, {}], findings.filter((finding) => finding.at[0] === number), extra);
     const said = one(".said", element);
     const end = all(".part", said).at(-1);
     end.classList.add("finish");
-    end.append(...plain(choice.finish ? `■ ${choice.finish}` : "■ no finish reason"));
+    if (choice.finish || !served) end.append(...plain(choice.finish ? `■ ${choice.finish}` : "■ no finish reason"));
     return element;
   });
 }
 
-function diff_of(lines) {
+function diffOf(lines) {
   const made = [];
   for (let at = 0; at < lines.length; at += 1) {
     const text = lines[at];
@@ -325,7 +330,7 @@ function changed(kind, text, other) {
   return make(kind, {}, plain(text.slice(0, start)), make("b", {}, plain(text.slice(start, text.length - end))), plain(text.slice(text.length - end)));
 }
 
-function strip_of(strip) {
+function stripOf(strip) {
   if (!strip || (strip.chunks < 2 && strip.end < 1000)) return null;
   const scale = 1000 / strip.end;
   const most = Math.log2(2 + Math.max(1, ...strip.ticks.map((tick) => tick[1])));
@@ -358,19 +363,20 @@ function time(milliseconds) {
 }
 
 /** All of an exchange. */
-async function body_of(number) {
+async function bodyOf(number) {
   const data = await exchange(number);
   const row = rows[number];
   const made = [make("div.wire", {}, plain(`${row.method} ${data.url}`))];
   const loose = data.findings.filter((finding) => !finding.at);
-  if (loose.length) made.push(make("div.notes", {}, loose.map(note_of)));
-  made.push(strip_of(data.strip));
+  if (loose.length) made.push(make("div.notes", {}, loose.map(noteOf)));
+  made.push(stripOf(data.strip));
   const talk = make("div.talk");
-  if (data.request) talk.append(...(await request_of(data)));
+  if (data.request) talk.append(...(await requestOf(data, row.api)));
   const answers = data.findings.filter((finding) => finding.side === "response" && finding.at);
-  if (data.reply) talk.append(...reply_of(data.reply, answers, "reply", data.delivered ? ".answer.was" : ".answer"));
-  if (data.delivered) talk.append(...reply_of(data.delivered, [], "delivered", ".answer.sent"));
-  for (const [side, text] of data.raw ?? []) talk.append(make("div.turn", {}, make("div.who", {}, side), words_of(text, [], "div.said-text.mono")));
+  if (data.reply) talk.append(...replyOf(data.reply, answers, "reply", data.delivered ? ".answer.was" : ".answer"));
+  if (data.delivered) talk.append(...replyOf(data.delivered, [], "delivered", ".answer.sent"));
+  if (data.delivered?.length === 0) talk.append(turnOf("delivered", "reply", [{kind: "text", text: ""}], [], ".answer.sent"));
+  for (const [side, text] of data.raw ?? []) talk.append(make("div.turn", {}, make("div.who", {}, side), textOf(text, [], "div.said-text.mono")));
   made.push(talk);
   const remarks = [...(data.notes ?? [])];
   if (data.error) remarks.push(data.error);
@@ -381,18 +387,18 @@ async function body_of(number) {
     if (counts.length) remarks.push(counts.join(" · "));
   }
   if (remarks.length) made.push(make("div.aside.facts", {}, remarks.map((text) => make("span", {}, plain(text)))));
-  if (data.fixes.length) made.push(make("div.aside", {}, make("h3", {}, "Rewritten"), data.fixes.map(fix_of)));
-  if (data.diff.length) made.push(make("details.aside", {open: data.diff.length <= 60}, make("summary", {}, "What was changed on the wire"), diff_of(data.diff)));
+  if (data.fixes.length) made.push(make("div.aside", {}, make("h3", {}, "Rewritten"), data.fixes.map(fixOf)));
+  if (data.diff.length) made.push(make("details.aside", {open: data.diff.length <= 60}, make("summary", {}, "What was changed on the wire"), diffOf(data.diff)));
   const heads = data.headers.filter(([, fields]) => fields.length);
   if (heads.length) {
-    made.push(make("details.aside", {}, make("summary", {}, "Headers"), heads.map(([side, fields]) => [make("h3", {}, side), make("dl.headers", {}, fields.map(([name, value]) => [make("dt", {}, plain(name)), make("dd", {}, plain(value))]))]).flat()));
+    made.push(make("details.aside", {}, make("summary", {}, "Headers"), heads.map(([side, fields]) => [make("h3", {}, side), make("dl.headers", {}, fields.map(([name, value]) => [make("dt", {}, plain(name)), make("dd", {}, plain(value))]))])));
   }
   return made.filter(Boolean);
 }
 
-function fix_of(fix) {
+function fixOf(fix) {
   const lines = [...(fix.before ? fix.before.split("\n").map((text) => `-${text}`) : []), ...(fix.after ? fix.after.split("\n").map((text) => `+${text}`) : [])];
-  return make("div.fix", {}, make("span.code", {}, fix.code), plain(`${fix.title} (${fix.safety}, ${fix.side}${fix.pointer ? ` ${fix.pointer}` : ""})`), lines.length ? diff_of(lines) : null);
+  return make("div.fix", {}, make("span.code", {}, plain(fix.code)), plain(`${fix.title} (${fix.safety}, ${fix.side}${fix.pointer ? ` ${fix.pointer}` : ""})`), lines.length ? diffOf(lines) : null);
 }
 
 /* ---- boxes ---- */
@@ -400,11 +406,11 @@ function fix_of(fix) {
 const opened = new Set();
 let everything = false; // all are open, save those in `closed`
 const closed = new Set();
-const is_open = (number) => (everything ? !closed.has(number) : opened.has(number));
+const isOpen = (number) => (everything ? !closed.has(number) : opened.has(number));
 
 const worst = (row) => SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity)) ?? "clean";
 
-function box_of(number) {
+function boxOf(number) {
   const row = rows[number];
   const box = make(`article.box.${worst(row)}`, {"data-row": number, tabindex: -1, "aria-label": line(row.id)});
   const what = row.title || `${row.method} ${row.path}`;
@@ -420,50 +426,51 @@ function box_of(number) {
     row.rewritten && make("span.fixed", {}, "✎ rewritten"),
   ];
   const link = make("a.id", {href: `#${encodeURIComponent(row.anchor)}`, title: "Link to this exchange"}, plain(row.anchor));
-  box.append(make("div.head", {click: (event) => event.target.closest("a") || toggle(number)}, make(`span.title${row.title ? "" : ".plain"}`, {}, marked(what, hits(what))), link, make("div.facts", {}, facts.filter(Boolean))));
-  if (row.findings.length) box.append(brief_of(row, number));
+  box.append(make("div.head", {click: (event) => event.target.closest("a") || toggle(number)}, make(`button.title${row.title ? "" : ".plain"}`, {type: "button", "aria-expanded": String(isOpen(number))}, marked(what, hits(what))), link, make("div.facts", {}, facts.filter(Boolean))));
+  if (row.findings.length) box.append(briefOf(row, number));
   const found = snippets.get(number);
-  if (found && !is_open(number)) box.append(make("div.snippet", {}, "… ", marked(found, hits(found)), " …"));
-  if (is_open(number)) fill_box(box, number);
+  if (found && !isOpen(number)) box.append(make("div.snippet", {}, "… ", marked(found, hits(found)), " …"));
+  if (isOpen(number)) fillBox(box, number);
   return box;
 }
 
-function brief_of(row, number) {
+function briefOf(row, number) {
   const shown = row.findings.slice(0, 4);
-  const items = shown.map((finding, count) => make("li", {}, make(`button.code.${finding.severity}`, {type: "button", title: `${finding.name}: show it`, click: () => show_finding(number, finding.code)}, finding.code), make("span.said", {title: line(finding.message)}, make("b", {}, finding.name), make("small", {}, ` ${finding.layer} `), plain(finding.message))));
+  const items = shown.map((finding, count) => make("li", {}, make(`button.code.${finding.severity}`, {type: "button", title: `${line(finding.name)}: show it`, click: () => showFinding(number, finding.code)}, plain(finding.code)), make("span.said", {title: line(finding.message)}, make("b", {}, plain(finding.name)), make("small", {}, ` ${finding.layer} `), plain(finding.message))));
   if (row.findings.length > shown.length) items.push(make("li", {}, make("small", {}, `and ${row.findings.length - shown.length} more`)));
   return make("ul.brief", {}, items);
 }
 
-async function fill_box(box, number) {
+async function fillBox(box, number) {
   const body = make("div.body", {"aria-busy": "true"}, make("p.wait", {}, "…"));
   one(".snippet", box)?.remove();
   if (one(".brief", box)) one(".brief", box).hidden = true;
   box.append(body);
-  body.replaceChildren(...(await body_of(number)));
+  body.replaceChildren(...(await bodyOf(number)));
   body.removeAttribute("aria-busy");
 }
 
-async function toggle(number, wanted = !is_open(number)) {
-  const box = box_at(number);
-  if (wanted === is_open(number) && Boolean(box && one(".body", box)) === wanted) return;
+async function toggle(number, wanted = !isOpen(number)) {
+  const box = boxAt(number);
+  if (wanted === isOpen(number) && Boolean(box && one(".body", box)) === wanted) return;
   if (everything) wanted ? closed.delete(number) : closed.add(number);
   else wanted ? opened.add(number) : opened.delete(number);
   if (!box) return;
+  one(".title", box).setAttribute("aria-expanded", String(wanted));
   one(".body", box)?.remove();
-  if (wanted) await fill_box(box, number);
+  if (wanted) await fillBox(box, number);
   else if (one(".brief", box)) one(".brief", box).hidden = false;
 }
 
-async function show_finding(number, code) {
+async function showFinding(number, code) {
   await toggle(number, true);
-  const box = box_at(number);
+  const box = boxAt(number);
   const note = box && all(".note .code", box).find((item) => item.dataset.code === code)?.closest(".note");
   note?.scrollIntoView({block: "center"});
   note?.focus({preventScroll: true});
 }
 
-const box_at = (number) => one(`article[data-row="${number}"]`, list);
+const boxAt = (number) => one(`article[data-row="${number}"]`, list);
 
 /* ---- the list ---- */
 
@@ -479,7 +486,7 @@ const watcher = new IntersectionObserver((seen) => {
 function fill(batch) {
   if (batch.childElementCount) return;
   const first = Number(batch.dataset.first);
-  entries.slice(first, first + BATCH).forEach((entry, number) => batch.append(entry_of(entry, first + number)));
+  entries.slice(first, first + BATCH).forEach((entry, number) => batch.append(entryOf(entry, first + number)));
   const waiting = all(".body[aria-busy]", batch).length > 0;
   if (!waiting) batch.style.minHeight = "";
 }
@@ -490,8 +497,8 @@ function empty(batch) {
   batch.replaceChildren();
 }
 
-function entry_of(entry, number) {
-  const element = typeof entry === "number" ? box_of(entry) : make("button.fold", {type: "button", click: () => unfold(entry)}, `${entry.length.toLocaleString()} clean exchange${entry.length > 1 ? "s" : ""}`);
+function entryOf(entry, number) {
+  const element = typeof entry === "number" ? boxOf(entry) : make("button.fold", {type: "button", click: () => unfold(entry)}, `${entry.length.toLocaleString()} clean exchange${entry.length > 1 ? "s" : ""}`);
   element.dataset.entry = number;
   if (number === chosen) element.classList.add("chosen");
   return element;
@@ -576,7 +583,7 @@ function passes(number) {
   return selects.every((select) => select.selectedIndex <= 0 || TESTS[select.dataset.filter](rows[number], select.value));
 }
 
-function set_filter(kind, value) {
+function setFilter(kind, value) {
   const select = selects.find((item) => item.dataset.filter === kind);
   const option = [...select.options].findIndex((item, number) => number > 0 && item.value === value);
   select.selectedIndex = select.selectedIndex === option ? 0 : option;
@@ -590,7 +597,7 @@ function refilter() {
   render();
 }
 
-function clear_filters() {
+function clearFilters() {
   for (const select of selects) select.selectedIndex = 0;
   one("#search").value = "";
   words = [];
@@ -626,13 +633,13 @@ async function gather() {
 const spoken = (part) => [part.name, part.id, part.text, part.note].filter(Boolean).join(" ");
 
 /** The words of a query: what stands in quotes is one. */
-const query_words = (text) => [...text.matchAll(/"([^"]+)"?|(\S+)/g)].map((found) => lowered(found[1] ?? found[2]));
+const queryWords = (text) => [...text.matchAll(/"([^"]+)"?|(\S+)/g)].map((found) => lowered(found[1] ?? found[2]));
 
 let searches = 0;
 
 async function search() {
   const mine = (searches += 1);
-  const wanted = query_words(one("#search").value);
+  const wanted = queryWords(one("#search").value);
   if (!wanted.length) {
     words = [];
     matching = null;
@@ -668,17 +675,17 @@ async function follow() {
   const number = name ? rows.findIndex((row) => row.anchor === name) : -1;
   if (number < 0) return;
   const there = () => entries.findIndex((entry) => entry === number);
-  if (there() < 0 && !passes(number)) clear_filters();
+  if (there() < 0 && !passes(number)) clearFilters();
   if (there() < 0) {
     const fold = entries.find((entry) => typeof entry !== "number" && entry.includes(number));
     if (fold) unfold(fold);
   }
   choose(there());
   await toggle(number, true);
-  box_at(number)?.scrollIntoView({block: "start"});
+  boxAt(number)?.scrollIntoView({block: "start"});
 }
 
-function next_found(step) {
+function nextFound(step) {
   for (let at = chosen + step; at >= 0 && at < entries.length; at += step) {
     if (typeof entries[at] === "number" && rows[entries[at]].findings.length) return choose(at);
   }
@@ -691,11 +698,11 @@ function act() {
   else unfold(entry);
 }
 
-async function show_manuals() {
+async function showManuals() {
   const entry = entries[chosen];
   if (typeof entry !== "number") return;
   await toggle(entry, true);
-  const notes = all(".note", box_at(entry));
+  const notes = all(".note", boxAt(entry));
   const wanted = !notes.some((note) => one(".manual", note));
   const shown = new Set();
   for (const note of notes) {
@@ -712,11 +719,11 @@ function escape() {
     return;
   }
   const entry = entries[chosen];
-  if (typeof entry === "number" && is_open(entry)) toggle(entry, false);
-  else if (filtered()) clear_filters();
+  if (typeof entry === "number" && isOpen(entry)) toggle(entry, false);
+  else if (filtered()) clearFilters();
 }
 
-function set_all() {
+function setAll() {
   everything = !everything;
   opened.clear();
   closed.clear();
@@ -725,7 +732,7 @@ function set_all() {
   if (kept >= 0) choose(kept);
 }
 
-function set_theme() {
+function setTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const root = document.documentElement;
   const order = dark ? ["", "light", "dark"] : ["", "dark", "light"];
@@ -753,22 +760,22 @@ function remembered(name) {
 const KEYS = {
   j: () => choose(chosen + 1),
   k: () => choose(chosen - 1),
-  n: () => next_found(1),
-  p: () => next_found(-1),
+  n: () => nextFound(1),
+  p: () => nextFound(-1),
   g: () => choose(0),
   G: () => choose(entries.length - 1),
   Enter: act,
   o: act,
-  e: set_all,
-  m: show_manuals,
+  e: setAll,
+  m: showManuals,
   "/": () => one("#search").focus(),
   h: () => one("#boring").click(),
-  t: set_theme,
+  t: setTheme,
   "?": () => one("#keys").showModal(),
   Escape: escape,
 };
 
-function on_key(event) {
+function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || one("#keys").open) return;
   const typing = event.target.closest("input:not([type=checkbox]), select, textarea");
   if (typing && event.key !== "Escape" && !(event.key === "Enter" && event.target.id === "search")) return;
@@ -786,11 +793,11 @@ function on_key(event) {
 
 let printing = false;
 
-function set_up() {
-  document.addEventListener("keydown", on_key);
+function setUp() {
+  document.addEventListener("keydown", onKey);
   document.addEventListener("click", (event) => {
     const count = event.target.closest("button[data-filter]");
-    if (count) set_filter(count.dataset.filter, count.dataset.value);
+    if (count) setFilter(count.dataset.filter, count.dataset.value);
     const entry = event.target.closest("[data-entry]");
     if (!entry) return;
     one(".chosen", list)?.classList.remove("chosen");
@@ -808,14 +815,14 @@ function set_up() {
   for (const id of ["#clear", "#nothing-clear"]) {
     one(id).addEventListener("click", (event) => {
       event.preventDefault();
-      clear_filters();
+      clearFilters();
     });
   }
   one("#more").addEventListener("click", () => {
     const wide = one(".filters").classList.toggle("wide");
     one("#more").setAttribute("aria-expanded", wide);
   });
-  one("#theme").addEventListener("click", set_theme);
+  one("#theme").addEventListener("click", setTheme);
   one("#help").addEventListener("click", () => one("#keys").showModal());
   addEventListener("hashchange", follow);
   addEventListener("beforeprint", () => {
@@ -834,7 +841,7 @@ async function begin() {
   const index = await unpack(one("script.index"));
   ({rows, blocks: firsts} = index);
   one("#boring").checked = rows.some((row) => row.findings.length);
-  set_up();
+  setUp();
   render();
   await follow();
 }

@@ -105,7 +105,7 @@ class Summary:
         self._course.append((record.timing.started, worst))
 
     def counts(self, kind: str) -> list[Count]:
-        """The counts of `rule`, `model`, `provider`, `layer` or `api`: the most errors first, then warnings, infos, uses."""
+        """The counts of `rule`, `model`, `provider`, `layer` or `api`: those with the most errors first, then warnings."""
         counts = self._kinds.get(kind, {}).values()
         return sorted(counts, key=lambda count: (*(-n for n in count.weight), -count.exchanges, count.name))
 
@@ -155,9 +155,7 @@ def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) ->
                 height = counts[kind] / most * _HEIGHT
                 top -= height
                 x = number * step + (step - width) / 2
-                yield Bar(
-                    round(x, 2), round(top, 2), round(width, 2), round(height, 2), kind, f"{where}: {said}"
-                )
+                yield Bar(round(x, 2), round(top, 2), round(width, 2), round(height, 2), kind, f"{where}: {said}")
 
 
 def _word(kind: str) -> str:
