@@ -513,7 +513,9 @@ function unfold(entry) {
 
 /** Makes the list anew from what the filters let through. */
 function render() {
-  const boring = one("#boring").checked;
+  // Who searches, or asks for what is clean, wants to see it.
+  const severity = one("select[data-filter=severity]").value;
+  const boring = one("#boring").checked && !words.length && severity !== "clean";
   const passing = rows.map((_, number) => number).filter(passes);
   entries = [];
   let run = [];
@@ -618,11 +620,12 @@ async function gather() {
     for (const item of data.exchanges) {
       const row = rows[made.exchanges.length];
       const answers = [...(item.reply ?? []), ...(item.delivered ?? [])].map((choice) => choice.parts.map(spoken).join("\n"));
-      const rest = [row.id, row.source, row.model, row.api, item.url, row.title, item.error, ...answers];
+      const rest = [...answers];
       for (const finding of item.findings) rest.push(`${finding.code} ${finding.name} ${finding.message}`);
       for (const fix of item.fixes) rest.push(fix.title, fix.before, fix.after);
       for (const [, text] of item.raw ?? []) rest.push(text);
       for (const [, fields] of item.headers) for (const field of fields) rest.push(field.join(": "));
+      rest.push(row.id, row.source, row.model, row.api, item.url, row.title, item.error);
       made.exchanges.push(lowered(rest.filter(Boolean).join("\n")));
       made.uses.push((item.request ?? []).map((turn) => turn[2]));
     }
@@ -656,6 +659,8 @@ async function search() {
   exchanges.forEach((text, number) => {
     if (!wanted.every((word, n) => text.includes(word) || uses[number].some((used) => found[n].has(used)))) return;
     matching.add(number);
+    const title = lowered(rows[number].title);
+    if (wanted.every((word) => title.includes(word))) return;
     const where = text.includes(wanted[0]) ? text : messages[uses[number].findLast((used) => found[0].has(used))];
     const at = where.indexOf(wanted[0]);
     snippets.set(number, where.slice(Math.max(0, at - 60), at + 120).replace(/\s+/g, " "));
