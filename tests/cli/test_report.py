@@ -58,6 +58,12 @@ def test_refuses(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> Non
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
+def test_the_page_is_no_output(wirelint: Wirelint, tmp_path: Path) -> None:
+    ran = wirelint("report", write(tmp_path / "run.jsonl", CLEAN), "-o", "-")
+    assert (ran.status, ran.out) == (2, "")
+    assert "name one" in ran.err
+
+
 def test_nothing_to_report(wirelint: Wirelint, tmp_path: Path) -> None:
     ran = wirelint("report", tmp_path / "none.jsonl", "-o", tmp_path / "r.html")
     assert ran.status == 2

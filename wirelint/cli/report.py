@@ -70,6 +70,8 @@ def report(
 
 def _refuse(out: Path, paths: tuple[str, ...]) -> None:
     """Raises where the page would take the place of something that is no page."""
+    if str(out) == "-":
+        raise click.ClickException("-o -: the page is written to a file; name one")
     if out.is_dir():
         raise click.ClickException(f"{out}: a folder; name a file, as in -o {out / 'report.html'}")
     if not out.parent.is_dir():

@@ -24,7 +24,7 @@ from wirelint.model import Arguments, HostedCall, Opaque, Part, Reasoning, Text,
 from wirelint.report.html import Section, write_report
 from wirelint.report.html.blocks import Blocks
 from wirelint.report.html.places import Place, Turn, mark, place
-from wirelint.report.html.plain import absolute, clip, dump, part, relative, utf16
+from wirelint.report.html.plain import absolute, clip, compact, dump, part, relative, utf16
 from wirelint.report.html.summary import Summary
 from wirelint.report.html.timeline import strip
 from wirelint.rule import Finding
@@ -115,6 +115,10 @@ def test_parts_are_plain(value: Part, expected: dict[str, Any]) -> None:
 def test_texts_are_bounded_and_every_string_can_be_written() -> None:
     assert len(clip("x" * 300_000)) < 200_100
     assert json.loads(dump({"a\ud800": ["\udfff", {"b": "ok"}]})) == {"a\ufffd": ["\ufffd", {"b": "ok"}]}
+    deep: list[Any] = []
+    for _ in range(200_000):
+        deep = [deep]
+    assert compact(deep) == "(nested too deeply to be shown)"
     assert [utf16("a\U0001f600b", n) for n in (-1, 0, 1, 2, 3, 9)] == [0, 0, 1, 3, 4, 4]
 
 
@@ -134,6 +138,7 @@ def test_a_message_is_kept_once_and_blocks_know_their_firsts(monkeypatch: pytest
 
 STRIPS: dict[str, tuple[tuple[tuple[float, int], ...], Timing, list[list[float]] | None]] = {
     "no times": ((), Timing(), None),
+    "times that are none": (((float("nan"), 5), (float("inf"), 5)), Timing(duration=5.0), None),
     "a duration alone": ((), Timing(duration=900.0), []),
     "steady": (((100.0, 5), (200.0, 5), (300.0, 5)), Timing(duration=310.0), []),
     "a second of silence": (((100.0, 5), (1200.0, 5)), Timing(duration=1300.0), [[100.0, 1200.0]]),
@@ -226,6 +231,16 @@ def test_same_ids_get_anchors_of_their_own(tmp_path: Path) -> None:
     talk = Talk((User("Hello"),), text="Hello.")
     made = page(tmp_path / "r.html", [record(talk, "a"), record(talk, "a"), record(talk, "")])
     assert [row["anchor"] for row in made.rows] == ["a", "a~2", "exchange"]
+
+
+def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> object:
+        raise KeyError("gone")
+
+    monkeypatch.setattr("wirelint.report.html.exchange.strip", broken)
+    made = page(tmp_path / "r.html", sample())
+    assert made.written.exchanges == 7
+    assert all("could not lay this exchange out (KeyError)" in one["notes"][0] for one in made.exchanges)
 
 
 def test_a_page_that_fails_leaves_what_was_there(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
 from wirelint.model import Json
 from wirelint.report.html.blocks import Blocks, element
-from wirelint.report.html.exchange import detail, row
+from wirelint.report.html.exchange import detail, row, unshown
 from wirelint.report.html.manuals import manuals
 from wirelint.report.html.page import Section, write_page
 from wirelint.report.html.plain import Object, dump
@@ -70,7 +70,7 @@ def write_report(
                 continue
             summary.add(item)
             rows.append(_anchored(row(item), anchors))
-            blocks.exchange(detail(item, blocks))
+            blocks.exchange(_detail(item, blocks))
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
@@ -87,6 +87,13 @@ def write_report(
                 index=index,
             )
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _detail(item: Checked, blocks: Blocks) -> Object:
+    try:
+        return detail(item, blocks)
+    except Exception as error:  # fail open: one exchange that we cannot lay out does not take the others with it
+        return unshown(item, error)
 
 
 def _anchored(made: Object, anchors: Counter[str]) -> Object:

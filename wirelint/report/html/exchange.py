@@ -16,7 +16,7 @@ from wirelint.model import Exchange, Json, Reply, Rpc, Text, ToolCall
 from wirelint.repair import Repair
 from wirelint.report.html.blocks import Blocks
 from wirelint.report.html.places import Turn, mark, place
-from wirelint.report.html.plain import Object, choice, clip, declared, message
+from wirelint.report.html.plain import Object, choice, clip, compact, declared, message
 from wirelint.report.html.timeline import strip
 from wirelint.report.patch import patch
 from wirelint.report.writer import remedy
@@ -85,9 +85,25 @@ def detail(checked: Checked, blocks: Blocks) -> Object:
         "request": request,
         "delivered": [*delivered] if delivered is not None and delivered != reply else None,
         "findings": [_finding(checked, one, turns) for one in findings],
-        "usage": dict(exchange.reply.usage) if exchange.reply is not None and exchange.reply.usage else None,
-        "errorObject": exchange.reply.error if exchange.reply is not None else None,
+        "usage": _usage(exchange.reply),
+        "errorObject": compact(exchange.reply.error) if exchange.reply is not None and exchange.reply.error else None,
         "notes": [*exchange.notes],
+    }
+
+
+def unshown(checked: Checked, error: Exception) -> Object:
+    """In the place of the details that could not be made: the findings, and why there is nothing else."""
+    return {
+        "url": clip(checked.record.url),
+        "headers": [],
+        "fixes": [],
+        "diff": [],
+        "strip": None,
+        "error": None,
+        "findings": [_finding(checked, one, {}) for one in worst_first(checked.findings)],
+        "notes": [
+            f"wirelint could not lay this exchange out ({type(error).__name__}); wirelint show may; please report it"
+        ],
     }
 
 
@@ -151,6 +167,12 @@ def _request(exchange: Exchange) -> list[tuple[str, Object]]:
 
 def _reply(reply: Reply | None) -> list[Object]:
     return [choice(candidate) for candidate in reply.choices] if reply is not None else []
+
+
+def _usage(reply: Reply | None) -> Json:
+    """The token counts at the top of a usage object; what is nested in it is left out."""
+    usage = reply.usage if reply is not None else None
+    return {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None
 
 
 def _parts(turn: Object) -> list[Json]:

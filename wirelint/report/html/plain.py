@@ -51,7 +51,7 @@ def part(value: Part, base: str) -> Object:
         case HostedResult(call_id, _, kind):
             made |= {"kind": "hosted-result", "name": kind, "id": call_id}
         case Rpc(form, id_, method, said):
-            text = "" if said is None else clip(json.dumps(said, ensure_ascii=False))
+            text = "" if said is None else compact(said)
             made |= {"kind": "rpc", "name": method or form, "id": id_, "text": text}
         case Opaque(kind):
             made |= {"kind": "opaque", "name": kind}
@@ -67,7 +67,7 @@ def declared(tools: tuple[Tool, ...]) -> Object:
     """The declared tools as one message; the schema of each is its text."""
     parts: list[Json] = []
     for tool in tools:
-        text = clip(json.dumps(tool.schema, ensure_ascii=False)) if tool.schema is not None else ""
+        text = compact(tool.schema) if tool.schema is not None else ""
         at = relative(tool.pointer, "/tools")
         parts.append({"kind": "tool", "at": at, "name": tool.name, "note": clip(tool.description), "text": text})
     return {"role": "tools", "parts": parts}
@@ -93,6 +93,14 @@ def relative(pointer: str, base: str) -> str:
 def absolute(at: str, base: str) -> str:
     """The pointer of which `relative` made `at`."""
     return at[1:] if at.startswith("^") else base + at
+
+
+def compact(value: Json) -> str:
+    """A value of the wire as text."""
+    try:
+        return clip(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return "(nested too deeply to be shown)"
 
 
 def clip(text: str) -> str:

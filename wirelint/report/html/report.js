@@ -380,7 +380,7 @@ async function bodyOf(number) {
   made.push(talk);
   const remarks = [...(data.notes ?? [])];
   if (data.error) remarks.push(data.error);
-  if (data.errorObject !== null && data.errorObject !== undefined) remarks.push(`error object: ${JSON.stringify(data.errorObject)}`);
+  if (data.errorObject) remarks.push(`error object: ${data.errorObject}`);
   if (row.end !== "complete" && row.end !== "unknown") remarks.push(`ended: ${row.end}`);
   if (data.usage) {
     const counts = Object.entries(data.usage).filter(([, count]) => typeof count === "number").map(([name, count]) => `${name} ${count.toLocaleString()}`);

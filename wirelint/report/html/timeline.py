@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from wirelint.arrivals import NO_ARRIVALS, Arrivals
@@ -24,7 +25,7 @@ def strip(
     """
     times = [at for at, _ in chunks]
     end = max([*times, timing.duration or 0.0])
-    if end <= 0:
+    if not (0 < end < math.inf and all(map(math.isfinite, times))):
         return None
     return {
         "end": _ms(end),
