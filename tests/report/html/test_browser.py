@@ -182,6 +182,7 @@ def test_phone_dark_and_print(browser: Browser, path: Path) -> None:
     tab.page.emulate_media(media="print")
     tab.run("dispatchEvent(new Event('beforeprint'))")
     assert not tab.page.is_visible(".filters")
+    assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert tab.page.is_visible(".note")
     tab.context.close()
 
