@@ -25,7 +25,8 @@ function make(kind, attributes = {}, ...children) {
   if (classes.length) element.className = classes.join(" ");
   for (const [name, value] of Object.entries(attributes)) {
     if (typeof value === "function") element.addEventListener(name, value);
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== ""));
   return element;
@@ -61,7 +62,8 @@ function block(number) {
 
 /** The block that holds message (0) or exchange (1) `number`. Of blocks without a message of their own, the last counts. */
 function holder(number, which) {
-  let low = 0, high = firsts.length - 1;
+  let low = 0,
+    high = firsts.length - 1;
   while (low < high) {
     const middle = (low + high + 1) >> 1;
     if (firsts[middle][which] <= number) low = middle;
@@ -100,10 +102,14 @@ function plain(text) {
 }
 
 /** A message of ours, with what it quotes in backticks set off. */
-const prose = (text) => text.split(/(`[^`]+`)/).flatMap((piece) => (/^`.+`$/s.test(piece) ? [make("code", {}, plain(piece.slice(1, -1)))] : plain(piece)));
+const prose = (text) =>
+  text
+    .split(/(`[^`]+`)/)
+    .flatMap((piece) => (/^`.+`$/s.test(piece) ? [make("code", {}, plain(piece.slice(1, -1)))] : plain(piece)));
 
 /** One line of text with its control characters named, for places without elements. */
-const line = (text) => String(text ?? "").replace(CONTROL, (char) => `\\u${char.codePointAt(0).toString(16).padStart(4, "0")}`);
+const line = (text) =>
+  String(text ?? "").replace(CONTROL, (char) => `\\u${char.codePointAt(0).toString(16).padStart(4, "0")}`);
 
 /** Where the words of the search stand in a text, as marks. */
 function hits(text) {
@@ -121,7 +127,9 @@ function hits(text) {
 /** Lower case that keeps every character in its place. */
 function lowered(text) {
   const lower = text.toLowerCase();
-  return lower.length === text.length ? lower : Array.from(text, (char) => (char.toLowerCase().length === char.length ? char.toLowerCase() : char)).join("");
+  return lower.length === text.length
+    ? lower
+    : Array.from(text, (char) => (char.toLowerCase().length === char.length ? char.toLowerCase() : char)).join("");
 }
 
 /** A stretch of a text as nodes, marks as elements; where marks overlap, the first counts. */
@@ -147,18 +155,29 @@ function textOf(text, marks = [], kind = "div.said-text") {
     element.append(...marked(text, everything));
     return element;
   }
-  const kept = [[0, LONG * 0.7], [text.length - LONG * 0.2, text.length]];
-  for (const mark of everything.slice(0, 12)) kept.push([mark.start - 200, Math.min(mark.end, mark.start + LONG) + 200]);
+  const kept = [
+    [0, LONG * 0.7],
+    [text.length - LONG * 0.2, text.length],
+  ];
+  for (const mark of everything.slice(0, 12))
+    kept.push([mark.start - 200, Math.min(mark.end, mark.start + LONG) + 200]);
   kept.sort((a, b) => a[0] - b[0]);
   let at = 0;
   for (const [wanted, end] of kept) {
     const start = Math.max(Math.floor(wanted), at);
     if (start - at > 0) {
       const from = at;
-      const gap = make("button.more", {type: "button", click: (event) => {
-        event.stopPropagation();
-        gap.replaceWith(...marked(text, everything, from, start));
-      }}, `… ${(start - from).toLocaleString()} more characters …`);
+      const gap = make(
+        "button.more",
+        {
+          type: "button",
+          click: (event) => {
+            event.stopPropagation();
+            gap.replaceWith(...marked(text, everything, from, start));
+          },
+        },
+        `… ${(start - from).toLocaleString()} more characters …`,
+      );
       element.append(gap);
     }
     if (end > start) element.append(...marked(text, everything, start, Math.min(Math.floor(end), text.length)));
@@ -188,21 +207,70 @@ function partOf(part, marks) {
       return make("div.part", {}, part.text ? text() : make("span.finish", {}, "(empty)"));
     case "reasoning":
       if (!part.text) return make("div.part.finish", {}, "(thinking that cannot be read)");
-      return make("div.part", {}, make("details.thoughts", {open: of("text").length > 0 || hits(part.text).length > 0}, make("summary", {}, `thinking · ${part.text.length.toLocaleString()} characters`), text()));
+      return make(
+        "div.part",
+        {},
+        make(
+          "details.thoughts",
+          {open: of("text").length > 0 || hits(part.text).length > 0},
+          make("summary", {}, `thinking · ${part.text.length.toLocaleString()} characters`),
+          text(),
+        ),
+      );
     case "refusal":
       return make("div.part", {}, make("span.failed", {}, "refuses"), text());
     case "call": {
       // Arguments are laid out for reading where that moves no mark.
       const nice = of("text").length ? null : laidOut(part.text);
-      const shown = nice !== null && nice.length > 100 ? nice : part.text ?? "";
-      return make("div.part.call", {}, make("span.arrow", {}, "→ "), make("span.name", {}, label("name", part.name || "(no name)")), ref, textOf(shown, of("text"), "div.said-text.mono"));
+      const shown = nice !== null && nice.length > 100 ? nice : (part.text ?? "");
+      return make(
+        "div.part.call",
+        {},
+        make("span.arrow", {}, "→ "),
+        make("span.name", {}, label("name", part.name || "(no name)")),
+        ref,
+        textOf(shown, of("text"), "div.said-text.mono"),
+      );
     }
     case "result":
-      return make("div.part.result", {}, make("span.arrow", {}, "← "), part.name ? make("span.name.mono", {}, label("name", part.name)) : null, ref, part.error ? make("span.failed", {}, " error") : null, textOf(part.text ?? "", of("text"), "div.said-text.mono"));
+      return make(
+        "div.part.result",
+        {},
+        make("span.arrow", {}, "← "),
+        part.name ? make("span.name.mono", {}, label("name", part.name)) : null,
+        ref,
+        part.error ? make("span.failed", {}, " error") : null,
+        textOf(part.text ?? "", of("text"), "div.said-text.mono"),
+      );
     case "tool":
-      return make("div.part", {}, make("details.folded", {open: of("text").length > 0}, make("summary", {}, make("span.name.mono", {}, label("name", part.name || "(no name)")), " ", plain((part.note ?? "").split("\n", 1)[0].slice(0, 120))), textOf(laidOut(part.text) ?? part.text ?? "", [], "div.said-text.mono")));
+      return make(
+        "div.part",
+        {},
+        make(
+          "details.folded",
+          {open: of("text").length > 0},
+          make(
+            "summary",
+            {},
+            make("span.name.mono", {}, label("name", part.name || "(no name)")),
+            " ",
+            plain((part.note ?? "").split("\n", 1)[0].slice(0, 120)),
+          ),
+          textOf(laidOut(part.text) ?? part.text ?? "", [], "div.said-text.mono"),
+        ),
+      );
     case "rpc":
-      return make("div.part", {}, make("span.name.mono", {}, label("name", part.name || "")), ref, textOf(of("text").length ? part.text : laidOut(part.text) ?? part.text ?? "", of("text"), "div.said-text.mono"));
+      return make(
+        "div.part",
+        {},
+        make("span.name.mono", {}, label("name", part.name || "")),
+        ref,
+        textOf(
+          of("text").length ? part.text : (laidOut(part.text) ?? part.text ?? ""),
+          of("text"),
+          "div.said-text.mono",
+        ),
+      );
     case "hosted":
       return make("div.part.finish", {}, "⇢ ", plain(part.name || "tool"), " (run by the provider)");
     case "hosted-result":
@@ -217,7 +285,9 @@ function turnOf(who, role, parts, findings, extra = "") {
   const said = make("div.said");
   parts.forEach((part, number) => {
     const here = findings.filter((finding) => finding.at[1] === number);
-    const marks = here.filter((finding) => finding.mark).map(({mark: [field, start, end], severity}) => ({field, start, end, kind: severity}));
+    const marks = here
+      .filter((finding) => finding.mark)
+      .map(({mark: [field, start, end], severity}) => ({field, start, end, kind: severity}));
     const element = part.kind ? partOf(part, marks) : make("div.part");
     if (here.length) element.classList.add("found", here[0].severity);
     said.append(element);
@@ -229,11 +299,22 @@ function turnOf(who, role, parts, findings, extra = "") {
 }
 
 function noteOf(finding) {
-  const where = [finding.side, finding.pointer, finding.event === null ? "" : `event ${finding.event}`].filter(Boolean).join(" · ");
+  const where = [finding.side, finding.pointer, finding.event === null ? "" : `event ${finding.event}`]
+    .filter(Boolean)
+    .join(" · ");
   const note = make(`div.note.${finding.severity}`, {tabindex: -1});
   note.append(
-    make(`button.code.${finding.severity}`, {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)}, plain(finding.code)),
-    make("span.rule", {}, plain(finding.name)), make("small", {}, `${finding.severity} · ${finding.layer}${finding.confidence === "high" ? "" : ` · ${finding.confidence} confidence`}`),
+    make(
+      `button.code.${finding.severity}`,
+      {type: "button", title: "The rule's manual", "data-code": finding.code, click: () => manual(note, finding.code)},
+      plain(finding.code),
+    ),
+    make("span.rule", {}, plain(finding.name)),
+    make(
+      "small",
+      {},
+      `${finding.severity} · ${finding.layer}${finding.confidence === "high" ? "" : ` · ${finding.confidence} confidence`}`,
+    ),
     make("div", {}, prose(finding.message)),
     finding.remedy ? make("div.remedy", {}, prose(finding.remedy)) : "",
     make("div.where", {}, plain(where)),
@@ -251,7 +332,9 @@ function manual(note, code, wanted) {
 
 async function requestOf(data, api) {
   const findings = data.findings.filter((finding) => finding.side === "request" && finding.at);
-  const turns = await Promise.all(data.request.map(async ([sign, pointer, number, mine]) => ({sign, mine, said: await message(number)})));
+  const turns = await Promise.all(
+    data.request.map(async ([sign, pointer, number, mine]) => ({sign, mine, said: await message(number)})),
+  );
   const hidden = [];
   const made = [];
   const talk = turns.filter((turn) => turn.said.role !== "tools").length;
@@ -264,13 +347,37 @@ async function requestOf(data, api) {
     const who = api === "mcp" && role === "assistant" ? "client" : role;
     let element = turnOf(sign === "+" ? "sent on" : who, role, said.parts, here, extra);
     if (tools && !here.some((finding) => finding.at[1] !== null)) {
-      element = make(`div.turn${extra}`, {}, make("div.who", {}, "tools"), make("div.said", {}, make("details.folded", {}, make("summary", {}, plain(`${said.parts.length} declared: ${said.parts.map((part) => part.name).join(", ").slice(0, 300)}`)), said.parts.map((part) => partOf(part, [])))));
+      element = make(
+        `div.turn${extra}`,
+        {},
+        make("div.who", {}, "tools"),
+        make(
+          "div.said",
+          {},
+          make(
+            "details.folded",
+            {},
+            make(
+              "summary",
+              {},
+              plain(
+                `${said.parts.length} declared: ${said.parts
+                  .map((part) => part.name)
+                  .join(", ")
+                  .slice(0, 300)}`,
+              ),
+            ),
+            said.parts.map((part) => partOf(part, [])),
+          ),
+        ),
+      );
       if (here.length) element.lastChild.append(make("div.notes", {}, here.map(noteOf)));
     } else if (tools) {
       one(".who", element).textContent = "tools";
     }
     seen += tools ? 0 : 1;
-    const found = here.length || sign !== "=" || (words.length && said.parts.some((part) => hits(part.text ?? "").length));
+    const found =
+      here.length || sign !== "=" || (words.length && said.parts.some((part) => hits(part.text ?? "").length));
     if (!tools && !found && talk - seen >= LATEST) hidden.push(element);
     else made.push(...earlier(hidden), element);
   }
@@ -281,16 +388,27 @@ async function requestOf(data, api) {
 function earlier(hidden) {
   const rest = hidden.splice(0);
   if (rest.length < 3) return rest;
-  const button = make("button.more", {type: "button", click: () => holderRow.replaceWith(...rest)}, `… ${rest.length} earlier messages`);
+  const button = make(
+    "button.more",
+    {type: "button", click: () => holderRow.replaceWith(...rest)},
+    `… ${rest.length} earlier messages`,
+  );
   const holderRow = make("div.turn", {}, make("div.who", {}), make("div", {}, button));
   return [holderRow];
 }
 
 function replyOf(choices, findings, who, extra) {
   return choices.map((choice, number) => {
-    const served = choice.parts.length > 0 && choice.parts.every((part) => part.kind === "rpc" || part.kind === "result");
+    const served =
+      choice.parts.length > 0 && choice.parts.every((part) => part.kind === "rpc" || part.kind === "result");
     const name = choices.length > 1 ? `${who} ${choice.index}` : who;
-    const element = turnOf(name, "reply", [...choice.parts, {}], findings.filter((finding) => finding.at[0] === number), extra);
+    const element = turnOf(
+      name,
+      "reply",
+      [...choice.parts, {}],
+      findings.filter((finding) => finding.at[0] === number),
+      extra,
+    );
     const said = one(".said", element);
     const end = all(".part", said).at(-1);
     end.classList.add("finish");
@@ -310,8 +428,12 @@ function diffOf(lines) {
       while (lines[end]?.[0] === "-" && !lines[end].startsWith("--- ")) end += 1;
       let stop = end;
       while (lines[stop]?.[0] === "+" && !lines[stop].startsWith("+++ ")) stop += 1;
-      const gone = lines.slice(at, end), come = lines.slice(end, stop);
-      made.push(...gone.map((item, n) => changed("div.out", item, come[n])), ...come.map((item, n) => changed("div.in", item, gone[n])));
+      const gone = lines.slice(at, end),
+        come = lines.slice(end, stop);
+      made.push(
+        ...gone.map((item, n) => changed("div.out", item, come[n])),
+        ...come.map((item, n) => changed("div.in", item, gone[n])),
+      );
       at = Math.max(stop, at + 1) - 1;
     } else {
       made.push(make("div", {}, plain(text)));
@@ -323,19 +445,32 @@ function diffOf(lines) {
 /** A line of a diff; what differs from the line it stands for is set off. */
 function changed(kind, text, other) {
   if (other === undefined) return make(kind, {}, plain(text));
-  let start = 1, end = 0;
+  let start = 1,
+    end = 0;
   const most = Math.min(text.length, other.length);
   while (start < most && text[start] === other[start]) start += 1;
   while (end < most - start && text.at(-1 - end) === other.at(-1 - end)) end += 1;
-  return make(kind, {}, plain(text.slice(0, start)), make("b", {}, plain(text.slice(start, text.length - end))), plain(text.slice(text.length - end)));
+  return make(
+    kind,
+    {},
+    plain(text.slice(0, start)),
+    make("b", {}, plain(text.slice(start, text.length - end))),
+    plain(text.slice(text.length - end)),
+  );
 }
 
 function stripOf(strip) {
   if (!strip || (strip.chunks < 2 && strip.end < 1000)) return null;
   const scale = 1000 / strip.end;
   const most = Math.log2(2 + Math.max(1, ...strip.ticks.map((tick) => tick[1])));
-  const svg = draw("svg", {viewBox: "0 0 1000 34", preserveAspectRatio: "none", role: "img", "aria-label": "When the chunks of the reply came"});
-  if (strip.first !== null) svg.append(draw("rect", {class: "wait-first", x: 0, y: 0, width: strip.first * scale, height: 34}));
+  const svg = draw("svg", {
+    viewBox: "0 0 1000 34",
+    preserveAspectRatio: "none",
+    role: "img",
+    "aria-label": "When the chunks of the reply came",
+  });
+  if (strip.first !== null)
+    svg.append(draw("rect", {class: "wait-first", x: 0, y: 0, width: strip.first * scale, height: 34}));
   const track = make("div.track", {}, svg);
   for (const [start, end] of strip.gaps) {
     svg.append(draw("rect", {class: "silence", x: start * scale, y: 0, width: (end - start) * scale, height: 34}));
@@ -353,13 +488,32 @@ function stripOf(strip) {
     svg.append(tick);
   }
   const longest = Math.max(0, ...strip.gaps.map(([start, end]) => end - start));
-  const facts = [strip.first !== null ? `first byte ${time(strip.first)}` : "", strip.chunks ? `${strip.chunks.toLocaleString()} chunk${strip.chunks > 1 ? "s" : ""}, ${strip.bytes.toLocaleString()} bytes` : "", longest ? `longest silence ${time(longest)}` : ""];
-  return make("div.strip", {}, track, make("p", {}, make("span", {}, "0"), make("span", {}, facts.filter(Boolean).join(" · ")), make("span", {}, time(strip.end))));
+  const facts = [
+    strip.first !== null ? `first byte ${time(strip.first)}` : "",
+    strip.chunks
+      ? `${strip.chunks.toLocaleString()} chunk${strip.chunks > 1 ? "s" : ""}, ${strip.bytes.toLocaleString()} bytes`
+      : "",
+    longest ? `longest silence ${time(longest)}` : "",
+  ];
+  return make(
+    "div.strip",
+    {},
+    track,
+    make(
+      "p",
+      {},
+      make("span", {}, "0"),
+      make("span", {}, facts.filter(Boolean).join(" · ")),
+      make("span", {}, time(strip.end)),
+    ),
+  );
 }
 
 function time(milliseconds) {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
-  return milliseconds < 60000 ? `${(milliseconds / 1000).toFixed(milliseconds < 10000 ? 1 : 0)} s` : `${(milliseconds / 60000).toFixed(1)} min`;
+  return milliseconds < 60000
+    ? `${(milliseconds / 1000).toFixed(milliseconds < 10000 ? 1 : 0)} s`
+    : `${(milliseconds / 60000).toFixed(1)} min`;
 }
 
 /** All of an exchange. */
@@ -375,30 +529,72 @@ async function bodyOf(number) {
   const answers = data.findings.filter((finding) => finding.side === "response" && finding.at);
   if (data.reply) talk.append(...replyOf(data.reply, answers, "reply", data.delivered ? ".answer.was" : ".answer"));
   if (data.delivered) talk.append(...replyOf(data.delivered, [], "delivered", ".answer.sent"));
-  if (data.delivered?.length === 0) talk.append(turnOf("delivered", "reply", [{kind: "text", text: ""}], [], ".answer.sent"));
-  for (const [side, text] of data.raw ?? []) talk.append(make("div.turn", {}, make("div.who", {}, side), textOf(text, [], "div.said-text.mono")));
+  if (data.delivered?.length === 0)
+    talk.append(turnOf("delivered", "reply", [{kind: "text", text: ""}], [], ".answer.sent"));
+  for (const [side, text] of data.raw ?? [])
+    talk.append(make("div.turn", {}, make("div.who", {}, side), textOf(text, [], "div.said-text.mono")));
   made.push(talk);
   const remarks = [...(data.notes ?? [])];
   if (data.error) remarks.push(data.error);
   if (data.errorObject) remarks.push(`error object: ${data.errorObject}`);
   if (row.end !== "complete" && row.end !== "unknown") remarks.push(`ended: ${row.end}`);
   if (data.usage) {
-    const counts = Object.entries(data.usage).filter(([, count]) => typeof count === "number").map(([name, count]) => `${name} ${count.toLocaleString()}`);
+    const counts = Object.entries(data.usage)
+      .filter(([, count]) => typeof count === "number")
+      .map(([name, count]) => `${name} ${count.toLocaleString()}`);
     if (counts.length) remarks.push(counts.join(" · "));
   }
-  if (remarks.length) made.push(make("div.aside.facts", {}, remarks.map((text) => make("span", {}, plain(text)))));
+  if (remarks.length)
+    made.push(
+      make(
+        "div.aside.facts",
+        {},
+        remarks.map((text) => make("span", {}, plain(text))),
+      ),
+    );
   if (data.fixes.length) made.push(make("div.aside", {}, make("h3", {}, "Rewritten"), data.fixes.map(fixOf)));
-  if (data.diff.length) made.push(make("details.aside", {open: data.diff.length <= 60}, make("summary", {}, "What was changed on the wire"), diffOf(data.diff)));
+  if (data.diff.length)
+    made.push(
+      make(
+        "details.aside",
+        {open: data.diff.length <= 60},
+        make("summary", {}, "What was changed on the wire"),
+        diffOf(data.diff),
+      ),
+    );
   const heads = data.headers.filter(([, fields]) => fields.length);
   if (heads.length) {
-    made.push(make("details.aside", {}, make("summary", {}, "Headers"), heads.map(([side, fields]) => [make("h3", {}, side), make("dl.headers", {}, fields.map(([name, value]) => [make("dt", {}, plain(name)), make("dd", {}, plain(value))]))])));
+    made.push(
+      make(
+        "details.aside",
+        {},
+        make("summary", {}, "Headers"),
+        heads.map(([side, fields]) => [
+          make("h3", {}, side),
+          make(
+            "dl.headers",
+            {},
+            fields.map(([name, value]) => [make("dt", {}, plain(name)), make("dd", {}, plain(value))]),
+          ),
+        ]),
+      ),
+    );
   }
   return made.filter(Boolean);
 }
 
 function fixOf(fix) {
-  const lines = [...(fix.before ? fix.before.split("\n").map((text) => `-${text}`) : []), ...(fix.after ? fix.after.split("\n").map((text) => `+${text}`) : [])];
-  return make("div.fix", {}, make("span.code", {}, plain(fix.code)), plain(`${fix.title} (${fix.safety}, ${fix.side}${fix.pointer ? ` ${fix.pointer}` : ""})`), lines.length ? diffOf(lines) : null);
+  const lines = [
+    ...(fix.before ? fix.before.split("\n").map((text) => `-${text}`) : []),
+    ...(fix.after ? fix.after.split("\n").map((text) => `+${text}`) : []),
+  ];
+  return make(
+    "div.fix",
+    {},
+    make("span.code", {}, plain(fix.code)),
+    plain(`${fix.title} (${fix.safety}, ${fix.side}${fix.pointer ? ` ${fix.pointer}` : ""})`),
+    lines.length ? diffOf(lines) : null,
+  );
 }
 
 /* ---- boxes ---- */
@@ -408,7 +604,8 @@ let everything = false; // all are open, save those in `closed`
 const closed = new Set();
 const isOpen = (number) => (everything ? !closed.has(number) : opened.has(number));
 
-const worst = (row) => SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity)) ?? "clean";
+const worst = (row) =>
+  SEVERITIES.find((severity) => row.findings.some((finding) => finding.severity === severity)) ?? "clean";
 
 function boxOf(number) {
   const row = rows[number];
@@ -421,12 +618,31 @@ function boxOf(number) {
     row.status !== null && make(`span${row.status >= 400 ? ".bad" : ""}`, {}, String(row.status)),
     row.stream && make("span", {}, "stream"),
     row.duration !== null && make("span", {}, time(row.duration)),
-    row.started !== null && row.started > 0 && row.started < 1e11 && make("span", {}, new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")),
+    row.started !== null &&
+      row.started > 0 &&
+      row.started < 1e11 &&
+      make("span", {}, new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")),
     row.end !== "complete" && row.end !== "unknown" && make("span.bad", {}, row.end),
     row.rewritten && make("span.fixed", {}, "✎ rewritten"),
   ];
-  const link = make("a.id", {href: `#${encodeURIComponent(row.anchor)}`, title: "Link to this exchange"}, plain(row.anchor));
-  box.append(make("div.head", {click: (event) => event.target.closest("a") || toggle(number)}, make(`button.title${row.title ? "" : ".plain"}`, {type: "button", "aria-expanded": String(isOpen(number))}, marked(what, hits(what))), link, make("div.facts", {}, facts.filter(Boolean))));
+  const link = make(
+    "a.id",
+    {href: `#${encodeURIComponent(row.anchor)}`, title: "Link to this exchange"},
+    plain(row.anchor),
+  );
+  box.append(
+    make(
+      "div.head",
+      {click: (event) => event.target.closest("a") || toggle(number)},
+      make(
+        `button.title${row.title ? "" : ".plain"}`,
+        {type: "button", "aria-expanded": String(isOpen(number))},
+        marked(what, hits(what)),
+      ),
+      link,
+      make("div.facts", {}, facts.filter(Boolean)),
+    ),
+  );
   if (row.findings.length) box.append(briefOf(row, number));
   const found = snippets.get(number);
   if (found && !isOpen(number)) box.append(make("div.snippet", {}, "… ", marked(found, hits(found)), " …"));
@@ -436,8 +652,26 @@ function boxOf(number) {
 
 function briefOf(row, number) {
   const shown = row.findings.slice(0, 4);
-  const items = shown.map((finding, count) => make("li", {}, make(`button.code.${finding.severity}`, {type: "button", title: `${line(finding.name)}: show it`, click: () => showFinding(number, finding.code)}, plain(finding.code)), make("span.said", {title: line(finding.message)}, make("b", {}, plain(finding.name)), make("small", {}, ` ${finding.layer} `), plain(finding.message))));
-  if (row.findings.length > shown.length) items.push(make("li", {}, make("small", {}, `and ${row.findings.length - shown.length} more`)));
+  const items = shown.map((finding, count) =>
+    make(
+      "li",
+      {},
+      make(
+        `button.code.${finding.severity}`,
+        {type: "button", title: `${line(finding.name)}: show it`, click: () => showFinding(number, finding.code)},
+        plain(finding.code),
+      ),
+      make(
+        "span.said",
+        {title: line(finding.message)},
+        make("b", {}, plain(finding.name)),
+        make("small", {}, ` ${finding.layer} `),
+        plain(finding.message),
+      ),
+    ),
+  );
+  if (row.findings.length > shown.length)
+    items.push(make("li", {}, make("small", {}, `and ${row.findings.length - shown.length} more`)));
   return make("ul.brief", {}, items);
 }
 
@@ -465,7 +699,11 @@ async function toggle(number, wanted = !isOpen(number)) {
 async function showFinding(number, code) {
   await toggle(number, true);
   const box = boxAt(number);
-  const note = box && all(".note .code", box).find((item) => item.dataset.code === code)?.closest(".note");
+  const note =
+    box &&
+    all(".note .code", box)
+      .find((item) => item.dataset.code === code)
+      ?.closest(".note");
   note?.scrollIntoView({block: "center"});
   note?.focus({preventScroll: true});
 }
@@ -479,9 +717,12 @@ let entries = []; // what is listed: the number of an exchange, or an array of t
 let unfolded = new Set(); // first numbers of arrays that were unfolded
 let chosen = -1; // the entry that the keys act on
 
-const watcher = new IntersectionObserver((seen) => {
-  for (const {target, isIntersecting} of seen) isIntersecting ? fill(target) : empty(target);
-}, {rootMargin: `${NEAR} 0px`});
+const watcher = new IntersectionObserver(
+  (seen) => {
+    for (const {target, isIntersecting} of seen) isIntersecting ? fill(target) : empty(target);
+  },
+  {rootMargin: `${NEAR} 0px`},
+);
 
 function fill(batch) {
   if (batch.childElementCount) return;
@@ -498,7 +739,14 @@ function empty(batch) {
 }
 
 function entryOf(entry, number) {
-  const element = typeof entry === "number" ? boxOf(entry) : make("button.fold", {type: "button", click: () => unfold(entry)}, `${entry.length.toLocaleString()} clean exchange${entry.length > 1 ? "s" : ""}`);
+  const element =
+    typeof entry === "number"
+      ? boxOf(entry)
+      : make(
+          "button.fold",
+          {type: "button", click: () => unfold(entry)},
+          `${entry.length.toLocaleString()} clean exchange${entry.length > 1 ? "s" : ""}`,
+        );
   element.dataset.entry = number;
   if (number === chosen) element.classList.add("chosen");
   return element;
@@ -545,7 +793,10 @@ function render() {
   }
   if (list.firstChild) fill(list.firstChild);
   one("#nothing").hidden = passing.length > 0;
-  one("#shown").textContent = passing.length === rows.length ? `${rows.length.toLocaleString()} exchange${rows.length === 1 ? "" : "s"}` : `${passing.length.toLocaleString()} of ${rows.length.toLocaleString()}`;
+  one("#shown").textContent =
+    passing.length === rows.length
+      ? `${rows.length.toLocaleString()} exchange${rows.length === 1 ? "" : "s"}`
+      : `${passing.length.toLocaleString()} of ${rows.length.toLocaleString()}`;
   one("#clear").hidden = !filtered();
 }
 
@@ -571,7 +822,8 @@ let snippets = new Map();
 const filtered = () => selects.some((select) => select.selectedIndex > 0) || words.length > 0;
 
 const TESTS = {
-  severity: (row, value) => (value === "clean" ? !row.findings.length : row.findings.some((finding) => finding.severity === value)),
+  severity: (row, value) =>
+    value === "clean" ? !row.findings.length : row.findings.some((finding) => finding.severity === value),
   rule: (row, value) => row.findings.some((finding) => finding.code === value),
   layer: (row, value) => row.findings.some((finding) => finding.layer === value),
   model: (row, value) => row.model === value,
@@ -582,7 +834,9 @@ const TESTS = {
 
 function passes(number) {
   if (matching !== null && !matching.has(number)) return false;
-  return selects.every((select) => select.selectedIndex <= 0 || TESTS[select.dataset.filter](rows[number], select.value));
+  return selects.every(
+    (select) => select.selectedIndex <= 0 || TESTS[select.dataset.filter](rows[number], select.value),
+  );
 }
 
 function setFilter(kind, value) {
@@ -619,7 +873,9 @@ async function gather() {
     for (const said of data.messages) made.messages.push(lowered(said.parts.map(spoken).join("\n")));
     for (const item of data.exchanges) {
       const row = rows[made.exchanges.length];
-      const answers = [...(item.reply ?? []), ...(item.delivered ?? [])].map((choice) => choice.parts.map(spoken).join("\n"));
+      const answers = [...(item.reply ?? []), ...(item.delivered ?? [])].map((choice) =>
+        choice.parts.map(spoken).join("\n"),
+      );
       const rest = [...answers];
       for (const finding of item.findings) rest.push(`${finding.code} ${finding.name} ${finding.message}`);
       for (const fix of item.fixes) rest.push(fix.title, fix.before, fix.after);
@@ -652,7 +908,9 @@ async function search() {
   corpus ??= gather();
   const {messages, exchanges, uses} = await corpus;
   if (mine !== searches) return;
-  const found = wanted.map((word) => new Set(messages.flatMap((text, number) => (text.includes(word) ? [number] : []))));
+  const found = wanted.map(
+    (word) => new Set(messages.flatMap((text, number) => (text.includes(word) ? [number] : []))),
+  );
   words = wanted;
   matching = new Set();
   snippets = new Map();
@@ -751,7 +1009,9 @@ function setTheme() {
 function remember(name, value) {
   try {
     localStorage.setItem(name, value);
-  } catch { /* not kept */ }
+  } catch {
+    /* not kept */
+  }
 }
 
 function remembered(name) {
@@ -800,15 +1060,19 @@ let printing = false;
 
 function setUp() {
   document.addEventListener("keydown", onKey);
-  document.addEventListener("click", (event) => {
-    const count = event.target.closest("button[data-filter]");
-    if (count) setFilter(count.dataset.filter, count.dataset.value);
-    const entry = event.target.closest("[data-entry]");
-    if (!entry) return;
-    one(".chosen", list)?.classList.remove("chosen");
-    chosen = Number(entry.dataset.entry);
-    entry.classList.add("chosen");
-  }, true);
+  document.addEventListener(
+    "click",
+    (event) => {
+      const count = event.target.closest("button[data-filter]");
+      if (count) setFilter(count.dataset.filter, count.dataset.value);
+      const entry = event.target.closest("[data-entry]");
+      if (!entry) return;
+      one(".chosen", list)?.classList.remove("chosen");
+      chosen = Number(entry.dataset.entry);
+      entry.classList.add("chosen");
+    },
+    true,
+  );
   let waiting;
   one("#search").addEventListener("input", () => {
     clearTimeout(waiting);
