@@ -16,6 +16,7 @@ from typing import get_args
 import orjson
 
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.lacks import read as read_lacks
 from wirelint.model import End, Json, Timing
 from wirelint.repair import Repair
 
@@ -23,7 +24,9 @@ FORMAT = 1
 """The version of the format. It goes up when an older reader would misunderstand a newer line."""
 
 _ENDS: frozenset[str] = frozenset(get_args(End))
-_OWN = frozenset({"format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes"})
+_OWN = frozenset(
+    {*("format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes", "lacks")}
+)
 _ANNOTATIONS = ("api", "model", "conversation", "findings", "notes")
 
 
@@ -66,6 +69,7 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
             "chunks": encode_chunks(record.chunks),
         },
         **changes(record),
+        **({"lacks": list[Json](sorted(record.lacks))} if record.lacks else {}),
     }
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
@@ -132,6 +136,7 @@ def decode(value: Json, source: str, place: str) -> Record:
         source=source,
         place=place,
         annotations={name: item for name, item in value.items() if name not in _OWN},
+        lacks=read_lacks(value.get("lacks")),
     )
 
 

@@ -72,6 +72,7 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
             end="complete" if turn.closed else end,
             source=source,
             place=f"flow {number}",
+            form="mitmproxy",
         )
         for count, turn in enumerate(turns(said), 1)
     ]
@@ -106,6 +107,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         error=flow.error.msg if flow.error is not None else None,
         source=source,
         place=f"flow {number}",
+        form="mitmproxy",
         annotations=annotations,
     )
     record = timed(record, times)

@@ -100,6 +100,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
         error=error,
         source=source,
         place=f"entry {number}",
+        form="har",
     )
     beside = entry.get(BESIDE)
     return restore(record, beside) if isinstance(beside, dict) else record
