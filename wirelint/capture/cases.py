@@ -23,7 +23,7 @@ from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
-from wirelint.capture.shrinking import Budget, Path, Shrinker, minimise
+from wirelint.capture.shrinking import Budget, Path, Shrinker, minimise, neutral, texts
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json, Timing
 from wirelint.rule import Finding, Rule
@@ -74,8 +74,8 @@ class NoFindingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A reproducer. `prior` are exchanges that have to pass before it. `plain` are places of texts that could not be made
-    to say nothing; `complete` is False where the budget ended before everything was tried."""
+    """A reproducer. `prior` are exchanges that have to pass before it. `plain` are the places of texts that still say
+    something, because the finding hangs on it; `complete` is False where the budget ended before everything was tried."""
 
     record: Record
     prior: tuple[Record, ...]
@@ -112,15 +112,6 @@ def encode_case(case: Case) -> bytes:
     if case.prior:
         extra["prior"] = [orjson.loads(encode(_bare(one))) for one in case.prior]
     return encode(_bare(case.record), extra)
-
-
-def prior_of(record: Record) -> tuple[Record, ...]:
-    """The exchanges that a line names as having passed before it. Raises FormatError."""
-    before = record.annotations.get("prior")
-    return tuple(
-        dataclasses.replace(decode(value, record.source, f"{record.place} prior {number}"), id=f"{record.id}/{number}")
-        for number, value in enumerate(before if isinstance(before, list) else (), 1)
-    )
 
 
 def expected(record: Record) -> list[dict[str, Json]] | None:
@@ -282,6 +273,11 @@ class _Reduction:
                 return self._holds(made, self._prior)
             return self._holds(self._record, [*self._prior[:before], made, *self._prior[before + 1 :]])
 
+        parts = urlsplit(record.url)
+        elsewhere = dataclasses.replace(record, url=f"{_HOST}{parts.path}")
+        if before is not None and parts.netloc and budget.take() and holds(elsewhere):
+            record = elsewhere
+
         form = draft(record)
         if not holds(form.record(form.value)):
             return record, ["/"]
@@ -297,7 +293,11 @@ class _Reduction:
         shrinker.clip()
         for side in ("response", "request"):
             shrinker.drop((side,), _STAYS)
-        left = shrinker.plain(lambda path, text: _is_protocol(path) or text in names) if budget.spent else []
+        left = [
+            path
+            for path, text in texts(shrinker.value)
+            if not _is_protocol(path) and text not in names and neutral(text) != text
+        ]
         return form.record(shrinker.value), [f"/{'/'.join(map(str, path))}" for path in left]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:

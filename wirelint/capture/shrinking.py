@@ -17,7 +17,8 @@ from wirelint.model import Json
 T = TypeVar("T")
 Path: TypeAlias = tuple[str | int, ...]
 
-_WORD = re.compile(r"\s+|\w+|[^\w\s]", re.UNICODE)
+_WORD = re.compile(r"\S+\s*|\s+")
+_PART = re.compile(r"\s+|\w+|[^\w\s]")
 _MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
 
 
@@ -59,12 +60,13 @@ class Shrinker:
         return True
 
     def drop(self, path: Path = (), kept: frozenset[str] = frozenset()) -> None:
-        """Takes out members and elements that the test does not need, from the top down. `kept`: names that stay."""
+        """Takes out members and elements that the test does not need, from the top down. `kept`: names of members that
+        stay, and whose lists stay filled."""
         if self.budget.spent:
             return
         node = at(self.value, path)
         if isinstance(node, list):
-            self._drop_among(path, list(range(len(node))))
+            self._drop_among(path, list(range(len(node))), empty=not path or path[-1] not in kept)
         elif isinstance(node, dict):
             self._drop_among(path, [name for name in node if name not in kept])
         node = at(self.value, path)
@@ -76,10 +78,12 @@ class Shrinker:
         for key in inner:
             self.drop((*path, key), kept)
 
-    def _drop_among(self, path: Path, keys: Sequence[str | int]) -> None:
+    def _drop_among(self, path: Path, keys: Sequence[str | int], *, empty: bool = True) -> None:
         def without(left: Sequence[str | int]) -> bool:
             gone = set(keys) - set(left)
-            return not self.budget.spent and self.offer(put(whole, path, _without(at(whole, path), gone)))
+            if self.budget.spent or not (left or empty):
+                return False
+            return self.offer(put(whole, path, _without(at(whole, path), gone)))
 
         whole = self.value
         if keys:
@@ -118,12 +122,13 @@ class Shrinker:
 
     def shorten(self, path: Path) -> None:
         """Makes a text short, and all of it say nothing that the test does not need."""
-        words = _words(str(at(self.value, path)))
+        words = _split(str(at(self.value, path)), _WORD)
 
         def shorter(left: Sequence[int]) -> bool:
             return self.offer(put(self.value, path, "".join(words[number] for number in left)))
 
-        words = [words[number] for number in minimise(range(len(words)), shorter)]
+        minimise(range(len(words)), shorter)
+        words = _split(str(at(self.value, path)), _PART)
 
         def real(left: Sequence[int]) -> bool:
             told = set(left)
@@ -177,10 +182,11 @@ def _plain(text: str) -> str:
     return "".join(("X" if one.isupper() else "x") if one.isalpha() else "0" if one.isdigit() else one for one in text)
 
 
-def _words(text: str) -> list[str]:
+def _split(text: str, form: re.Pattern[str]) -> list[str]:
+    """The pieces of a text; a mark of redaction is one of them."""
     words: list[str] = []
     for between, mark in itertools.zip_longest(_MARK.split(text), _MARK.findall(text), fillvalue=""):
-        words += _WORD.findall(between)
+        words += form.findall(between)
         if mark:
             words.append(mark)
     return words

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import orjson
 
-from wirelint.capture.format import FormatError, decode
+from wirelint.capture.format import FormatError, decode_all
 from wirelint.capture.readers import claude_code, har, k2vv, lhar
 from wirelint.capture.readers.source import Input, Problem, Wrong
 from wirelint.capture.record import Record
@@ -79,12 +79,12 @@ def _read_values(
     wrong = Wrong(source, noun)
     for number, value in values:
         try:
-            record = decode(value, source, f"{noun} {number}")
+            records = decode_all(value, source, f"{noun} {number}")
         except FormatError as error:
             wrong.add(number, str(error))
         else:
             wrong.read += 1
-            yield record
+            yield from records
     yield from wrong.problem()
 
 
@@ -137,7 +137,7 @@ class _Records:
         self._source = source
 
     def add(self, value: Json, number: int) -> Iterator[Record]:
-        yield decode(value, self._source, f"line {number}")
+        yield from decode_all(value, self._source, f"line {number}")
 
     def close(self) -> Iterator[Record]:
         return iter(())
