@@ -30,38 +30,11 @@ from wirelint.rule import Finding, Rule
 
 _MOST_PRIOR = 200
 _MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
-_STAYS = frozenset(
-    {
-        *(
-            "type",
-            "role",
-            "object",
-            "model",
-            "index",
-            "jsonrpc",
-            "id",
-            "raw",
-            "data",
-            "at",
-            "content",
-            "stream",
-            "name",
-        ),
-        *(
-            "function",
-            "arguments",
-            "input",
-            "finish_reason",
-            "stop_reason",
-            "finishReason",
-            "message",
-            "delta",
-            "choices",
-        ),
-    }
-)
+_STAYS = frozenset({"type", "role", "object", "model", "index", "jsonrpc", "id", "n", "data", "at", "text", "content",
+                    "stream", "name", "function", "arguments", "input", "finish_reason", "stop_reason", "finishReason",
+                    "message", "delta", "choices", "messages"})  # fmt: skip
 """Members that are not taken out: a body without them is hard to read, and little smaller."""
-_WORDS = frozenset({"type", "role", "object", "model", "finish_reason", "stop_reason", "jsonrpc", "method", "raw", "event",
+_WORDS = frozenset({"type", "role", "object", "model", "finish_reason", "stop_reason", "jsonrpc", "method", "event",
                     "finishReason", "status", "format"})  # fmt: skip
 """Members whose texts are words of the protocol."""
 _HEADERS = frozenset({"content-type", "anthropic-version", "mcp-session-id", "x-wirelint-end"})
@@ -280,7 +253,7 @@ class _Reduction:
 
         form = draft(record)
         if not holds(form.record(form.value)):
-            return record, ["/"]
+            return record, ["/request", "/response"]
         timeless = form.without_times()
         if budget.take() and holds(timeless.record(timeless.value)):
             form = timeless
@@ -298,14 +271,18 @@ class _Reduction:
             for path, text in texts(shrinker.value)
             if not _is_protocol(path) and text not in names and neutral(text) != text
         ]
-        return form.record(shrinker.value), [f"/{'/'.join(map(str, path))}" for path in left]
+        places = [f"/{'/'.join(map(str, path))}" for path in left]
+        return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
 
     def _names(self, form: Draft, value: Json) -> frozenset[str]:
         """The names of tools: they say much to who reads the case, and little about people."""
         exchange = self._judge(form.record(value), ())[1]
         if exchange is None:
             return frozenset()
-        names = {tool.name for tool in exchange.request.tools} if exchange.request is not None else set()
+        names: set[str] = set()
+        if exchange.request is not None:
+            names = {tool.name for tool in exchange.request.tools}
+            names |= {call.name for message in exchange.request.messages for call in message.calls if call.name}
         if exchange.reply is not None:
             names |= {call.name for choice in exchange.reply.choices for call in choice.calls if call.name}
         return frozenset(names)

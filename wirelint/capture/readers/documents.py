@@ -16,6 +16,7 @@ from wirelint.capture.record import Record
 from wirelint.model import Json
 
 _BOM = b"\xef\xbb\xbf"
+_DOCUMENTS = ("log", "lhar", "interactions", "http_interactions")
 _OPENS_MORE = (b"{", b"[", b",")
 _WHOLE_START = re.compile(rb'\{\s*"(?:log|lhar|(?:http_)?interactions)"\s*:')
 
@@ -57,20 +58,23 @@ def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:
         else:
             yield Problem(source, "", f"broken JSON: {error}", "was it written to the end?", fatal=True)
         return
-    if isinstance(document, dict) and "log" in document:
+    if isinstance(document, dict) and any(name in document for name in _DOCUMENTS):
+        yield from _read_document(document, source)
+        return
+    records = document if isinstance(document, list) else [document]
+    yield from _read_values(enumerate(records, 1), source, "record")
+
+
+def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | Problem]:
+    if "log" in document:
         yield from har.read(document, source)
-        return
-    if isinstance(document, dict) and "lhar" in document:
+    elif "lhar" in document:
         yield from lhar.read_document(document, source)
-        return
-    if isinstance(document, dict) and ("interactions" in document or "http_interactions" in document):
+    else:
         # Loading the YAML that other cassettes are written in takes a while.
         from wirelint.capture.readers import vcr
 
         yield from vcr.read_document(document, source)
-        return
-    records = document if isinstance(document, list) else [document]
-    yield from _read_values(enumerate(records, 1), source, "record")
 
 
 def _read_values(
@@ -115,7 +119,7 @@ def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) 
 class _Lines(Protocol):
     """Takes a log line by line. `add` raises FormatError for what is no line of it; `close` gives what was waiting."""
 
-    def add(self, value: Json, number: int) -> Iterator[Record]: ...
+    def add(self, value: Json, number: int) -> Iterator[Record | Problem]: ...
 
     def close(self) -> Iterator[Record | Problem]: ...
 
@@ -123,6 +127,8 @@ class _Lines(Protocol):
 def _taker(value: Json, source: str) -> _Lines:
     """What takes the lines of a file, by the first of them that is JSON."""
     if isinstance(value, dict):
+        if any(name in value for name in _DOCUMENTS) and not {"request", "response"} & value.keys():
+            return _Document(source)
         if claude_code.is_line(value):
             return claude_code.Lines(source)
         if lhar.is_line(value):
@@ -130,6 +136,21 @@ def _taker(value: Json, source: str) -> _Lines:
         if k2vv.is_line(value):
             return k2vv.Lines(source)
     return _Records(source)
+
+
+class _Document:
+    """A document that stands in one line."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
+        if not isinstance(value, dict):
+            raise FormatError("not a JSON object")
+        yield from _read_document(value, self._source)
+
+    def close(self) -> Iterator[Record]:
+        return iter(())
 
 
 class _Records:

@@ -51,7 +51,7 @@ class Lines:
 
     def close(self) -> Iterator[Record | Problem]:
         if self._empty:
-            some = "no entry holds bodies" if self._empty == self._entries else f"{self._empty} entries hold no bodies"
+            some = f"{self._empty} of {self._entries} entries without bodies"
             cure = "nothing can be judged without them; export with privacy `full`"
             yield Problem(self._source, "", some, cure, fatal=self._empty == self._entries)
 

@@ -146,7 +146,7 @@ def _interaction(item: Any, source: str, number: int) -> Record:
     response = item.get("response")
     response = response if isinstance(response, dict) else {}
     asked, answered = _headers(request), _headers(response)
-    status = response.get("status", response.get("status_code"))
+    status = response.get("status") or response.get("status_code")
     status = status.get("code") if isinstance(status, dict) else status
     notes: list[Json] = []
     return Record(
