@@ -15,7 +15,7 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.staging import Staging, TargetError
-from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import policy_option, selected, tell, tell_failure
 from wirelint.report.writer import visible
 from wirelint.rule import Rule
 
@@ -26,7 +26,16 @@ _SHOWN = 12
 @click.argument("path", metavar="PATH")
 @click.argument("exchange", required=False, metavar="[ID]")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where the case goes; standard output when left out.")
-@rule_options
+@click.option("--select", multiple=True, metavar="RULE", help="What has to stay: findings of these rules.")
+@click.option("--ignore", multiple=True, metavar="RULE", help="Leave out these rules: names, codes or code prefixes.")
+@click.option(
+    "--rules",
+    "folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder with rules of your own, besides the shipped ones.",
+)
 @policy_option
 @click.option("--steps", type=click.IntRange(1), default=2500, show_default=True, help="How often to try something.")
 @click.option(
