@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from markupsafe import Markup
+
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
 from wirelint.model import Json
@@ -29,9 +31,13 @@ from wirelint.report.html.manuals import manuals
 from wirelint.report.html.page import Section, write_page
 from wirelint.report.html.plain import Object, dump
 from wirelint.report.html.summary import Summary
+from wirelint.report.scorecard import picture
 from wirelint.rule import Rule
+from wirelint.scores import Cards, sight
 
 __all__ = ["Section", "Written", "write_report"]
+
+_MOST_CARDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +62,10 @@ def write_report(
 ) -> Written:
     """Writes a page of `items` to `out`, replacing what is there when the page is whole. Raises OSError.
 
-    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary. Where there
-    is no exchange at all, nothing is written (`exchanges` is 0).
+    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary, below the
+    scorecard. Where there is no exchange at all, nothing is written (`exchanges` is 0).
     """
-    summary, problems, rows = Summary(), [], list[Json]()
+    summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
     anchors = Counter[str]()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
@@ -69,6 +75,7 @@ def write_report(
                 on_problem(item)
                 continue
             summary.add(item)
+            cards.add(sight(item))
             rows.append(_anchored(row(item), anchors))
             blocks.exchange(_detail(item, blocks))
         blocks.close()
@@ -81,12 +88,24 @@ def write_report(
                 title=title or ", ".join(summary.sources),
                 summary=summary,
                 manuals=manuals(rules, (count.name for count in summary.counts("rule"))),
-                sections=sections,
+                sections=[*_scorecard(cards), *sections],
                 problems=problems,
                 data=data,
                 index=index,
             )
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _scorecard(cards: Cards) -> Iterator[Section]:
+    """How the replies of each model ended, where any of them made calls."""
+    ordered = cards.ordered()
+    if not any(card.calls for card in ordered):
+        return
+    shown = ordered[:_MOST_CARDS]
+    title = "Scorecard: how replies ended, and what became of calls"
+    if len(shown) < len(ordered):
+        title += f" (the {len(shown)} most used of {len(ordered)}; wirelint stats has them all)"
+    yield Section(title, Markup(picture(shown)))
 
 
 def _detail(item: Checked, blocks: Blocks) -> Object:
