@@ -149,7 +149,7 @@ def _comment(verdict: Verdict) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
     if trouble := _trouble(verdict):
         parts.append(trouble)
-    parts = parts or ["ok"]
+    parts = parts or ["ok" if verdict.api else "not judged"]
     if verdict.record.fixes:
         parts.append(f"{len(verdict.record.fixes)} fixed")
     if verdict.calls:

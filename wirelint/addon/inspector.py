@@ -38,7 +38,7 @@ from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.mending import Mending
-from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_visit
+from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_unread, open_visit
 from wirelint.addon.rest import take_the_rest
 from wirelint.addon.sockets import Sockets
 from wirelint.addon.tee import Tee
@@ -201,10 +201,10 @@ class Inspector:
                 visit.session.read_request()
         except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
             self._failures.fail(visit, "reading the request", error)
-        if visit.session is None and not visit.faults:
+        if visit.session is None and not visit.faults and not note_unknown(visit):
             return
         mending = None
-        if self._settings.permit and flow.live:
+        if self._settings.permit and flow.live and not visit.unknown:
             mending = Mending(flow, visit, self._settings, self._ledger, self._failures)
             mending.request()
         self._remember(flow, visit, mending)

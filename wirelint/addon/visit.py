@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
+from wirelint.apis.unknown import is_text
 from wirelint.arrivals import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
@@ -38,6 +39,7 @@ class Visit:
     `reread`: reading along failed, and the bytes have to be read again. `collected`: the reply came on the wire, and is
     handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
+    `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
     """
 
     id: str
@@ -67,6 +69,7 @@ class Visit:
     asked_of: set[tuple[str, float]] = field(default_factory=set)
     early: list[Finding] = field(default_factory=list)
     shown: tuple[str, str] | None = None
+    unknown: str = ""
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
@@ -296,15 +299,18 @@ class Visit:
         if self.status is None or self._unread:
             return None
         if self._decoder is None:
-            return self._raw.getvalue()
-        if not self._broken:
+            return self._readable(self._raw.getvalue())
+        if not (self._broken or self.unknown):
             return bytes(self._plain)
         try:  # reading stopped somewhere; the bytes did not
-            return decode(
-                _coding(lower(self.response_headers).get("content-encoding")), self._raw.getvalue(), self.limit
-            )
+            coding = _coding(lower(self.response_headers).get("content-encoding"))
+            return self._readable(decode(coding, self._raw.getvalue(), self.limit))
         except CodingError:
             return None
+
+    def _readable(self, body: bytes) -> bytes | None:
+        """A body as it is recorded. Of what nobody understands only text is: the rest may be a file of somebody's."""
+        return body if not self.unknown or is_text(body) else None
 
     def close(self) -> None:
         """Lets go of everything; what still arrives is not looked at."""
