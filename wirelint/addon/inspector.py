@@ -99,7 +99,7 @@ class Inspector:
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
-        self._sockets = Sockets(self._settle)
+        self._sockets = Sockets(self._settle, self._ledger, self._failures)
         self._complaint: str | None = None
         self._running = False
 

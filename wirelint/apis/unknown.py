@@ -31,7 +31,7 @@ _HOSTS = re.compile(
 )
 """Hosts of vendors, and what ends in them."""
 _PATHS = re.compile(
-    r"/chat/completions\Z|/model/[^/]+/(?:invoke|converse)|/api/(?:chat|generate|embed|embeddings)\Z|"
+    r"/chat/completions\Z|/model/[^/]+/(?:invoke|converse)|"
     r":(?:(?:stream)?[gG]enerateContent|countTokens|(?:batchE|asyncBatchE|e)mbedContents?|(?:stream|server)?[rR]awPredict|"
     r"streamRawPredict|generateMessage|generateText)\Z|/messages/(?:count_tokens|batches)\Z"
 )
