@@ -112,7 +112,9 @@ def test_exchanges_of_one_socket(
         (first, second, third) = (
             found.exchange for found in check(read([str(saved)]), ()) if isinstance(found, Checked)
         )
-        assert first and second and third and second.reply  # mitmproxy's own file has what the client got
+        assert None not in (first, third)
+        assert second is not None  # mitmproxy's own file has what the client got
+        assert second.reply is not None
         assert [call.name for call in second.reply.choices[0].calls] == ["search_notes"]
     else:
         seen = ask(judging.url, *models, headers={"x-test-id": "three"})
