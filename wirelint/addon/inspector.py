@@ -36,6 +36,7 @@ from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
+from wirelint.addon.lingering import Lingering
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_unread, open_visit
@@ -99,6 +100,7 @@ class Inspector:
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
+        self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
         self._sockets = Sockets(self._settle, self._ledger, self._failures)
         self._complaint: str | None = None
         self._running = False
@@ -225,6 +227,7 @@ class Inspector:
             visit.respond(flow.response.status_code, headers_of(flow.response))
         except Exception as error:  # fail open
             self._failures.fail(visit, "reading the head of the reply", error)
+        self._lingering.mind(flow, visit, streamed=streamed)
         if streamed and mending is not None:
             mending.begin(flow.response, before)
 

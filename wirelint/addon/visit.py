@@ -8,6 +8,7 @@ limit; above that, and where a coding cannot be undone, it lets go of what it ha
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from wirelint.model import End, Request, Timing
 from wirelint.repair import Repair
 from wirelint.rewrite.recorded import arrived
 from wirelint.rule import Finding
+from wirelint.wire import EventStream
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decode, decoder
 
 _MOST_FAULTS = 8
@@ -40,6 +42,7 @@ class Visit:
     handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
     `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
+    `heard_by` is called when bytes have come.
     """
 
     id: str
@@ -70,6 +73,7 @@ class Visit:
     early: list[Finding] = field(default_factory=list)
     shown: tuple[str, str] | None = None
     unknown: str = ""
+    heard_by: Callable[[], None] | None = None
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
@@ -82,6 +86,9 @@ class Visit:
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
+    _parts: int = 1
+    _before: bytes = b""
+    _repeated: int = 0
 
     @property
     def readable(self) -> bool:
@@ -244,6 +251,32 @@ class Visit:
         if fault not in self.faults and len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
 
+    def split(self) -> Visit | None:
+        """What has come of a stream of events, as an exchange of its own, and goes on behind it under another name.
+
+        None where that cannot be done now. An event that names the address of a session is part of all that come after it.
+        """
+        raw, stream = self._raw.getvalue(), EventStream()
+        frames = stream.feed(raw)
+        if self._decoder is not None or self._unread or self._broken or stream.waiting or not frames:
+            return None
+        part = dataclasses.replace(self, notes=[], faults=[], heard_by=None)
+        self._before += raw[self._repeated :]
+        self._parts += 1
+        self.id = f"{self.id.rpartition('~')[0] or self.id}~{self._parts}"
+        headers = lower(self.request_headers)
+        body = self.request_body or b""
+        self.session = Session.begin(
+            id=self.id, method=self.method, url=self.url, headers=headers, body=body, started=self.started
+        )
+        self.respond(self.status or 200, self.response_headers)
+        self.first_byte = part.first_byte
+        self._raw, self._plain, self._size = BytesIO(), bytearray(), 0
+        first = frames[0].raw if frames[0].event == "endpoint" else b""
+        self._repeated = len(first)
+        self.take(first, self.first_byte)
+        return part
+
     def note_fixes(self, repairs: Sequence[Repair]) -> None:
         """What was changed; of very many changes the first ones."""
         room = _MOST_FIXES - len(self.fixes)
@@ -272,7 +305,9 @@ class Visit:
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
-        return self._raw.getvalue() if self._size <= self.limit else None
+        if self._size > self.limit or len(self._before) > self.limit:
+            return None
+        return self._before + self._raw.getvalue()[self._repeated :] if self._before else self._raw.getvalue()
 
     def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
         """The exchange as bytes, codings undone."""
