@@ -207,7 +207,7 @@ class Inspector:
             return
         mending = None
         if self._settings.permit and flow.live and not visit.unknown:
-            mending = Mending(flow, visit, self._settings, self._ledger, self._failures)
+            mending = Mending(flow, visit, self._settings, self._ledger, self._failures, self._lingering.streams)
             mending.request()
         self._remember(flow, visit, mending)
 
@@ -227,7 +227,7 @@ class Inspector:
             visit.respond(flow.response.status_code, headers_of(flow.response))
         except Exception as error:  # fail open
             self._failures.fail(visit, "reading the head of the reply", error)
-        self._lingering.mind(flow, visit, streamed=streamed)
+        self._lingering.mind(flow, visit, streamed=streamed, blocks=mending is not None and mending.blocks)
         if streamed and mending is not None:
             mending.begin(flow.response, before)
 

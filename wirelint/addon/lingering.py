@@ -20,6 +20,7 @@ from typing import Generic, Protocol, TypeVar
 
 from mitmproxy import http
 
+from wirelint.addon.blocking import SessionStreams
 from wirelint.addon.ending import Ended
 from wirelint.addon.failures import Failures
 from wirelint.addon.visit import Visit
@@ -59,13 +60,22 @@ class Lingering(Generic[T]):
         self._found, self._settle = found, settle
         self._ledger, self._failures = ledger, failures
         self._due: dict[str, None] = {}
+        self.streams = SessionStreams()
 
-    def mind(self, flow: http.HTTPFlow, visit: Visit, *, streamed: bool) -> None:
-        """The head of a reply has come."""
+    def mind(self, flow: http.HTTPFlow, visit: Visit, *, streamed: bool, blocks: bool) -> None:
+        """The head of a reply has come. `blocks`: there may be calls that are answered here."""
         if not (streamed and visit.live and visit.session is not None and channel_of(visit.session.api.NAME) == "mcp"):
             return
         if "text/event-stream" in dict(visit.response_headers).get("content-type", "text/event-stream"):
             visit.heard_by = partial(self._heard, flow, visit)
+            if blocks:
+                self._mind_stream(flow, visit)
+
+    def _mind_stream(self, flow: http.HTTPFlow, visit: Visit) -> None:
+        try:
+            self.streams.mind(flow, visit)
+        except Exception as error:  # fail open: nothing is put on it
+            self._failures.add(visit, "reaching the client", error)
 
     def _heard(self, flow: http.HTTPFlow, visit: Visit) -> None:
         visit.catch_up()
