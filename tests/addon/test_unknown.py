@@ -27,6 +27,11 @@ RECORDED = {
     "a prompt with limits": ("http://gw.example/ask", {"prompt": "Once", "n_predict": 4}, "prompt, n_predict"),
     "messages with roles": ("http://gw.example/ui", {"messages": [{"role": "user", "x": 1}]}, "messages with roles"),
     "wrapped": ("http://gw.example/do", {"request": {"model": "m", "input": "x"}}, "request.model, input"),
+    "Cohere's first chat": (
+        "http://gw.example/v1/chat",
+        {"message": "Hi", "chat_history": []},
+        "message, chat_history",
+    ),
     "an agent": ("http://a.example/", {"jsonrpc": "2.0", "id": 1, "method": "message/send"}, "message/send"),
     "InvokeModel": (
         "https://bedrock-runtime.eu-west-1.amazonaws.com/model/amazon.titan/invoke",

@@ -93,6 +93,8 @@ def _asks(document: Mapping[str, Json]) -> str:
     messages = [one for _, one in mappings(document.get("messages"))]
     if messages and all(one.get("role") in _ROLES for one in messages):
         return "messages with roles"
+    if isinstance(document.get("message"), str) and isinstance(document.get("chat_history"), list):
+        return "message, chat_history"  # version 1 of Cohere's chat, which few still speak
     prompt = next((name for name in ("prompt", "inputs", "input", "inputText") if document.get(name)), "")
     limit = next((name for name in _LIMITS if name in document), "")
     if prompt and limit and limit != "stream" and limit != "stop":
