@@ -169,7 +169,9 @@ def test_a_stream_that_was_cut_into_pieces() -> None:
     """The pieces of a text are put together first: what is left of it is what the model said, and not a shred."""
     record = _chat("Read it", LEAK)
     pieces = [LEAK[start : start + 5] for start in range(0, len(LEAK), 5)]
-    choices = [{"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces]
+    choices: list[dict[str, Any]] = [
+        {"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces
+    ]
     choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
     events = [{"id": "c", "choices": [choice], "obfuscation": "x" * number} for number, choice in enumerate(choices)]
     response: dict[str, Any] = {
