@@ -19,6 +19,7 @@ from wirelint.capture.offline import Checked
 from wirelint.engine import lower
 from wirelint.events import Frame
 from wirelint.knowledge.json_places import locate, matching, spelled, within
+from wirelint.knowledge.pointers import escaped
 from wirelint.model import Part, Reasoning, Reply, Request, Side, Text, ToolCall, ToolResult
 from wirelint.rule import Finding
 from wirelint.wire import Sniffer
@@ -27,7 +28,7 @@ _MOST = 1 << 20
 """Characters of a body in which a quotation is looked for."""
 _QUOTED = re.compile(r"`([^`]+)`|(?<!\w)'([^']+)'(?!\w)|(?<![\w{\[:,])\"([^\"]+)\"")
 _NAMED = re.compile(r"[\w.<>|/-]*[\d_|][\w.<>|/-]*")
-_MEMBER = re.compile(r"\S+: (\w[\w.-]*)(?:: | [\"'])")
+_MEMBER = re.compile(r"\S+: ([\w-]+)(?:[.\[]\S*)?(?:: | [\"'])")
 _INPUTS = ("input", "args", "arguments", "function/arguments", "toolUse/input", "functionCall/args")
 """Where APIs have the arguments of a call, if they have them as JSON."""
 _WHOLE = 400
@@ -65,9 +66,9 @@ class Source:
         """
         part = self._part(finding.side, finding.pointer)
         event = finding.event if finding.event is not None else self._event(finding)
-        if event is not None and finding.span is None and (span := _in_arguments(finding, part)) is not None:
+        if finding.span is None and (span := _in_arguments(finding, part)) is not None:
             finding = dataclasses.replace(finding, span=span)
-            event = part.event_at(span[0]) if isinstance(part, ToolCall) else event
+            event = part.event_at(span[0]) if isinstance(part, ToolCall) and event is not None else event
         if event is not None and finding.side == "response":
             return [*_joined(finding, part), *self._in_event(finding, part, event)]
         if finding.side == "response" and self._frames is not None:
@@ -223,16 +224,19 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
     """The evidence in arguments that came in pieces, of a message about them (`TOOL: …`); None when it is elsewhere."""
     if not isinstance(part, ToolCall) or not finding.message.startswith(f"{part.name}: "):
         return None
-    text = part.arguments.text
-    for pattern in _patterns(finding):
-        found = re.search(pattern, text)
-        if found is not None:
-            return found.span("at" if "at" in found.re.groupindex else 0)
+    text, ends = part.arguments.text, part.arguments.ends
+    if len(ends) > 1:
+        return ends[0], len(text)
     member = _MEMBER.match(finding.message)
-    if member is not None and (offset := text.find(f'"{member[1]}"')) >= 0:
-        return offset, offset + len(member[1]) + 2
-    ends = part.arguments.ends
-    return (ends[0], len(text)) if len(ends) > 1 else None
+    if member is not None:
+        start, end, found = locate(text, f"/{escaped(member[1])}")
+        if found:
+            return start, end
+    for pattern in _patterns(finding):
+        at = re.search(pattern, text)
+        if at is not None:
+            return at.span("at" if "at" in at.re.groupindex else 0)
+    return None
 
 
 def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int] | None:
@@ -241,7 +245,7 @@ def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int]
     if member is None or not isinstance(part, ToolCall):
         return None
     for place in _INPUTS:
-        start, end, found = locate(text, f"{part.pointer}/{place}/{member[1]}")
+        start, end, found = locate(text, f"{part.pointer}/{place}/{escaped(member[1])}")
         if found:
             return start, end
     return None
