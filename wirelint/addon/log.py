@@ -68,7 +68,9 @@ def exchange_line(verdict: Verdict) -> str:
     if record.timing.duration is not None:
         took = screen.seconds(record.timing.duration)
         token = record.timing.first_token
-        facts.append(f"{took} (first token {screen.seconds(token)})" if token is not None and verdict.streamed else took)
+        facts.append(
+            f"{took} (first token {screen.seconds(token)})" if token is not None and verdict.streamed else took
+        )
     if verdict.calls:
         facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
     if record.end != "complete":
@@ -154,4 +156,3 @@ def _tally(findings: Sequence[Finding]) -> list[str]:
         if count:
             counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
     return counts
-

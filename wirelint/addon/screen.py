@@ -105,7 +105,7 @@ def seconds(milliseconds: float | None) -> str:
 
 
 def _row(
-    mark: Text, api: str, model: str, status: int | None, took: str, calls: str, id: str, style: str, width: int,
+    mark: Text, api: str, model: str, status: int | None, took: str, calls: str, name: str, style: str, width: int,
     streamed: bool, token: str,
 ) -> Text:  # fmt: skip
     wide = width + _TIME >= _WIDE
@@ -117,7 +117,7 @@ def _row(
     row.append(f" {took:>{_TOOK}} ", style)
     if wide:
         row.append(f"{'stream' if streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
-    return row.append(f"{calls:<{_CALLS}} ", style).append(one_line(id[:_ID]), style or "cyan")
+    return row.append(f"{calls:<{_CALLS}} ", style).append(one_line(name[:_ID]), style or "cyan")
 
 
 def _cell(text: str, size: int) -> str:

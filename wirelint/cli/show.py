@@ -39,6 +39,7 @@ _CAPTURES = Path("captures")
 @click.option("--path", "follow", is_flag=True, help="Follow the calls of the exchange; of a capture, all calls.")
 @click.option("--output-format", type=click.Choice(["full", "json"]), default="full", help="How to print paths.")
 @click.option("--full", is_flag=True, help="Show every message, and all of its text.")
+@click.option("--thinking", is_flag=True, help="Show all of what the model thought, not its first words alone.")
 def show(
     target: str,
     exchange: str | None,
@@ -51,6 +52,7 @@ def show(
     upstream: bool,
     delivered: bool,
     full: bool,
+    thinking: bool,
     call: str | None,
     named: str | None,
     follow: bool,
@@ -88,14 +90,15 @@ def show(
     exact = [checked for checked in found if checked.record.id == wanted]
     chosen = exact or found
     if len(chosen) == 1:
-        console.print(raw(chosen[0]) if wire else conversation(chosen[0], full=full))
+        console.print(raw(chosen[0]) if wire else conversation(chosen[0], full=full, thinking=thinking))
         if wire and chosen[0].record.fixes:
             tell("this is what came in; --delivered shows what was sent on")
         if calls := _calls_of(chosen[0]):
             shown = f"{calls} call{'s' if calls > 1 else ''} in the reply"
             tell(f"{shown}; where they went: wirelint show {place} {chosen[0].record.id} --path")
     else:
-        console.print(index(chosen))
+        for line in index(chosen, console.width):
+            console.print(line, soft_wrap=True)
         tell(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
     return 2 if problems else 0
 
