@@ -10,14 +10,28 @@ import orjson
 from rich.console import Console
 from rich.table import Table
 
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import fixes, rule_options, selected
 from wirelint.registry import safeties, summary
 from wirelint.report.writer import STYLES
 
 
-@click.command()
+@guided(
+    examples=(
+        ("all of them", "wirelint rules"),
+        ("those about identifiers", "wirelint rules --select ID"),
+        ("for a program", "wirelint rules --output-format json"),
+    ),
+    exits={0: "printed", 2: "no such rule"},
+)
 @rule_options
-@click.option("--output-format", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--output-format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print them.",
+)
 def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path, ...], output_format: str) -> None:
     """List the rules, with what each says is wrong."""
     chosen = selected(select, ignore, folders)

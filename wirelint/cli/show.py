@@ -16,6 +16,8 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.paths import Paths
 from wirelint.report.conversation import conversation, index
@@ -25,12 +27,33 @@ from wirelint.report.raw import wire as raw
 _CAPTURES = Path("captures")
 
 
-@click.command()
-@click.argument("target", metavar="ID|PATH")
-@click.argument("exchange", required=False, metavar="[ID]")
+@guided(
+    examples=(
+        ("what is in a capture, a line an exchange", "wirelint show captures/samples/one-call.jsonl"),
+        ("one exchange, by its id or the beginning of it", "wirelint show captures/samples/one-call.jsonl answer"),
+        ("the same with all that was said and thought", "wirelint show captures/samples/one-call.jsonl answer --full"),
+        ("where its calls went", "wirelint show captures/samples/one-call.jsonl ask --path"),
+        ("the bytes, event by event", "wirelint show captures/samples/one-call.jsonl answer --wire"),
+    ),
+    own={
+        "How much is shown": ("--full", "--thinking"),
+        "Which side": ("--upstream", "--delivered", "--wire"),
+        "Following a call": ("--call", "--conversation", "--path", "--output-format"),
+    },
+    exits={0: "shown", 2: "there is no such exchange, or something could not be read"},
+)
+@click.argument("target", metavar="ID|PATH", shell_complete=completing.paths)
+@click.argument("exchange", required=False, metavar="[ID]", shell_complete=completing.exchanges)
 @rule_options
 @policy_option
-@click.option("--captures", type=click.Path(path_type=Path), default=_CAPTURES, show_default=True, metavar="DIR")
+@click.option(
+    "--captures",
+    type=click.Path(path_type=Path),
+    default=_CAPTURES,
+    show_default=True,
+    metavar="DIR",
+    help="Where an ID is looked up.",
+)
 @click.option("--wire", is_flag=True, help="Show the raw request and the reply's events one by one.")
 @click.option("--upstream", is_flag=True, help="Show only what came in: the client's request, the upstream's reply.")
 @click.option("--delivered", is_flag=True, help="Show only what was sent on: the request and the reply as repaired.")
@@ -63,7 +86,8 @@ def show(
     The first argument is an exchange's id (or the beginning of one), looked up in the captures folder, or a capture. Of a
     capture that holds several exchanges a list is shown; name the id after the path.
 
-    Of an exchange that was repaired both sides are shown, and what was done.
+    Of an exchange that was repaired both sides are shown, and what was done. Results stand beside their calls; thinking is
+    folded to its first words (--thinking unfolds it); the evidence of a finding is underlined.
 
     With --call, --conversation or --path a call is followed instead: from the model that made it through gateway, client
     and tool back to the model, with times, what was changed on the way, and where the path ends.
