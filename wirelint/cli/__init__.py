@@ -108,7 +108,7 @@ def main() -> None:
     except click.ClickException as error:
         click.echo(f"wirelint: {' '.join(error.format_message().split())}", err=True)
         status = 2
-    except click.Abort:
+    except (click.Abort, KeyboardInterrupt):  # the latter while the shell waits for words to complete
         click.echo("wirelint: interrupted", err=True)
         status = 130
     except BrokenPipeError:

@@ -96,7 +96,7 @@ class Bar:
     def _draw(self) -> None:
         if self._progress is None:
             self._progress = Progress(
-                TextColumn("{task.description}"), BarColumn(bar_width=20), TextColumn("{task.fields[told]}"),
+                TextColumn("{task.description}"), BarColumn(bar_width=20, complete_style="cyan", finished_style="cyan"), TextColumn("{task.fields[told]}"),
                 TimeRemainingColumn(), console=self._console, transient=True, auto_refresh=False,
                 redirect_stdout=False, redirect_stderr=False,
             )  # fmt: skip
