@@ -122,7 +122,9 @@ def _row(
 
 def _cell(text: str, size: int) -> str:
     text = one_line(text)
-    return set_cell_size(text, size) if cell_len(text) <= size else f"{set_cell_size(text, size - 1)}…"
+    if cell_len(text) > size:
+        text = f"{set_cell_size(text, size - 1).rstrip()}…"
+    return set_cell_size(text, size)
 
 
 class Formatter(logging.Formatter):
@@ -142,7 +144,7 @@ class Formatter(logging.Formatter):
         for number, line in enumerate(lines):
             beneath = line.plain.startswith(" ")
             head = " " * _TIME if number or beneath else f"{self.formatTime(record, self.datefmt)} "
-            console.print(Text(head, "dim").append_text(line), soft_wrap=True)
+            console.print(Text.assemble((head, "dim"), line), soft_wrap=True)
         out = console.file
         assert isinstance(out, io.StringIO)
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"

@@ -33,7 +33,7 @@ _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 @guided(
     examples=(
         ("faults while they happen, found, blamed and repaired", "wirelint demo"),
-        ("how many tool calls come to pass at a faulty vendor, without and with repairs", "wirelint demo --vendor"),
+        ("how many tool calls a faulty vendor lets pass, and how many with repairs", "wirelint demo --vendor"),
     ),
     exits={
         0: "every fault was found, nothing healthy was blamed, live and offline agree",

@@ -95,8 +95,9 @@ class Bar:
 
     def _draw(self) -> None:
         if self._progress is None:
+            bar = BarColumn(bar_width=20, complete_style="cyan", finished_style="cyan")
             self._progress = Progress(
-                TextColumn("{task.description}"), BarColumn(bar_width=20, complete_style="cyan", finished_style="cyan"), TextColumn("{task.fields[told]}"),
+                TextColumn("{task.description}"), bar, TextColumn("{task.fields[told]}"),
                 TimeRemainingColumn(), console=self._console, transient=True, auto_refresh=False,
                 redirect_stdout=False, redirect_stderr=False,
             )  # fmt: skip
