@@ -116,7 +116,7 @@ def test_it_fits_and_the_carets_stand_under_the_evidence(name: str, width: int) 
     for evidence in Source(found).evidence(found.findings[0]):
         window = windowed(evidence, width)
         under = window.text[window.start : window.start + window.size]
-        assert evidence.text[evidence.start : evidence.end].startswith(under.rstrip("…").replace("␊", "\n"))
+        assert evidence.text[evidence.start : evidence.end].startswith(under.rstrip("…").replace("↵", "\n"))
 
 
 WINDOWS = {
@@ -125,7 +125,7 @@ WINDOWS = {
     "far to the right": (("x" * 500 + "HERE" + "y" * 500, 500, 504), 14, ("…xxxxHEREyyyy…", 5, 4)),
     "evidence that is too long": (("x" * 50 + "E" * 90, 50, 140), 10, ("…xEEEEEEE…", 2, 8)),
     "orders to a terminal": (("a\x1b[2J\x07b", 1, 6), 40, ("a\\u001b[2J\\u0007b", 1, 15)),
-    "line ends": (("a\r\nb\tc", 3, 4), 20, ("a␍␊b␉c", 3, 1)),
+    "line ends": (("a\r\nb\tc", 3, 4), 20, ("a␍↵b⇥c", 3, 1)),
     "wide characters": (("很好吃的HERE", 4, 8), 20, ("很好吃的HERE", 8, 4)),
     "marks that turn the direction": (("a\u202eb", 2, 3), 20, ("a\\u202eb", 7, 1)),
 }

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as judge
@@ -114,7 +114,7 @@ def show(
     exact = [checked for checked in found if checked.record.id == wanted]
     chosen = exact or found
     if len(chosen) == 1:
-        console.print(raw(chosen[0]) if wire else conversation(chosen[0], full=full, thinking=thinking))
+        _print(console, raw(chosen[0]) if wire else conversation(chosen[0], full=full, thinking=thinking))
         if wire and chosen[0].record.fixes:
             tell("this is what came in; --delivered shows what was sent on")
         if calls := _calls_of(chosen[0]):
@@ -125,6 +125,16 @@ def show(
             console.print(line, soft_wrap=True)
         tell(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
     return 2 if problems else 0
+
+
+def _print(console: Console, shown: RenderableType) -> None:
+    """Shows something; in a file or a pipe no line ends in blanks."""
+    if console.is_terminal:
+        console.print(shown)
+        return
+    with console.capture() as captured:
+        console.print(shown)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().removesuffix("\n").split("\n"))
 
 
 def _follow(

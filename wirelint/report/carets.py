@@ -1,6 +1,6 @@
 """Evidence as compilers show it: the stretch of source around it on one line, carets beneath.
 
-text │ …k that up.␊␊<function_calls>␊<invoke name="search_notes">␊<parameter na…
+text │ …k that up.↵↵<function_calls>↵<invoke name="search_notes">↵<parameter na…
      │              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
    9 │ …"delta":{"type":"text_delta","text":"<function_calls>"}}
      │                                       ^^^^^^^^^^^^^^^^
@@ -14,10 +14,11 @@ from typing import NamedTuple
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from wirelint.report.evidence import Evidence, one_line
+from wirelint.report.evidence import Evidence
 from wirelint.report.writer import visible
 
 _GUTTER = 4
+_CONTROLS = str.maketrans({"\n": "↵", "\r": "␍", "\t": "⇥"})
 _LEAST = 24
 """Columns of source that are shown however narrow the terminal is."""
 _CONTEXT = 2000
@@ -65,7 +66,7 @@ def windowed(evidence: Evidence, room: int) -> Window:
 
 
 def _shown(text: str) -> str:
-    return visible(one_line(text)).replace("\n", "␊").replace("\t", "␉")
+    return visible(text.translate(_CONTROLS))
 
 
 def _first(text: str, room: int, *, cut: bool = False) -> str:

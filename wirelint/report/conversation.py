@@ -59,7 +59,7 @@ def conversation(checked: Checked, *, full: bool = False, thinking: bool = False
     grid.add_column(width=9, no_wrap=True)
     grid.add_column(overflow="fold")
     for row in rows:
-        if row.opens:
+        if row.opens and grid.row_count:
             grid.add_row("", "", "")
         placed = [finding for finding in findings if _stands_at(finding, row, rows)]
         findings = [finding for finding in findings if finding not in placed]

@@ -33,7 +33,6 @@ _INPUTS = ("input", "args", "arguments", "function/arguments", "toolUse/input", 
 """Where APIs have the arguments of a call, if they have them as JSON."""
 _WHOLE = 400
 """Characters up to which a value is its own evidence."""
-_CONTROLS = str.maketrans({"\n": "␊", "\r": "␍", "\t": "␉"})
 
 _Written: TypeAlias = Text | Reasoning | ToolCall | ToolResult
 
@@ -147,11 +146,6 @@ class Source:
                 yield Evidence(text, *within(text[slice(*place)], place[0], first, last), event)
                 return
         yield Evidence(text, *_stretch(finding, part, text, start, end, exact=found), event)
-
-
-def one_line(text: str) -> str:
-    """Line ends and tabs as their symbols: a stretch stays one line, and no offset in it moves."""
-    return text.translate(_CONTROLS)
 
 
 def _parts_of(value: Request | Reply | None) -> Iterator[Part]:

@@ -91,18 +91,24 @@ def written(text: str, marks: Sequence[Finding], full: bool, most: int = _CLIPPE
         first = min((finding.span[0] for finding in marks if finding.span), default=0)
         start = max(first - _BEFORE, 0) if first > most // 2 else 0
         end = min(start + max(most, _CLIPPED if marks else 0), end)
-    shown = Text(f"(+{start} characters) …" if start else "", "dim")
-    shown.append(visible(text[start:end]), "not dim" if start else "")
-    base = len(shown.plain) - len(visible(text[start:end]))
+    shown = Text.assemble((f"(+{start} characters) …" if start else "", "dim"), _flat(text[start:end]))
+    base = len(shown.plain) - len(_flat(text[start:end]))
     for finding in marks:
         if finding.span is not None and finding.span[0] < end and finding.span[1] > start:
-            low, high = (len(visible(text[start : max(at, start)])) for at in finding.span)
+            low, high = (len(_flat(text[start : max(at, start)])) for at in finding.span)
             shown.stylize(
                 f"underline {STYLES[finding.severity]}", base + low, base + min(high, len(shown.plain) - base)
             )
     if end < len(text):
-        shown.append(f"… (+{len(text) - end} characters)", "not underline dim")
+        shown.append(f"… (+{len(text) - end} characters)", "dim")
+    elif shown.plain.strip():
+        shown.rstrip()
     return shown
+
+
+def _flat(text: str) -> str:
+    """Tabs as blanks: in a cell of a table a terminal's own would lead anywhere."""
+    return visible(text).replace("\t", "    ")
 
 
 def clip(text: str, full: bool) -> str:
