@@ -112,7 +112,7 @@ def test_full_shows_the_source(wirelint: Wirelint, tmp_path: Path) -> None:
         "      --> response /choices/0/message/content, event 0",
         "           │",
         '         0 │ …: 0, "delta": {"content": "Mercury, Ve"}, "finish_reason": null}]}',
-        "           │                            ^^^^^^^^^^^",
+        "           │                             ^^^^^^^^^^^",
         "",
     ]
 

@@ -84,4 +84,4 @@ def test_the_examples_work(wirelint: Wirelint, tmp_path: Path, monkeypatch: pyte
         assert ran.status in exits, example
         assert not exits[ran.status].startswith("something could not"), f"{example}: {ran.err}"
         assert ran.status != 2, f"{example}: {ran.err}"
-        assert ran.out or ran.err, example
+        assert ran.out or ran.err or name == "docs", example
