@@ -26,6 +26,7 @@ from rich.text import Text
 
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
+from wirelint.knowledge.signs import ERRORS
 from wirelint.model import Exchange
 from wirelint.report.layout import hung
 from wirelint.report.writer import MARKS, STYLES, place
@@ -148,7 +149,7 @@ class Formatter(logging.Formatter):
         out = console.file
         assert isinstance(out, io.StringIO)
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        return out.getvalue().removesuffix("\n").encode(encoding, "backslashreplace").decode(encoding)
+        return out.getvalue().removesuffix("\n").encode(encoding, ERRORS).decode(encoding)
 
 
 def settle() -> None:

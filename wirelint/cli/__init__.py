@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from wirelint import __version__
 from wirelint.cli.guidance import WIDTH, Context, write_examples
+from wirelint.knowledge.signs import settle
 
 _COMMANDS = {
     "check": "Judge captures: ours, mitmproxy flows, HAR.",
@@ -100,6 +101,7 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point. Wrong input is one line on stderr and exit status 2; nothing shows a traceback to a user."""
+    settle(sys.stdout, sys.stderr)
     try:
         status = cli.main(prog_name="wirelint", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
