@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from wirelint.capture.offline import check as judge
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers import Problem
 from wirelint.cli import completing
 from wirelint.cli.case import verify
 from wirelint.cli.guidance import guided
 from wirelint.cli.progress import Bar
-from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell
 from wirelint.report import FORMATS, Statistics
 from wirelint.rule import Limits
 
@@ -76,22 +75,18 @@ def check(
     counts = Statistics()
     problems = 0
     with Bar(paths, "checking") as bar:
-
-        def report(culprit: str, error: Exception) -> None:
-            bar.hide()
-            tell_failure(culprit, error)
-
-        for item in bar.follow(judge(read(paths), rules, report)):
+        for item in bar.judged(rules):
             if isinstance(item, Problem):
                 problems += 1
                 sys.stdout.flush()
-                bar.hide()
-                tell(f"wirelint: {item}")
+                bar.tell(f"wirelint: {item}")
                 continue
             counts.add(item)
-            if not statistics and item.findings:
+            if statistics:
+                continue
+            if item.findings:
                 bar.hide(sys.stdout)
-                writer.add(item)
+            writer.add(item)
     if statistics:
         counts.write(sys.stdout, output_format)
     else:

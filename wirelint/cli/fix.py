@@ -31,7 +31,6 @@ from wirelint.cli.selection import (
     repairing,
     rule_options,
     tell,
-    tell_failure,
 )
 from wirelint.repair import Permit
 from wirelint.report import FORMATS
@@ -220,7 +219,7 @@ class _Run:
     def _repaired(self, job: _Job, path: str) -> Iterator[Fixed]:
         # A folder stands here only when there is nothing in it, which the reader says best.
         records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
-        for item in self.bar.follow(repair(records, self.rules, self.permit, self._tell_failure)):
+        for item in self.bar.follow(repair(records, self.rules, self.permit, self.bar.tell_failure)):
             if isinstance(item, Problem):
                 self.bar.hide()
                 self.problems += job.counts
@@ -238,10 +237,6 @@ class _Run:
                 elif self.writer is not None:
                     self.writer.add(Checked(mended(item.record), item.exchange, item.remaining))
             yield item
-
-    def _tell_failure(self, culprit: str, error: Exception) -> None:
-        self.bar.hide()
-        tell_failure(culprit, error)
 
 
 def _jobs(paths: tuple[str, ...]) -> Iterator[_Job]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TextIO, TypeVar
 
@@ -19,8 +19,11 @@ from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from wirelint.capture.readers import Problem, captures_below
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
+from wirelint.cli.selection import tell, tell_failure
+from wirelint.rule import Rule
 
 
 class _Judged(Protocol):
@@ -38,9 +41,9 @@ _PER_RECORD = 2.0
 
 
 class Bar:
-    """`with Bar(paths, "checking") as bar: for item in bar.follow(check(read(paths), rules)): …`.
+    """`with Bar(paths, "checking") as bar: for item in bar.judged(rules): …`.
 
-    Before a result is printed `bar.hide(sys.stdout)`, before anything else `bar.hide()`.
+    Before a result is printed `bar.hide(sys.stdout)`; `bar.tell` says anything else.
     """
 
     def __init__(self, paths: Iterable[str], verb: str, console: Console | None = None) -> None:
@@ -65,6 +68,19 @@ class Bar:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.hide()
+
+    def judged(self, rules: Sequence[Rule]) -> Iterator[Checked | Problem]:
+        """The records of the paths, judged; each counts as done when the next is asked for."""
+        return self.follow(check(read(self._paths), rules, self.tell_failure))
+
+    def tell(self, message: str) -> None:
+        """Chatter on stderr, with the bar out of its way."""
+        self.hide()
+        tell(message)
+
+    def tell_failure(self, culprit: str, error: Exception) -> None:
+        self.hide()
+        tell_failure(culprit, error)
 
     def follow(self, items: Iterable[Item]) -> Iterator[Item]:
         """The items; each counts as done when the next is asked for."""
