@@ -21,4 +21,4 @@ def test_an_output_shows_what_it_can(encoding: str) -> None:
     settle(out, io.StringIO())
     out.write(SHOWN["utf-8"])
     out.flush()
-    assert out.buffer.getvalue().decode(encoding) == SHOWN[encoding]  # type: ignore[attr-defined]
+    assert out.buffer.getvalue().decode(encoding) == SHOWN[encoding]
