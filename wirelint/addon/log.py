@@ -75,7 +75,7 @@ def exchange_line(verdict: Verdict) -> str:
         facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (verdict.api or "unread request", shorten(verdict.model, 48)) if part)
+    who = " ".join(part for part in (verdict.api or screen.unread(verdict), shorten(verdict.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
 
 

@@ -59,7 +59,7 @@ def exchange_look(verdict: Verdict) -> Look:
         if verdict.exchange is None or (record.status or 0) >= 400:
             mark = mark if verdict.worst else Text("-", "dim")
         yield _row(
-            mark, verdict.api or "unread request", verdict.model, record.status, seconds(took), calls, record.id, style,
+            mark, verdict.api or unread(verdict), verdict.model, record.status, seconds(took), calls, record.id, style,
             width, verdict.streamed, f"first {seconds(token)}" if token is not None and verdict.streamed else "",
         )  # fmt: skip
         if record.end not in ("complete", "unknown"):
@@ -96,6 +96,11 @@ def fix_look(fix: Repair) -> Look:
 
 def note_look(note: str) -> Look:
     return lambda width: hung(Text(one_line(note), "dim"), width, _BENEATH, 2)
+
+
+def unread(verdict: Verdict) -> str:
+    """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
+    return "unread request" if verdict.findings else "unknown API"
 
 
 def seconds(milliseconds: float | None) -> str:

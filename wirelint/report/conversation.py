@@ -50,7 +50,9 @@ def conversation(checked: Checked, *, full: bool = False, thinking: bool = False
     """The exchange for a terminal of any width. `full` shows every message and all of its text, `thinking` all thoughts."""
     exchange = checked.exchange
     if exchange is None:
-        return Text(f"{checked.record.id}: of no API that wirelint understands; see --wire", "yellow")
+        why = f": {visible(checked.because)}" if checked.because else ""
+        told = f"{visible(checked.record.id)}: of no API that wirelint understands, not judged{why}; see --wire"
+        return Text(told, "yellow")
     findings = list(checked.findings)
     view = View(full, thinking, marking(findings))
     rows = list(_rows(checked, exchange, view))
@@ -264,7 +266,8 @@ def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
     widths = [min(max(map(cell_len, column), default=0), _MOST) for column in columns]
     for number, checked in enumerate(items):
         worst = min((finding.severity for finding in checked.findings), key=SEVERITIES.index, default=None)
-        line = Text.assemble((MARKS[worst], STYLES[worst]) if worst else ("✓", "green"), " ")
+        clean = ("✓", "green") if checked.exchange is not None else ("-", "dim")
+        line = Text.assemble((MARKS[worst], STYLES[worst]) if worst else clean, " ")
         for column, size in zip(columns, widths, strict=True):
             text = column[number]
             line.append(text, "cyan" if column is ids else "").append(" " * max(size - cell_len(text), 0) + "  ")
@@ -280,6 +283,8 @@ def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
 
 def _names(checked: Checked) -> Text:
     """What was found, the worst first, and whether something was repaired."""
+    if checked.exchange is None and not checked.findings:
+        return Text("not judged", "yellow" if checked.because else "dim")
     found = sorted(checked.findings, key=lambda finding: SEVERITIES.index(finding.severity))
     names = {finding.name: STYLES[finding.severity] for finding in found}
     told = Text(", ").join(Text(name, style) for name, style in names.items())

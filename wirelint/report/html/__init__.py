@@ -58,10 +58,10 @@ def write_report(
 ) -> Written:
     """Writes a page of `items` to `out`, replacing what is there when the page is whole. Raises OSError.
 
-    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary. Where there
-    is no exchange at all, nothing is written (`exchanges` is 0).
+    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary, below the
+    scorecard. Where there is no exchange at all, nothing is written (`exchanges` is 0).
     """
-    summary, problems, rows, cards = Summary(), [], list[Json](), Cards()
+    summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
     anchors = Counter[str]()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
@@ -84,7 +84,7 @@ def write_report(
                 title=title or ", ".join(summary.sources),
                 summary=summary,
                 manuals=manuals(rules, (count.name for count in summary.counts("rule"))),
-                sections=[*_scores(cards), *sections],
+                sections=[*_scorecard(cards), *sections],
                 problems=problems,
                 data=data,
                 index=index,
@@ -92,9 +92,11 @@ def write_report(
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
 
 
-def _scores(cards: Cards) -> Iterator[Section]:
-    if found := cards.ordered():
-        yield Section(scorecard.TITLE, scorecard.section(found))
+def _scorecard(cards: Cards) -> Iterator[Section]:
+    """How the replies of each model ended, where any of them made calls."""
+    ordered = cards.ordered()
+    if any(card.calls for card in ordered):
+        yield Section(scorecard.title(ordered), scorecard.section(ordered))
 
 
 def _detail(item: Checked, blocks: Blocks) -> Object:

@@ -10,9 +10,13 @@ from wirelint.report.scorecard.picture import picture
 from wirelint.report.scorecard.tables import Sheet, in_full, score_tables
 from wirelint.scores import Card
 
-TITLE = "Scorecard"
-_MOST = 24
+_MOST = 8
 """Bars of the picture; the tables have all models."""
+
+
+def title(cards: Sequence[Card]) -> str:
+    made = "Scorecard: how replies ended, and what became of calls"
+    return made if len(cards) <= _MOST else f"{made} (the {_MOST} most used of {len(cards)}; the table has all)"
 
 
 def section(cards: Sequence[Card]) -> Markup:
