@@ -26,7 +26,7 @@ from typing import Concatenate, NamedTuple, ParamSpec
 from mitmproxy import connection, ctx, exceptions, http
 from mitmproxy.addonmanager import Loader
 
-from wirelint.addon import options
+from wirelint.addon import options, screen
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
 from wirelint.addon.collecting import is_collected
@@ -129,6 +129,7 @@ class Inspector:
 
     def running(self) -> None:
         self._running = True
+        screen.settle()
         # What is loaded stays; to go through it, the collector would stop the traffic for a tenth of a second at a time.
         if not gc.get_freeze_count():
             gc.collect()

@@ -7,6 +7,7 @@ import threading
 
 import click
 
+from wirelint.cli.guidance import guided
 from wirelint.mock import FAULTS, MockServer, ScenarioError
 from wirelint.mock.markup import MARKUP
 
@@ -17,7 +18,14 @@ class MockError(click.ClickException):
     exit_code = 2
 
 
-@click.command()
+@guided(
+    examples=(
+        ("what can go wrong on demand", "wirelint mock --list"),
+        ("a server whose model leaks its markup", "wirelint mock --port 8000 --fault xml-leak+dialect=kimi_k2"),
+        ("several faults in turn, slowly", "wirelint mock --fault think-leak --fault stream-burst --pace 40"),
+    ),
+    exits={0: "stopped", 2: "no such fault, or the port is taken"},
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option(
