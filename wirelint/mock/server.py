@@ -8,6 +8,7 @@ a client that leaves ends the response at once.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -47,9 +48,9 @@ class MockServer:
 
     `with MockServer(seed=0) as server:` serves at `server.url` (no path: OpenAI clients add `/v1`) until the block ends;
     `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, `pace` is in
-    milliseconds. The last `kept` exchanges stand in `exchanges`, each one as soon as it has ended: its client may see
-    the end a moment earlier, so look after `close()`. Raises ScenarioError for a scenario it cannot play, OSError when
-    the address is taken.
+    milliseconds, `tls` makes it speak HTTPS. The last `kept` exchanges stand in `exchanges`, each one as soon as it has
+    ended: its client may see the end a moment earlier, so look after `close()`. Raises ScenarioError for a scenario it
+    cannot play, OSError when the address is taken.
     """
 
     def __init__(
@@ -61,10 +62,12 @@ class MockServer:
         faults: tuple[str, ...] = (),
         pace: float = 0.0,
         kept: int = 256,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.exchanges: deque[Exchange] = deque(maxlen=kept)
         self.host = host
         self.port = port
+        self.tls = tls
         self._service = Service.of(seed, pace, faults)
         self._number = 0
         self._ready = threading.Event()
@@ -76,7 +79,7 @@ class MockServer:
     @property
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     def start(self) -> None:
         """Binds and serves; returns when connections are accepted."""
@@ -112,7 +115,7 @@ class MockServer:
             task.add_done_callback(tasks.discard)
 
         try:
-            server = await asyncio.start_server(accept, self.host, self.port)
+            server = await asyncio.start_server(accept, self.host, self.port, ssl=self.tls)
         except OSError as error:
             self._failure = error
             return
