@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import sys
 import threading
@@ -111,5 +112,20 @@ def main() -> None:
         master.addons.add(Private(origins, report))  # type: ignore[no-untyped-call]
         return master
 
+    errors = _Errors(logging.ERROR)
+    logging.getLogger().addHandler(errors)
     arguments, sys.argv[:] = sys.argv[2:], ["mitmdump"]
-    run(make, cmdline.mitmdump, arguments)  # type: ignore[arg-type]
+    try:
+        run(make, cmdline.mitmdump, arguments)  # type: ignore[arg-type]
+    finally:
+        if errors.first:
+            report.write(json.dumps({"failed": errors.first}) + "\n")
+
+
+class _Errors(logging.Handler):
+    """Keeps the first error: while mitmproxy starts, it is the reason why it does not."""
+
+    first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or record.getMessage().removeprefix("wirelint: ")
