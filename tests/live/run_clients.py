@@ -1,4 +1,4 @@
-"""The command of the tests of `wirelint run`: clients of every kind, one after the other, each with a model of its own name.
+"""The command of the tests of `wirelint run`: clients of every kind, one after the other, each with its name as the model.
 
 What they say goes to standard output as JSON: client → the text of the reply, or the error. Their base URL stands in
 `TEST_BASE_URL`; the names of the clients are the arguments.
@@ -25,7 +25,8 @@ HEADERS = {"x-wirelint-mock": "fault=xml-leak"}
 URL = f"{os.environ.get('TEST_BASE_URL') or os.environ.get('OPENAI_BASE_URL', '')}/chat/completions"
 FETCH = """
 const [url, body, headers] = process.argv.slice(1);
-const reply = await fetch(url, {method: "POST", body, headers: {"content-type": "application/json", ...JSON.parse(headers)}});
+const fields = {"content-type": "application/json", ...JSON.parse(headers)};
+const reply = await fetch(url, {method: "POST", body, headers: fields});
 console.log(await reply.text());
 """
 OPENAI_NODE = """

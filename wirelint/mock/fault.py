@@ -25,6 +25,8 @@ class Turn:
     options: Options
     rng: random.Random
     mint: Mint
+    scripted: Reply | None = None
+    """What a scenario file has the model say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,4 +46,4 @@ class Fault:
     takes: frozenset[str] = frozenset()
     calls: int = 0
     stream: bool = False
-    needs: Ability | None = None
+    needs: frozenset[Ability] = frozenset()

@@ -14,6 +14,26 @@ from wirelint.mock.text_faults import TEXT_FAULTS
 
 FAULTS: dict[str, Fault] = {**TEXT_FAULTS, **CALL_FAULTS, **STREAM_FAULTS}
 
+_HISTORY = "the client writes the history of a request; send one that is wrong"
+_PROMPT = "the client writes the prompt of a request; send one that is wrong"
+_TOOLS = "servers of tools (MCP) show it, not models"
+
+NOT_PLAYED: dict[str, str] = {
+    "mangled-id": _HISTORY,
+    "orphan-result": _HISTORY,
+    "missing-result": _HISTORY,
+    "role-order": _HISTORY,
+    "content-repr-leak": _PROMPT,
+    "missing-generation-prompt": _PROMPT,
+    "unexecuted-call": "the client has to invent a result and leave its server of tools alone",
+    "altered-result": "the client has to change what its server of tools answered",
+    "mcp-error-swallowed": _TOOLS,
+    "mcp-unknown-id": _TOOLS,
+    "mcp-lifecycle": _TOOLS,
+    "mcp-error-not-flagged": _TOOLS,
+}
+"""Rules that no reply of this server can break, and why."""
+
 
 def resolve(scenario: Scenario) -> Fault | None:
     """The fault of a scenario, None for a healthy one. Raises ScenarioError for words that no fault knows."""
@@ -22,6 +42,8 @@ def resolve(scenario: Scenario) -> Fault | None:
         fault = None
     elif scenario.fault in FAULTS:
         fault = FAULTS[scenario.fault]
+    elif scenario.fault in NOT_PLAYED:
+        raise ScenarioError(f"{scenario.fault} is no fault of a model's reply: {NOT_PLAYED[scenario.fault]}")
     else:
         raise ScenarioError(f"no fault is called {scenario.fault[:60]!a}{near(scenario.fault, FAULTS)}")
     name = scenario.fault or HEALTHY

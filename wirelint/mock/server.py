@@ -11,13 +11,15 @@ import asyncio
 import ssl
 import threading
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
 import h11
 
 from wirelint.mock.answer import Answer, Pause, json_answer
-from wirelint.mock.scenario import HEADER
+from wirelint.mock.scenario import HEADER, Options
+from wirelint.mock.script import Script
 from wirelint.mock.service import Service
 from wirelint.model import Json
 
@@ -47,10 +49,11 @@ class MockServer:
     """A faulty LLM vendor on loopback.
 
     `with MockServer(seed=0) as server:` serves at `server.url` (no path: OpenAI clients add `/v1`) until the block ends;
-    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, `pace` is in
-    milliseconds, `tls` makes it speak HTTPS. The last `kept` exchanges stand in `exchanges`, each one as soon as it has
-    ended: its client may see the end a moment earlier, so look after `close()`. Raises ScenarioError for a scenario it
-    cannot play, OSError when the address is taken.
+    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, or by chance
+    (`"xml-leak=0.2"`); `script` goes before them. `pace` (between events) and `delay` (before the answer) are in
+    milliseconds, `chunk` is in bytes, `tls` makes it speak HTTPS. The last `kept` exchanges stand in `exchanges`, each
+    one as soon as it has ended: its client may see the end a moment earlier, so look after `close()`. Raises
+    ScenarioError for a scenario it cannot play, OSError when the address is taken.
     """
 
     def __init__(
@@ -59,8 +62,11 @@ class MockServer:
         host: str = "127.0.0.1",
         port: int = 0,
         seed: int = 0,
-        faults: tuple[str, ...] = (),
+        faults: Sequence[str] = (),
+        script: Script | None = None,
         pace: float = 0.0,
+        delay: float = 0.0,
+        chunk: int = 0,
         kept: int = 256,
         tls: ssl.SSLContext | None = None,
     ) -> None:
@@ -68,7 +74,7 @@ class MockServer:
         self.host = host
         self.port = port
         self.tls = tls
-        self._service = Service.of(seed, pace, faults)
+        self._service = Service.of(seed, Options(pace=pace, delay=delay, chunk=chunk), faults, script)
         self._number = 0
         self._ready = threading.Event()
         self._failure: OSError | None = None
