@@ -42,7 +42,7 @@ ROWS = (
     {"capture"},
     {"paths"},
     {"report"},
-    {"addon", "mock", "demo", "launch"},
+    {"addon", "mock", "demo", "launch", "doctor"},
     {"cli", "__main__"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}

@@ -25,6 +25,7 @@ from mitmproxy.tools.dump import DumpMaster
 from mitmproxy.tools.main import run
 
 from wirelint.addon.inspector import Inspector
+from wirelint.doctor.clients import ANSWER, PATH
 
 _POLL = 0.05
 _LOOPBACK = "127.0.0.1"
@@ -38,6 +39,7 @@ class Private:
     def __init__(self, origins: list[str], report: TextIO) -> None:
         self._origins = origins
         self._report = report
+        self._answers = bool(os.environ.pop("WIRELINT_DOCTOR", ""))
         self._servers: dict[int, tuple[str, Any]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -56,6 +58,11 @@ class Private:
                 scheme, _, address = origin.partition("://")
                 host, _, port = address.rpartition(":")
                 request.scheme, request.host, request.port = scheme, host.strip("[]"), int(port)
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        """What `wirelint doctor` asks, no server but this one can answer."""
+        if self._answers and flow.request.path == PATH:
+            flow.response = http.Response.make(200, ANSWER, {"content-type": "text/plain"})
 
     async def _open(self) -> None:
         manager = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]

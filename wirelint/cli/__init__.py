@@ -17,6 +17,7 @@ _COMMANDS = {
     "show": "Show one exchange as a conversation, findings beside it.",
     "proxy": "Start mitmproxy with wirelint in front of an upstream.",
     "run": "Run a command and judge what it says to language models.",
+    "doctor": "Find what is wrong with a set-up, and say the cure.",
     "mock": "Start a faulty LLM server.",
     "demo": "See it work: a faulty server, a real proxy, real SDKs.",
     "where": "Print where the addon, the rules or the captures are.",
