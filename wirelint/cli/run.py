@@ -15,7 +15,7 @@ from wirelint.launch import child, plan
 from wirelint.launch.authorities import CA_FILE, write_trust, write_upstream
 from wirelint.launch.proxy import Place, PrivateProxy, StartError
 from wirelint.launch.summary import Summary
-from wirelint.launch.variables import AddressError, chained, environment
+from wirelint.launch.variables import BASE_URLS, AddressError, chained, environment, read_target
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
@@ -124,8 +124,6 @@ def run(
 
 
 def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
-    from wirelint.launch.variables import BASE_URLS
-
     found = {}
     for pair in asked:
         name, _, url = pair.partition("=")
@@ -148,8 +146,13 @@ def _environment(routes: plan.Routes, place: Place, folder: Path, loopback: bool
 
 def _opening(routes: plan.Routes, place: Place) -> str:
     ways = [f"proxy at port {place.port}"] if routes.proxied else []
-    ways += [f"{name} → {target.origin}" for name, target in routes.bases.items()]
-    return f"wirelint: {', '.join(ways)}"
+    usual = {name: read_target(name, url) for name, url in BASE_URLS.items()}
+    names = [
+        name if usual.get(name) == target else f"{name} ({target.origin})" for name, target in routes.bases.items()
+    ]
+    if names:
+        ways.append(f"base URLs in {', '.join(names)}")
+    return f"wirelint: {'; '.join(ways)}"
 
 
 def _parts(settings: Sequence[str], captures: str, pid: int) -> list[Path]:

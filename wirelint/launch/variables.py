@@ -28,7 +28,6 @@ ADDING = ("NODE_EXTRA_CA_CERTS", "DENO_CERT")
 
 BASE_URLS = {
     "OPENAI_BASE_URL": "https://api.openai.com/v1",
-    "OPENAI_API_BASE": "https://api.openai.com/v1",  # the name before version 1 of the SDK; LangChain still reads it
     "ANTHROPIC_BASE_URL": "https://api.anthropic.com",
     "GOOGLE_GEMINI_BASE_URL": "https://generativelanguage.googleapis.com",
     "CO_API_URL": "https://api.cohere.com",
@@ -36,8 +35,14 @@ BASE_URLS = {
 }
 """Variables that clients read, and where these go without them."""
 
-KNOWN_BASE_URLS = (*BASE_URLS, "AZURE_OPENAI_ENDPOINT", "ANTHROPIC_VERTEX_BASE_URL", "OLLAMA_HOST")
-"""Those, and what is led through a port of ours only where it is set: what belongs to nobody has no usual place."""
+KNOWN_BASE_URLS = (
+    *BASE_URLS,
+    "OPENAI_API_BASE",
+    "AZURE_OPENAI_ENDPOINT",
+    "ANTHROPIC_VERTEX_BASE_URL",
+    "OLLAMA_HOST",
+)
+"""Those, and what is led through a port of ours only where it is set: it has no usual place, or would overrule another."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _STAY_OUT = ("localhost", "127.0.0.1")
