@@ -41,7 +41,7 @@ ROWS = (
     {"engine"},
     {"rewrite"},
     {"capture"},
-    {"paths"},
+    {"paths", "scores"},
     {"report"},
     {"addon", "mock", "demo", "launch", "doctor"},
     {"cli", "__main__"},

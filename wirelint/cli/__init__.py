@@ -15,6 +15,8 @@ _COMMANDS = {
     "rules": "List the rules.",
     "rule": "Print the manual of a rule.",
     "show": "Show one exchange as a conversation, findings beside it.",
+    "stats": "Score the models in captures: calls, schema errors, times, findings.",
+    "compare": "Hold models against a reference run of the same requests.",
     "proxy": "Start mitmproxy with wirelint in front of an upstream.",
     "run": "Run a command and judge what it says to language models.",
     "doctor": "Find what is wrong with a set-up, and say the cure.",
