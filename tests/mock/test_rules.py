@@ -14,7 +14,8 @@ from wirelint.mock import FAULTS
 from wirelint.mock.answer import Answer, Pause
 from wirelint.mock.faults import NOT_PLAYED
 from wirelint.mock.scenario import HEADER
-from wirelint.mock.service import APIS
+from wirelint.mock.service import APIS, Service
+from wirelint.mock.tools import TOOL_FAULTS
 
 NO_RULES = {"http-error"}
 """What a server may well say."""
@@ -116,7 +117,7 @@ def found(fault: str, route: Route, stream: bool, options: str = "") -> tuple[st
     return dict(answer.headers)[HEADER], {finding.name for finding in judged}
 
 
-@pytest.mark.parametrize("fault", [name for name in FAULTS if name not in NO_RULES])
+@pytest.mark.parametrize("fault", [name for name in FAULTS if name not in NO_RULES and name not in TOOL_FAULTS])
 def test_a_fault_breaks_the_rule_of_its_name(fault: str) -> None:
     pytest.importorskip("botocore")
     wrong, shown = [], 0
@@ -142,7 +143,9 @@ def excused(fault: str, route: Route, said: str) -> bool:
     return no_events or no_choice
 
 
-MODES = [(name, mode) for name, fault in FAULTS.items() for mode in fault.modes[1:] if name not in NO_RULES]
+MODES = [
+    (name, mode) for name, fault in FAULTS.items() for mode in fault.modes[1:] if name not in (*NO_RULES, *TOOL_FAULTS)
+]
 
 
 @pytest.mark.parametrize(("fault", "mode"), MODES, ids=lambda value: str(value))
@@ -156,6 +159,47 @@ def test_every_mode_breaks_it(fault: str, mode: str) -> None:
         shown += 1
         assert rules - COMPANIONS.get(fault, set()) - IN_MODES.get((fault, mode), set()) == {fault}, (route.id, rules)
     assert shown or (fault, mode) == ("fabricated-result", "contradiction")
+
+
+POSTS: dict[str, Any] = {
+    "initialize": {
+        "id": 0,
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
+    },
+    "notifications/initialized": {},
+    "tools/list": {"id": 1},
+    "tools/call": {"id": "2", "params": {"name": "search_notes", "arguments": {"query": "pay"}}},
+}
+AT_TOOLS = [
+    ("healthy", "", set()),
+    ("mcp-unknown-id", "", {"initialize", "tools/list", "tools/call"}),
+    ("mcp-unknown-id", ";mode=type", {"initialize", "tools/list", "tools/call"}),
+    ("mcp-lifecycle", "", {"notifications/initialized"}),
+    ("mcp-error-not-flagged", "", {"tools/call"}),
+    ("xml-leak", "", set()),
+]
+
+
+@pytest.mark.parametrize("accept", ["application/json, text/event-stream", "text/event-stream"], ids=["json", "sse"])
+@pytest.mark.parametrize(("fault", "options", "where"), AT_TOOLS, ids=[row[0] + row[1] for row in AT_TOOLS])
+def test_a_server_of_tools(fault: str, options: str, where: set[str], accept: str) -> None:
+    shown = set()
+    for method, rest in POSTS.items():
+        body = json.dumps({"jsonrpc": "2.0", "method": method, **rest}).encode()
+        head = {"content-type": "application/json", "accept": accept}
+        answer = Service().answer(1, "POST", "/mcp", {**head, HEADER: f"fault={fault}{options}"}, body)
+        assert answer.streamed == (accept == "text/event-stream" and answer.status == 200)
+        sent = b"".join(step for step in answer.steps if isinstance(step, bytes))
+        record = {
+            "request": {"url": "http://tools.test/mcp", "headers": head, "body": body},
+            "response": {"status": answer.status, "headers": dict(answer.headers), "body": sent},
+            "end": "complete",
+        }
+        found = {finding.name for finding in lint([record])}
+        assert found == ({fault} if method in where else set()), method
+        shown |= {method} if found else set()
+        assert dict(answer.headers)[HEADER].startswith("healthy") == (method not in where)
+    assert shown == where
 
 
 def test_every_rule_is_played_or_not_for_a_reason() -> None:

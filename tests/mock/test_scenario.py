@@ -77,5 +77,7 @@ def test_every_option_can_be_written() -> None:
 def test_faults_are_described() -> None:
     assert set(TEXT_FAULTS) < set(FAULTS)
     assert [
-        name for name, fault in FAULTS.items() if not fault.doc or not (fault.reply or fault.events or fault.answer)
+        name
+        for name, fault in FAULTS.items()
+        if not fault.doc or not (fault.reply or fault.events or fault.answer or fault.tools)
     ] == []

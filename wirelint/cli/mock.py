@@ -14,6 +14,8 @@ from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.fault import Fault
 from wirelint.mock.markup import MARKUP
 from wirelint.mock.service import APIS
+from wirelint.mock.tools import NAME as TOOLS_NAME
+from wirelint.mock.tools import PATH as TOOLS_PATH
 
 _MILLISECONDS = click.FloatRange(0, 60_000)
 
@@ -68,7 +70,7 @@ def mock(
 
     Whole and streamed, each at its vendor's path: OpenAI (chat completions, responses, completions), Anthropic (also at
     the paths of Bedrock and Vertex), Gemini, Ollama, Mistral (by its SDK or host), Cohere, Bedrock Converse, DeepInfra;
-    and GET /v1/models. A request selects its scenario with the header `x-wirelint-mock:
+    GET /v1/models; and a server of tools (MCP) at /mcp. A request selects its scenario with the header `x-wirelint-mock:
     fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name `mock/xml-leak+dialect=kimi_k2`; without one, the
     scenario file and --fault decide, and without those the answers are healthy. The response header `x-wirelint-mock` says
     what was played, or why it could not be.
@@ -133,6 +135,8 @@ def _details(fault: Fault) -> list[str]:
     options = [f"mode={'|'.join(fault.modes)}"] if fault.modes else []
     options += [f"{option}={_OPTION_HELP[option]}" for option in sorted(fault.takes)]
     details = ["  ".join(options)] if options else []
+    if fault.tools is not None:
+        return [*details, f"at POST {TOOLS_PATH}"]
     unable = [name for name in _API_NAMES if name not in _apis(fault)]
     if fault.stream or unable:
         where = "streams only" if fault.stream else ""
@@ -145,6 +149,8 @@ _API_NAMES = tuple(dict.fromkeys(api.name for api in APIS))
 
 
 def _apis(fault: Fault) -> list[str]:
+    if fault.tools is not None:
+        return [TOOLS_NAME]
     able = {api.name for api in APIS if fault.needs <= api.abilities}
     return [name for name in _API_NAMES if name in able]
 

@@ -11,12 +11,12 @@ from wirelint.mock.markup import MARKUP
 from wirelint.mock.scenario import FAULT_OPTIONS, HEALTHY, Scenario, ScenarioError, near
 from wirelint.mock.stream_faults import STREAM_FAULTS
 from wirelint.mock.text_faults import TEXT_FAULTS
+from wirelint.mock.tools import TOOL_FAULTS
 
-FAULTS: dict[str, Fault] = {**TEXT_FAULTS, **CALL_FAULTS, **STREAM_FAULTS}
+FAULTS: dict[str, Fault] = {**TEXT_FAULTS, **CALL_FAULTS, **STREAM_FAULTS, **TOOL_FAULTS}
 
 _HISTORY = "the client writes the history of a request; send one that is wrong"
 _PROMPT = "the client writes the prompt of a request; send one that is wrong"
-_TOOLS = "servers of tools (MCP) show it, not models"
 
 NOT_PLAYED: dict[str, str] = {
     "mangled-id": _HISTORY,
@@ -27,10 +27,7 @@ NOT_PLAYED: dict[str, str] = {
     "missing-generation-prompt": _PROMPT,
     "unexecuted-call": "the client has to invent a result and leave its server of tools alone",
     "altered-result": "the client has to change what its server of tools answered",
-    "mcp-error-swallowed": _TOOLS,
-    "mcp-unknown-id": _TOOLS,
-    "mcp-lifecycle": _TOOLS,
-    "mcp-error-not-flagged": _TOOLS,
+    "mcp-error-swallowed": "the client or the model has to hide the error that a server of tools gave",
 }
 """Rules that no reply of this server can break, and why."""
 

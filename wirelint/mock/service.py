@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import orjson
 
+from wirelint.mock import tools
 from wirelint.mock.answer import Answer, json_answer, shape_answer
 from wirelint.mock.anthropic import Anthropic, count_tokens
 from wirelint.mock.api import Api, Envelope, RequestError
@@ -86,6 +87,8 @@ class Service:
         api = next((one for one in APIS if re.fullmatch(one.path, path) and one.serves(headers)), None)
         if method == "POST" and api is not None:
             return self._answer_api(api, number, target, headers, body)
+        if path == tools.PATH:
+            return self._answer_tools(number, method, headers, body)
         if method == "POST" and path == f"{_ANTHROPIC.path}/count_tokens":
             return _count(body)
         if method in ("GET", "HEAD") and path == "/v1/models":
@@ -96,12 +99,12 @@ class Service:
     def reaches_api(self, method: str, target: str) -> bool:
         """Whether a request counts, for the numbers and for the turns of the faults."""
         path = target.partition("?")[0].rstrip("/")
-        return method == "POST" and any(re.fullmatch(api.path, path) for api in APIS)
+        return method == "POST" and (path == tools.PATH or any(re.fullmatch(api.path, path) for api in APIS))
 
     def _answer_api(self, api: Api, number: int, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         try:
             ask = api.read_request(_decode_body(body), target)
-            line, scenario = self._select(number, api, headers, ask)
+            line, scenario = self._select(number, api.name, headers, ask)
             fault = resolve(scenario)
         except (RequestError, ScenarioError) as error:
             return json_answer(400, api.make_error(400, str(error)))
@@ -123,14 +126,29 @@ class Service:
         answer = replace(answer, headers=(*answer.headers, (HEADER, said)))
         return shape_answer(answer, options, headers.get("accept-encoding", ""), api.ping)
 
-    def _select(self, number: int, api: Api, headers: Mapping[str, str], ask: Ask) -> tuple[Line | None, Scenario]:
+    def _answer_tools(self, number: int, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        if method != "POST":
+            # No stream on which the server speaks first, and nothing of a session to forget.
+            return Answer(405 if method == "GET" else 200, (("allow", "POST, DELETE"),), (), length=0)
+        try:
+            _, scenario = self._select(number, tools.NAME, headers, Ask(model=""))
+            fault = resolve(scenario)
+            rng = random.Random(f"{self.seed}/{number}")
+            answer, played = tools.answer_tools(body, headers, fault, scenario.options.mode, rng)
+        except ValueError as error:
+            return tools.refuse(str(error))
+        said = scenario.text if played or fault is None else f"{HEALTHY} ({scenario.fault}: nothing here to act on)"
+        answer = replace(answer, headers=(*answer.headers, (HEADER, said)))
+        return shape_answer(answer, scenario.options, headers.get("accept-encoding", ""))
+
+    def _select(self, number: int, api: str, headers: Mapping[str, str], ask: Ask) -> tuple[Line | None, Scenario]:
         chance = random.Random(f"{self.seed}/{number}/share").random()
         if HEADER in headers:
             return None, _by_chance(parse_scenario(headers[HEADER], separator=";", base=self.base), chance)
         if ask.model.startswith(MODEL_PREFIX):
             return None, _by_chance(parse_scenario(ask.model.removeprefix(MODEL_PREFIX), base=self.base), chance)
         for at, line in enumerate(self.lines):
-            if line.when.fits(api.name, ask) and (line.times is None or self.used[at] < line.times):
+            if line.when.fits(api, ask) and (line.times is None or self.used[at] < line.times):
                 self.used[at] += 1
                 return line, _by_chance(line.scenario, chance)
         for scenario in self.faults:
