@@ -56,6 +56,8 @@ def cases() -> Iterator[tuple[str, Route, bool]]:
         for route in ROUTES:
             if name in NO_RULES or not fault.needs <= abilities(route):
                 continue
+            if name == "xml-leak" and route.api in WITHOUT_TOOLS:
+                continue  # calls are text there, so it is played and is no fault
             if name == "nonconforming-id" and "claude" in route.name:
                 continue  # the path says that it is no Kimi
             for stream in (False, True):

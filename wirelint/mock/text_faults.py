@@ -102,7 +102,6 @@ TEXT_FAULTS: dict[str, Fault] = {
         reply=_leak_markup,
         takes=frozenset({"dialect", "place"}),
         calls=1,
-        needs=frozenset({"calls"}),
     ),
     "control-token-leak": Fault(
         doc="a chat-template token ends the text, or stands in the name of the tool",
