@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import ssl
+import textwrap
 import threading
 from pathlib import Path
 
@@ -122,19 +124,31 @@ def _tls(file: Path | None) -> ssl.SSLContext | None:
 def list_faults() -> str:
     """A line a fault: name, what it does, its modes and options, where it exists. Then the rules that are not played."""
     width = max(map(len, (*FAULTS, *NOT_PLAYED)))
+    columns = shutil.get_terminal_size((100, 24)).columns
+
+    def lay(name: str, text: str) -> str:
+        head = f"{name:<{width}}  "
+        return textwrap.fill(
+            text,
+            max(columns, width + 30),
+            initial_indent=head,
+            subsequent_indent=" " * len(head),
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+
     lines = []
     for name, fault in FAULTS.items():
-        lines.append(f"{name:<{width}}  {fault.doc}")
-        lines += [f"{'':<{width}}  {detail}" for detail in _details(fault)]
+        lines += [lay(name, fault.doc), *(lay("", detail) for detail in _details(fault))]
     lines += ["", "Rules that no reply can break, and who can:"]
-    lines += [f"{name:<{width}}  {reason}" for name, reason in NOT_PLAYED.items()]
+    lines += [lay(name, reason) for name, reason in NOT_PLAYED.items()]
     return "\n".join(lines)
 
 
 def _details(fault: Fault) -> list[str]:
-    options = [f"mode={'|'.join(fault.modes)}"] if fault.modes else []
+    options = [f"mode={' | '.join(fault.modes)}"] if fault.modes else []
     options += [f"{option}={_OPTION_HELP[option]}" for option in sorted(fault.takes)]
-    details = ["  ".join(options)] if options else []
+    details = list(options)
     if fault.tools is not None:
         return [*details, f"at POST {TOOLS_PATH}"]
     unable = [name for name in _API_NAMES if name not in _apis(fault)]
@@ -170,4 +184,4 @@ def _rows() -> list[dict[str, object]]:
     ]
 
 
-_OPTION_HELP = {"dialect": "|".join(MARKUP), "place": "content|reasoning", "seconds": "N", "status": "N"}
+_OPTION_HELP = {"dialect": " | ".join(MARKUP), "place": "content | reasoning", "seconds": "N", "status": "N"}

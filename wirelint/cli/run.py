@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -91,6 +94,7 @@ def run(
         chain, login = chained(os.environ) or ("", "")
     except AddressError as error:
         raise click.UsageError(str(error)) from error
+    since = datetime.now(UTC)
     options = [f"wirelint_captures={captures}", *([f"wirelint_fix={fix}"] if fix else []), *settings]
     with tempfile.TemporaryDirectory(prefix="wirelint-run-") as scratch:
         folder = Path(scratch)
@@ -112,7 +116,7 @@ def run(
         except child.CommandError as error:
             tell(f"wirelint: {error}")
             return error.status
-        parts = _parts(settings, captures, proxy.pid)
+        parts = _parts(settings, captures, proxy.pid, since)
         if not survived:
             tell(f"wirelint: mitmproxy ended before the command did: {proxy.last_words()}")
         if log is None and file is not None and parts:
@@ -155,11 +159,15 @@ def _opening(routes: plan.Routes, place: Place) -> str:
     return f"wirelint: {'; '.join(ways)}"
 
 
-def _parts(settings: Sequence[str], captures: str, pid: int) -> list[Path]:
-    """The folders that this run has written. They are named by the process that wrote."""
+def _parts(settings: Sequence[str], captures: str, pid: int, since: datetime) -> list[Path]:
+    """The folders that this run has written. They are named by the time and the process that wrote."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = (given or [captures])[-1]
-    return sorted(Path(where).expanduser().glob(f"*Z-{pid}*")) if where else []
+    if not where:
+        return []
+    named = re.compile(rf"(\d+T\d+Z)-{pid}(?:-\d+)?")
+    found = ((path, named.fullmatch(path.name)) for path in Path(where).expanduser().glob(f"*Z-{pid}*"))
+    return sorted(path for path, match in found if match and match[1] >= f"{since:%Y%m%dT%H%M%SZ}")
 
 
 def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterator[str]:
@@ -167,7 +175,7 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
     if not summary.exchanges:
         if captures:
             yield "wirelint: no exchange with a model was seen"
-            yield f"next: wirelint doctor -- {command[0]}"
+            yield f"next: wirelint doctor -- {shlex.quote(command[0])}"
         return
     first, *more = summary.lines()
     yield f"wirelint: {first}"
