@@ -88,7 +88,10 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written."""
+    """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written.
+
+    `policies`: whether there are any.
+    """
 
     rules: tuple[Rule, ...]
     permit: Permit
@@ -97,6 +100,7 @@ class Settings:
     max_body: int
     header: bool
     hold: float
+    policies: bool = False
 
 
 def settle(deferred: dict[str, object]) -> str | None:
@@ -146,6 +150,7 @@ def read(options: Mapping[str, str | None]) -> Settings:
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
+        policies=bool(values[POLICY.name]),
     )
 
 
