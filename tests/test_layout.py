@@ -43,7 +43,7 @@ ROWS = (
     {"capture"},
     {"paths", "scores"},
     {"report"},
-    {"addon", "mock", "demo"},
+    {"addon", "mock", "demo", "launch", "doctor"},
     {"cli", "__main__"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}

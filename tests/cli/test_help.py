@@ -27,7 +27,7 @@ def command(name: str) -> click.Command:
 
 
 GUIDED = {name: made for name in _COMMANDS if isinstance(made := command(name), Guided)}
-STAYING = {"proxy", "mock", "demo", "docs"}
+STAYING = {"proxy", "mock", "demo", "docs", "run", "doctor"}
 """Commands that do not end by themselves, or write into the checkout: their examples are only understood, not run."""
 
 

@@ -97,7 +97,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
-        self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
+        self._backlog = Backlog(self._catch_up, self.is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
         self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
@@ -296,10 +296,10 @@ class Inspector:
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        comes_first = visit.live and (self._backlog or self._is_busy())
+        comes_first = visit.live and (self._backlog or self.is_busy())
         return bool(comes_first) and not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
         return any(found.visit.method != "GET" for found in self._visits.values())
 

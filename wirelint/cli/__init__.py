@@ -24,6 +24,8 @@ _COMMANDS = {
     "stats": "Score the models in captures: calls, schema errors, times, findings.",
     "compare": "Hold models against a reference run of the same requests.",
     "proxy": "Start mitmproxy with wirelint in front of an upstream.",
+    "run": "Run a command and judge what it says to language models.",
+    "doctor": "Find what is wrong with a set-up, and say the cure.",
     "mock": "Start a faulty LLM server.",
     "demo": "See it work: a faulty server, a real proxy, real SDKs.",
     "where": "Print where the addon, the rules or the captures are.",
@@ -33,8 +35,8 @@ _COMMANDS = {
 }
 
 _GROUPS = {
-    "Watch traffic": ("proxy", "run", "doctor"),
-    "Look at captures": ("check", "show", "review", "report", "stats", "compare"),
+    "Watch traffic": ("run", "proxy", "doctor"),
+    "Look at captures": ("check", "show", "report", "stats", "compare"),
     "Repair captures, pass them on": ("fix", "export", "case"),
     "Know the rules": ("rules", "rule", "new-rule"),
     "Try it out": ("demo", "mock"),
@@ -45,6 +47,7 @@ _EXITS = (("0", "all is well"), ("1", "something was found"), ("2", "wrong input
 _NAMES = max(map(len, _COMMANDS))
 _EXAMPLES = (
     ("see it work, without a key or a vendor", "wirelint demo"),
+    ("watch a command and what it says to models", "wirelint run -- python agent.py"),
     ("watch a client live: point it at http://127.0.0.1:8080", "wirelint proxy --upstream https://api.openai.com"),
     ("what is wrong in captures, and who is to blame", "wirelint check captures/"),
     ("what a rule means", "wirelint rule xml-leak"),
