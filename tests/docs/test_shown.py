@@ -7,6 +7,7 @@ start them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -96,15 +97,89 @@ def test_a_command_takes_what_is_shown(shown: Shown) -> None:
         pytest.fail(f"{shown}: {error.format_message()}")
 
 
+_ASKED = {"model": "m", "messages": [{"role": "user", "content": "Tide?"}]}
+_SAID = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "At nine."}, "finish_reason": "stop"}]}
+_URL = "https://llm.example/v1/chat/completions"
+OTHERS = {
+    "traffic.har": json.dumps(
+        {
+            "log": {
+                "version": "1.2",
+                "creator": {"name": "test", "version": "1"},
+                "entries": [
+                    {
+                        "startedDateTime": "2026-01-01T00:00:00Z",
+                        "time": 1,
+                        "request": {
+                            "method": "POST",
+                            "url": _URL,
+                            "headers": [],
+                            "postData": {"mimeType": "application/json", "text": json.dumps(_ASKED)},
+                        },
+                        "response": {
+                            "status": 200,
+                            "headers": [],
+                            "content": {"mimeType": "application/json", "text": json.dumps(_SAID)},
+                        },
+                    }
+                ],
+            }
+        }
+    ),
+    "tests/cassettes/tide.yaml": f"""interactions:
+- request:
+    body: '{json.dumps(_ASKED)}'
+    headers: {{}}
+    method: POST
+    uri: {_URL}
+  response:
+    body:
+      string: '{json.dumps(_SAID)}'
+    headers: {{}}
+    status:
+      code: 200
+      message: OK
+version: 1
+""",
+    ".claude/projects/-home-me-project/one.jsonl": "".join(
+        json.dumps({"parentUuid": before, "uuid": mine, "sessionId": "s", "version": "2.0.0", **line}) + "\n"
+        for before, mine, line in (
+            (None, "1", {"type": "user", "message": {"role": "user", "content": "Tide?"}}),
+            (
+                "1",
+                "2",
+                {
+                    "type": "assistant",
+                    "message": {
+                        "id": "msg_01Hq3V",
+                        "type": "message",
+                        "role": "assistant",
+                        "model": "claude-sonnet-4-5",
+                        "content": [{"type": "text", "text": "At nine."}],
+                        "stop_reason": "end_turn",
+                        "usage": {"input_tokens": 3, "output_tokens": 3},
+                    },
+                },
+            ),
+        )
+    ),
+}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with all the files of which the pages speak."""
     here = tmp_path_factory.mktemp("shown")
     samples = ROOT / "captures" / "samples"
-    call = Talk((User("Tide?"),), tools={"tide": schema(port="string")}, calls=(Call("tide", {"port": "Hove"}),))
+    here_tools = {"tide": schema(port="string")}
+    leaked = '<invoke name="tide"><arg name="port">Hove</arg></invoke>'
     records = [
-        {**call.record("openai.chat", False), "id": "3f2a9c11-0000"},
-        {**call.record("anthropic.messages", True), "id": "7b1e"},
+        {**Talk((User("Tide?"),), tools=here_tools, text=leaked).record("openai.chat", False), "id": "3f2a9c11-0000"},
+        {
+            **Talk((User("Tide?"),), tools=here_tools, calls=(Call("tide", {"port": "Hove"}),)).record(
+                "openai.chat", True
+            )
+        },
     ]
     run = "".join(json.dumps(record) + "\n" for record in records)
     for name in ("captures", "recordings", "reference", "openrouter", "vllm"):
@@ -113,6 +188,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(samples, here / "captures" / "samples")
     for name in ("run", "vendor", "mine", "reference", "candidate", "before", "after"):
         (here / f"{name}.jsonl").write_text(run, encoding="utf-8")
+    for name, text in OTHERS.items():
+        (here / name).parent.mkdir(parents=True, exist_ok=True)
+        (here / name).write_text(text, encoding="utf-8")
     (here / "addons").symlink_to(ROOT / "addons")
     shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
     return here
@@ -127,6 +205,9 @@ def test_a_command_runs(
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder))
+    for made in (words[1] for words in itertools.pairwise(shown.words) if words[0] == "-o"):
+        if (folder / made).is_file():  # the pages are read one by one, and the same names stand in several
+            (folder / made).unlink()
     ran = wirelint(*map(os.path.expanduser, shown.words[1:]), stdin=(folder / "run.jsonl").read_bytes())
     assert ran.status in (0, 1), f"{shown}\n{ran.err}"
     assert "Traceback" not in ran.err
