@@ -19,6 +19,7 @@ TOP = {
     "README.md",
     "addons",
     "captures",
+    "docs",
     "pyproject.toml",
     "rules",
     "tests",
@@ -37,6 +38,7 @@ ROWS = (
     {"rule"},
     {"rewriters"},
     {"registry"},
+    {"settings"},
     {"engine"},
     {"rewrite"},
     {"capture"},
@@ -46,7 +48,7 @@ ROWS = (
     {"cli", "__main__"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}
-FREE_OF_RICH = {name for row in ROWS[:13] for name in row}
+FREE_OF_RICH = {name for row in ROWS[:14] for name in row}
 
 
 def _modules() -> list[Path]:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+from typing import TextIO
 
 import click
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
-from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
-from wirelint.report import FORMATS, Statistics
+from wirelint.cli.known import Known, baseline_options
+from wirelint.cli.selection import (
+    limit_options,
+    output_option,
+    policy_option,
+    rule_options,
+    selected,
+    tell,
+    tell_failure,
+)
+from wirelint.report import FORMATS, Statistics, begin
 from wirelint.rule import Limits
 
 
@@ -25,6 +34,8 @@ from wirelint.rule import Limits
     show_default=True,
     help="How to print findings.",
 )
+@output_option
+@baseline_options
 @limit_options
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even when something was found.")
@@ -35,6 +46,9 @@ def check(
     folders: tuple[Path, ...],
     policy: Path | None,
     output_format: str,
+    output: TextIO,
+    baseline: Path | None,
+    write_baseline: bool,
     stall: float,
     burst: float,
     hang: float,
@@ -49,26 +63,29 @@ def check(
     Exit status: 0 nothing of warning or worse, 1 findings, 2 something could not be read.
     """
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
-    writer = FORMATS[output_format](sys.stdout)
+    known = Known(baseline, write=write_baseline)
+    writer = begin(output_format, output, rules.everywhere)
     counts = Statistics()
     problems = 0
     for item in judge(read(paths), rules, tell_failure):
         if isinstance(item, Problem):
             problems += 1
-            sys.stdout.flush()
+            output.flush()
             tell(f"wirelint: {item}")
             continue
+        item = known.news(item)
         counts.add(item)
-        if not statistics:
+        if not (statistics or write_baseline):
             writer.add(item)
     if statistics:
-        counts.write(sys.stdout, output_format)
-    else:
+        counts.write(output, output_format)
+    elif not write_baseline:
         writer.close()
     tell(counts.summary())
     if output_format in ("full", "concise") and (hint := counts.hint()):
         tell(hint)
-    return _status(counts, problems, exit_zero)
+    known.close(rules.everywhere)
+    return _status(counts, problems, exit_zero or write_baseline)
 
 
 def _status(counts: Statistics, problems: int, exit_zero: bool) -> int:
