@@ -36,6 +36,7 @@ from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
+from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_visit
@@ -96,6 +97,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
+        self._ignoring = Ignoring()
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
@@ -117,7 +119,7 @@ class Inspector:
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
         if complaint is None:
             try:
-                settings = options.read({option.name: getattr(ctx.options, option.name) for option in options.OPTIONS})
+                settings = options.read_from(ctx.options)
             except options.SettingError as error:
                 complaint = str(error)
         if complaint is not None:
@@ -176,6 +178,10 @@ class Inspector:
     # --- traffic ---------------------------------------------------------------------------------------------------
 
     @_fail_open
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        self._ignoring.take_off(flow, self._settings.known if self._settings is not None else None)
+
+    @_fail_open
     def request(self, flow: http.HTTPFlow) -> None:
         if self._settings is None or not may_be_ours(flow.request):
             return
@@ -195,18 +201,17 @@ class Inspector:
                 body=visit.request_body or b"",
                 started=visit.started,
                 max_body=self._settings.max_body,
-                later=not self._settings.permit,
+                later=not self._settings.repairs,
             )
-            if self._settings.permit and visit.session is not None:
+            if self._settings.repairs and visit.session is not None:
                 visit.session.read_request()
         except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
             self._failures.fail(visit, "reading the request", error)
         if visit.session is None and not visit.faults:
             return
         mending = None
-        if self._settings.permit and flow.live:
-            mending = Mending(flow, visit, self._settings, self._ledger, self._failures)
-            mending.request()
+        if self._settings.repairs and flow.live:
+            mending = Mending.begin(flow, visit, self._settings, self._ledger, self._failures)
         self._remember(flow, visit, mending)
 
     @_fail_open
@@ -226,7 +231,7 @@ class Inspector:
         except Exception as error:  # fail open
             self._failures.fail(visit, "reading the head of the reply", error)
         if streamed and mending is not None:
-            mending.begin(flow.response, before)
+            mending.ready(flow.response, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:

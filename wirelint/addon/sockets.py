@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from mitmproxy import connection, http, websocket
 
 from wirelint.addon.ending import Ended
-from wirelint.addon.framing import headers_of
+from wirelint.addon.ignoring import asked_headers
 from wirelint.addon.options import Settings
 from wirelint.addon.visit import Visit
 from wirelint.engine import Session, lower
@@ -119,7 +119,7 @@ def _begin(flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, 
         client=flow.client_conn.id,
         method=flow.request.method,
         url=socket_url(flow.request.pretty_url),
-        request_headers=headers_of(flow.request),
+        request_headers=asked_headers(flow),
         request_body=message.content,
         session=None,
         started=message.timestamp,
@@ -138,6 +138,6 @@ def _begin(flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, 
         max_body=settings.max_body,
         later=True,
     )
-    if settings.permit:
+    if settings.repairs:
         visit.notes.append(UNREPAIRED)
     return visit if visit.session is not None else None

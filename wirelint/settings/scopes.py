@@ -35,6 +35,10 @@ class Scope:
     rules: tuple[Rule, ...]
     permit: Permit = NO_FIXES
 
+    @property
+    def repairs(self) -> bool:
+        return bool(self.permit and self.rules)
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -83,8 +87,13 @@ class Scopes(Sequence[Rule]):
     @property
     def everywhere(self) -> tuple[Rule, ...]:
         """The rules that are in force anywhere, one for each code."""
-        scopes = (self.default, *(self._scope((number,)) for number in range(len(self._routes))))
-        return tuple({rule.code: rule for scope in reversed(scopes) for rule in scope.rules}.values())
+        found = {rule.code: rule for scope in reversed(self._scopes()) for rule in scope.rules}
+        return tuple(sorted(found.values(), key=lambda rule: rule.code)) if self._routes else self.default.rules
+
+    @property
+    def repair(self) -> bool:
+        """Whether anything may be repaired in any exchange."""
+        return any(scope.repairs for scope in self._scopes())
 
     def of(self, exchange: Exchange) -> Scope:
         """What is in force for an exchange, whether its reply has come or not."""
@@ -93,6 +102,9 @@ class Scopes(Sequence[Rule]):
             return self.default
         numbers = tuple(number for number, route in enumerate(self._routes) if route.matches(exchange))
         return self._scope(numbers, silent)
+
+    def _scopes(self) -> list[Scope]:
+        return [self.default, *(self._scope((number,)) for number in range(len(self._routes)))]
 
     def _scope(self, numbers: tuple[int, ...], silent: str = "") -> Scope:
         key = numbers, silent
