@@ -44,8 +44,8 @@ ROWS = (
     {"capture"},
     {"paths"},
     {"report"},
-    {"addon", "mock", "demo"},
-    {"cli", "__main__"},
+    {"addon", "mock", "demo", "testing"},
+    {"cli", "__main__", "pytest_plugin"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}
 FREE_OF_RICH = {name for row in ROWS[:14] for name in row}

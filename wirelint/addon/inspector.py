@@ -29,12 +29,12 @@ from mitmproxy.addonmanager import Loader
 from wirelint.addon import options
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
+from wirelint.addon.capturing import capture
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
-from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.log import log_exchange, logger, say
@@ -46,7 +46,6 @@ from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
 from wirelint.addon.watch import Open, Watch
-from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
@@ -142,6 +141,12 @@ class Inspector:
         self._sockets.sweep(None, "the proxy was stopped")
         self._backlog.drain()
         self._close_store()
+
+    @property
+    def pending(self) -> int:
+        """What is under way, or not judged and written down yet."""
+        waiting = self._store.waiting if self._store is not None else 0
+        return len(self._visits) + len(self._backlog) + self._sockets.open + waiting
 
     def _refuse(self, complaint: str) -> None:
         """Stops a start in one line; tells a running proxy, which then keeps the value it had."""
@@ -375,12 +380,8 @@ class Inspector:
 
     def _capture(self, flow: http.HTTPFlow, visit: Visit, verdict: Verdict) -> None:
         """Hands the exchange to the writer. What was loaded from a file is not written down a second time."""
-        if self._store is None or not visit.live:
-            return
-        record, annotations = verdict.record, verdict.annotations()
-        size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
-        self._store.put("exchanges.jsonl", functools.partial(encode, record, annotations), size=size)
-        self._store.put("flows.mitm", flow_bytes(flow, record, annotation(verdict)), size=size)
+        if self._store is not None and visit.live:
+            capture(self._store, flow, verdict)
 
     # --- failures --------------------------------------------------------------------------------------------------
 

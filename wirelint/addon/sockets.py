@@ -46,6 +46,11 @@ class Sockets:
         self._finish = finish
         self._sockets: OrderedDict[str, _Socket] = OrderedDict()
 
+    @property
+    def open(self) -> int:
+        """Exchanges that wait for their replies."""
+        return sum(len(socket.open) for socket in self._sockets.values())
+
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
         """The last message of a flow's socket, which is on its way."""
         if flow.websocket is None or not flow.websocket.messages:
