@@ -95,9 +95,18 @@ def test_a_run(tmp_path: Path, upstream: str) -> None:
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nwirelint_upstream = {upstream}\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "wirelint.pytest_plugin", "-p", "no:cacheprovider", "-W", "error",
                "--strict-markers", "--strict-config", "-rA", str(tmp_path)]  # fmt: skip
-    environment = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False)
-    outcomes = {line.split("::")[1].split(" ")[0]: line.split(" ")[0] for line in ran.stdout.splitlines() if "::" in line}
+    environment = {
+        "PYTHONPATH": str(ROOT),
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(tmp_path),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240, check=False
+    )
+    outcomes = {
+        line.split("::")[1].split(" ")[0]: line.split(" ")[0] for line in ran.stdout.splitlines() if "::" in line
+    }
     assert outcomes == {
         "test_findings": "PASSED",
         "test_each_has_its_own": "PASSED",
@@ -169,4 +178,9 @@ def test_findings_read_back() -> None:
     from wirelint.testing.findings import read_finding
 
     found = read_finding(line)
-    assert (found.code, found.severity, found.layer, found.fix and found.fix.safety) == ("LK101", "error", "wirelint", "safe")
+    assert (found.code, found.severity, found.layer, found.fix and found.fix.safety) == (
+        "LK101",
+        "error",
+        "wirelint",
+        "safe",
+    )

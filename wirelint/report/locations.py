@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from wirelint.capture.record import Record
+from wirelint.report.writer import plain
 
 _LINE = re.compile(r"line (\d{1,9})")
 _INPUT = "stdin"
@@ -21,6 +22,10 @@ def line_of(record: Record) -> int | None:
 
 def path_of(record: Record) -> str:
     """The file's path with slashes: from the working directory where it lies below it, else as it was named."""
+    return plain(_path(record))
+
+
+def _path(record: Record) -> str:
     if record.source in ("", "-"):
         return _INPUT
     path = Path(os.path.abspath(record.source))
@@ -32,7 +37,7 @@ def path_of(record: Record) -> str:
 
 def uri_of(record: Record) -> str:
     """The same as a reference of URIs; `file:` for a path that does not begin at the working directory."""
-    path = path_of(record)
+    path = _path(record)
     if os.path.isabs(path):
         return f"file://{quote(os.fsencode(path))}"
     return quote(os.fsencode(path))

@@ -14,7 +14,7 @@ from wirelint.capture.offline import Checked
 from wirelint.model import Json
 from wirelint.report.fingerprint import fingerprint
 from wirelint.report.locations import file_place, line_of, path_of
-from wirelint.report.writer import place, remedy
+from wirelint.report.writer import place, remedy, visible
 from wirelint.rule import SEVERITIES, Finding, Severity
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -124,7 +124,7 @@ def _case(checked: Checked, counts: Counter[str]) -> str:
 
 
 def _sentence(checked: Checked, finding: Finding) -> str:
-    said = f"{finding.message} [{finding.layer}, exchange {checked.record.id}, {place(finding)}]"
+    said = f"{finding.message} [{finding.layer}, exchange {visible(checked.record.id)}, {place(finding)}]"
     repair = remedy(checked, finding)
     return f"{said}; {repair}" if repair else said
 
