@@ -102,9 +102,9 @@ def test_what_it_silences_is_not_repaired(inspector: Inspector, tmp_path: Path) 
     with taddons.context(inspector) as context:
         context.configure(inspector, wirelint_fix="unsafe", wirelint_captures="", wirelint_config="off")
         flow = passing(inspector, flow_of(LEAK))
-        assert b"im_end" not in (flow.response and flow.response.content or b"")
+        assert b"im_end" not in ((flow.response and flow.response.content) or b"")
         flow = passing(inspector, asked("control-token-leak"))
-        assert b"im_end" in (flow.response and flow.response.content or b"")
+        assert b"im_end" in ((flow.response and flow.response.content) or b"")
         assert "wirelint.received" not in flow.metadata
 
 

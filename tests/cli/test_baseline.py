@@ -96,7 +96,10 @@ def test_writing_needs_a_place(wirelint: Wirelint, tmp_path: Path) -> None:
 
 FINDING = Finding("AR401", "n", "error", "high", "model", "response", "", "/choices/0/message/tool_calls/12")
 SAME = {
-    "ids": ("call `call_8yRMMa1B6TKcJnfD` changes to `toolu_01AbCdEf23`", "call `call_x9RMMa1B6TKcJnfZ` changes to `toolu_02XbCdEf23`"),
+    "ids": (
+        "call `call_8yRMMa1B6TKcJnfD` changes to `toolu_01AbCdEf23`",
+        "call `call_x9RMMa1B6TKcJnfZ` changes to `toolu_02XbCdEf23`",
+    ),
     "numbers and times": ("the 3 calls took 12.5 s at 10:31:07", "the 14 calls took 0.75 s at 09:00:11"),
     "what a model said": ("says 'I searched it.' and stops", "says 'I have looked it up now.' and stops"),
     "what stands in JSON": ('search: {"query": "a"}{"query', 'search: {"query": "and b'),

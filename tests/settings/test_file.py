@@ -95,7 +95,10 @@ WRONG = {
     "unknown rule": ("select = ['xml-leek']", "select: unknown rule 'xml-leek'; did you mean xml-leak?"),
     "unknown rule to extend by": ("extend-select = ['xml-leek']", "extend-select: unknown rule 'xml-leek'"),
     "unknown rule of a severity": ("severity = {xml-leek = 'off'}", "severity: unknown rule 'xml-leek'"),
-    "unknown severity": ("severity = {xml-leak = 'warn'}", "severity.xml-leak: 'warn' is none of its words; did you mean warning?"),
+    "unknown severity": (
+        "severity = {xml-leak = 'warn'}",
+        "severity.xml-leak: 'warn' is none of its words; did you mean warning?",
+    ),
     "severity in one word": ("severity = 'off'", "severity: 'off' must be a table"),
     "unknown way to repair": ("fix = 'all'", "fix: 'all' is none of its words; write one of off, safe, unsafe"),
     "switch in quotes": ("redact = 'off'", "redact: 'off' must be true or false, without quotes"),
@@ -103,9 +106,15 @@ WRONG = {
     "no size": ("max-body = true", "max-body: true must be a number of bytes"),
     "number for a file": ("policy = 1", "policy: 1 must be text in quotes"),
     "route in one bracket": ("[route]\nhost = 'a'", "route: must be tables; write [[route]], in two brackets"),
-    "route of nothing": ("[[route]]\nignore = ['LK']", "route[1]: it says of no exchange; add one of host, path, model, provider"),
+    "route of nothing": (
+        "[[route]]\nignore = ['LK']",
+        "route[1]: it says of no exchange; add one of host, path, model, provider",
+    ),
     "unknown key of a route": ("[[route]]\nhots = 'a'", "route[1].hots: no such key; did you mean host?"),
-    "unknown rule of a route": ("[[route]]\nhost = 'a'\n[[route]]\nhost = 'a'\nignore = ['nope']", "route[2].ignore: unknown rule 'nope'"),
+    "unknown rule of a route": (
+        "[[route]]\nhost = 'a'\n[[route]]\nhost = 'a'\nignore = ['nope']",
+        "route[2].ignore: unknown rule 'nope'",
+    ),
     "no TOML": ("select = ", "not TOML: "),
     "no UTF-8": (b"# \xff".decode("latin-1"), "not UTF-8 at byte 2; save it as UTF-8"),
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from tests.build import REGISTRY, Talk, User, as_record
 from wirelint.capture.replay import replay
 from wirelint.knowledge.providers import provider_of, providers_of
-from wirelint.model import Exchange
+from wirelint.model import Exchange, Json
 from wirelint.repair import NO_FIXES
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Route, Scopes
@@ -128,6 +128,6 @@ def test_providers() -> None:
     assert [provider_of(host) for host in ("api.openai.com", "my.openai.azure.com", "127.0.0.1", "LLM.test")] == [
         "openai", "azure", "local", "llm.test",
     ]  # fmt: skip
-    body = {"provider": {"only": ["DeepInfra"], "order": "x"}}
+    body: dict[str, Json] = {"provider": {"only": ["DeepInfra"], "order": "x"}}
     assert providers_of("https://openrouter.ai/api/v1", body) == ("openrouter", "deepinfra")
     assert providers_of("http://[", None) == ("",)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,8 +94,8 @@ def upstream() -> Iterator[str]:
 def test_a_run(tmp_path: Path, upstream: str) -> None:
     (tmp_path / "test_it.py").write_text(TESTS, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text(f"[pytest]\nwirelint_upstream = {upstream}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "wirelint.pytest_plugin", "-p", "no:cacheprovider", "-W", "error",
-               "--strict-markers", "--strict-config", "-rA", str(tmp_path)]  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "wirelint.pytest_plugin", "-p", "no:cacheprovider", "-W",
+               "error", "--strict-markers", "--strict-config", "-rA", str(tmp_path)]  # fmt: skip
     environment = {
         "PYTHONPATH": str(ROOT),
         "PATH": "/usr/bin:/bin",
@@ -126,7 +127,7 @@ def test_a_run(tmp_path: Path, upstream: str) -> None:
 
 
 def test_the_plugin_loads_next_to_nothing() -> None:
-    code = "import sys, pytest; before = set(sys.modules); import wirelint.pytest_plugin; print(*(set(sys.modules) - before))"
+    code = "import sys, pytest; b = set(sys.modules); import wirelint.pytest_plugin; print(*(set(sys.modules) - b))"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
     assert set(ran.stdout.split()) == {"wirelint", "wirelint.pytest_plugin"}
 
@@ -135,7 +136,8 @@ def test_clean_in_every_form(tmp_path: Path) -> None:
     record = decode(CLEAN, "here", "record 1")
     exchange = replay(record)
     assert exchange is not None
-    for subject in (CLEAN, record, exchange, [CLEAN, record], str(write(tmp_path / "clean.jsonl", CLEAN)), tmp_path):
+    subjects: list[Any] = [CLEAN, record, exchange, [CLEAN, record], str(write(tmp_path / "a.jsonl", CLEAN)), tmp_path]
+    for subject in subjects:
         assert_clean(subject)
 
 
@@ -143,8 +145,9 @@ def test_faults_in_every_form(tmp_path: Path) -> None:
     record = decode(CUT, "here", "record 1")
     exchange = replay(record)
     assert exchange is not None
-    for subject in (CUT, record, exchange, [CLEAN, record], write(tmp_path / "cut.jsonl", CUT)):
-        with pytest.raises(AssertionError, match="(?s)1 error\n\n.*ST604 truncated-stream.*Mercury, Ve"):
+    subjects: list[Any] = [CUT, record, exchange, [CLEAN, record], write(tmp_path / "cut.jsonl", CUT)]
+    for subject in subjects:
+        with pytest.raises(AssertionError, match=r"(?s)1 error\n\n.*ST604 truncated-stream.*Mercury, Ve"):
             assert_clean(subject)
         assert_clean(subject, ignore="truncated-stream")
         assert_clean(subject, select=["LK", "ID"])

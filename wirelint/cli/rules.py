@@ -26,7 +26,7 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
             {
                 "code": rule.code,
                 "name": rule.name,
-                "severity": rule.severity,
+                "severity": rule.graded or rule.severity,
                 "layer": rule.layer,
                 "fixes": list(safeties(rule)),
                 "summary": summary(rule),
@@ -41,7 +41,7 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
     table.add_column("fix", width=len("unsafe"))
     table.add_column("what is wrong")
     for rule in chosen:
-        style = STYLES[rule.severity]
-        severity = f"[{style}]{rule.severity}[/]"
+        shown = rule.graded or rule.severity
+        severity = f"[{STYLES[shown]}]{shown}[/]"
         table.add_row(rule.code, f"[bold]{rule.name}[/]", severity, rule.layer, fixes(rule), summary(rule))
     Console(file=sys.stdout).print(table)

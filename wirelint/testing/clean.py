@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,10 +15,12 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json
+from wirelint.policy.disk import RealDisk
+from wirelint.policy.file import load
 from wirelint.registry import Registry, RuleError
 from wirelint.report import begin
 from wirelint.report.statistics import Statistics
-from wirelint.rule import SEVERITIES, Severity
+from wirelint.rule import SEVERITIES, Limits, Severity
 from wirelint.settings.file import NO_CONFIG, find
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Scopes
@@ -100,11 +103,10 @@ def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) 
         raise ValueError(str(error)) from error
     config.check(known)
     if config.policy is not None:
-        from wirelint.policy.disk import RealDisk
-        from wirelint.policy.file import load
-
         known = known.under(load(config.policy, RealDisk()))
-    return Scopes(known, config.layer, config.routes, given)
+    limits = Limits(**{field.name: config.time(field.name, field.default) for field in dataclasses.fields(Limits)})
+    in_time = Registry(tuple(rule.within(limits) for rule in known.rules))
+    return Scopes(in_time, config.layer, config.routes, given)
 
 
 @functools.cache
