@@ -62,46 +62,47 @@ def find(folder: Path) -> Config:
     """The configuration that holds in a folder; `NO_CONFIG` where there is none. Raises ConfigError."""
     for place in (folder, *folder.parents):
         for path in (place / _OWN, place / _PROJECT):
-            if path.is_file() and (found := _read(path, path.name == _PROJECT)) is not None:
+            shown = path.name if place == Path.cwd() else str(path)
+            if path.is_file() and (found := _read(path, shown)) is not None:
                 return found
     return NO_CONFIG
 
 
 def load(path: Path) -> Config:
     """The configuration of a file that the user named. Raises ConfigError."""
-    found = _read(path, path.name == _PROJECT)
+    found = _read(path, str(path))
     if found is None:
         raise ConfigError(f"{path}: no table [tool.wirelint] in it; write one, or name another file")
     return found
 
 
-def _read(path: Path, in_project: bool) -> Config | None:
-    document = _document(path)
-    if not in_project:
-        return _config(Table(document, str(path)), path)
+def _read(path: Path, shown: str) -> Config | None:
+    document = _document(path, shown)
+    if path.name != _PROJECT:
+        return _config(Table(document, shown), path, shown)
     tool = document.get("tool")
     if not isinstance(tool, dict) or "wirelint" not in tool:
         return None
-    return _config(Table(tool["wirelint"], str(path), "tool.wirelint"), path)
+    return _config(Table(tool["wirelint"], shown, "tool.wirelint"), path, shown)
 
 
-def _document(path: Path) -> dict[str, object]:
+def _document(path: Path, shown: str) -> dict[str, object]:
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror or error}; name a configuration that can be read") from error
+        raise ConfigError(f"{shown}: {error.strerror or error}; name a configuration that can be read") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+        raise ConfigError(f"{shown}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: not TOML: {error}; mend that line") from error
+        raise ConfigError(f"{shown}: not TOML: {error}; mend that line") from error
 
 
-def _config(table: Table, path: Path) -> Config:
+def _config(table: Table, path: Path, shown: str) -> Config:
     table.know(_KEYS)
     folder = path.absolute().parent
     policy, baseline = table.text("policy"), table.text("baseline")
     return Config(
-        source=str(path),
+        source=shown,
         layer=_layer(table),
         routes=tuple(_route(one) for one in table.tables("route")),
         rules=tuple(_under(folder, name) for name in table.names("rules") or ()),

@@ -104,7 +104,9 @@ def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) 
     config.check(known)
     if config.policy is not None:
         known = known.under(load(config.policy, RealDisk()))
-    limits = Limits(**{field.name: config.time(field.name, field.default) for field in dataclasses.fields(Limits)})
+    limits = Limits(
+        **{field.name: config.time(field.name, getattr(Limits(), field.name)) for field in dataclasses.fields(Limits)}
+    )
     in_time = Registry(tuple(rule.within(limits) for rule in known.rules))
     return Scopes(in_time, config.layer, config.routes, given)
 
