@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import jsonschema_rs
 import pytest
 
-from tests.build import REGISTRY, Talk, User
+from tests.build import REGISTRY, Talk, User, chunk, sse
 from tests.cli.conftest import Ran
 from tests.cli.test_check import CLEAN, CUT, write
 from wirelint.engine import Engine
@@ -136,7 +136,20 @@ def test_results_in_a_file(wirelint: Wirelint, tmp_path: Path) -> None:
     assert [row["findings"] for row in json.loads(out.read_text("utf-8"))] == [1]
     wrong = wirelint("check", "-o", tmp_path / "no" / "such" / "folder", path)
     assert (wrong.status, len(wrong.err.splitlines())) == (2, 1)
-    assert "no/such/folder" in wrong.err
+    assert "no/such/folder: No such file or directory; name a place" in wrong.err
+    assert "a folder" in wirelint("check", "-o", tmp_path, path).err
+    before = out.read_text("utf-8")
+    assert wirelint("check", "-o", out, "--select=xml-leek", path).status == 2
+    assert wirelint("check", "-o", out, "--baseline=none.json", path).status == 2
+    assert out.read_text("utf-8") == before, "what was there stays until there is something better"
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["cut.jsonl", "out.json"]
+
+
+def test_links_of_the_wire_are_text(wirelint: Wirelint, tmp_path: Path) -> None:
+    body = sse(chunk({"content": "Click [me](evil)"}), done=False)
+    path = write(tmp_path / "x.jsonl", {**CUT, "response": {**CUT["response"], "body": body}})
+    (result,) = json.loads(wirelint("check", "--output-format=sarif", path).out)["runs"][0]["results"]
+    assert "\\[me\\](evil)" in result["message"]["text"]
 
 
 def test_repairs_are_told(wirelint: Wirelint, tmp_path: Path) -> None:

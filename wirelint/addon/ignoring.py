@@ -8,9 +8,11 @@ judged like the captures.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from mitmproxy import http
 
+from wirelint.addon.failures import Failures
 from wirelint.addon.framing import headers_of
 from wirelint.addon.log import say
 from wirelint.capture.record import Headers
@@ -21,14 +23,21 @@ _MOST_TOLD = 100
 
 
 class Ignoring:
-    """What has been said of names that mean no rule: each is told once."""
+    """An addon inside of the inspector. `known` gives the rules there are, once that is settled."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: Callable[[], Registry | None], failures: Failures) -> None:
+        self._known, self._failures = known, failures
         self._told: set[str] = set()
 
-    def take_off(self, flow: http.HTTPFlow, known: Registry | None) -> None:
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        try:
+            self._take_off(flow)
+        except Exception as error:  # fail open
+            self._failures.tell(f"taking off {HEADER}", error)
+
+    def _take_off(self, flow: http.HTTPFlow) -> None:
         """Takes the header off a request that is to be forwarded. In a flow from a file everything stays as it is."""
-        headers = flow.request.headers
+        headers, known = flow.request.headers, self._known()
         if HEADER not in headers or not (flow.live or flow.is_replay):
             return
         value = ",".join(headers.get_all(HEADER))

@@ -96,7 +96,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
-        self._ignoring = Ignoring()
+        self.addons = [Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)]
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
@@ -181,10 +181,6 @@ class Inspector:
                 self._failures.tell("closing the captures", error)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
-
-    @_fail_open
-    def requestheaders(self, flow: http.HTTPFlow) -> None:
-        self._ignoring.take_off(flow, self._settings.known if self._settings is not None else None)
 
     @_fail_open
     def request(self, flow: http.HTTPFlow) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TextIO
 
 import click
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.cli.known import Known, baseline_options
+from wirelint.cli.results import Results, output_option
 from wirelint.cli.selection import (
     limit_options,
-    output_option,
     policy_option,
     rule_options,
     selected,
@@ -46,7 +45,7 @@ def check(
     folders: tuple[Path, ...],
     policy: Path | None,
     output_format: str,
-    output: TextIO,
+    output: str | None,
     baseline: Path | None,
     write_baseline: bool,
     stall: float,
@@ -64,13 +63,14 @@ def check(
     """
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     known = Known(baseline, write=write_baseline)
-    writer = begin(output_format, output, rules.everywhere)
+    results = Results(output)
+    writer = begin(output_format, results.out, rules.everywhere)
     counts = Statistics()
     problems = 0
     for item in judge(read(paths), rules, tell_failure):
         if isinstance(item, Problem):
             problems += 1
-            output.flush()
+            results.out.flush()
             tell(f"wirelint: {item}")
             continue
         item = known.news(item)
@@ -78,9 +78,10 @@ def check(
         if not (statistics or write_baseline):
             writer.add(item)
     if statistics:
-        counts.write(output, output_format)
+        counts.write(results.out, output_format)
     elif not write_baseline:
         writer.close()
+    results.commit()
     tell(counts.summary())
     if output_format in ("full", "concise") and (hint := counts.hint()):
         tell(hint)

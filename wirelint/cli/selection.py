@@ -75,18 +75,6 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def output_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Adds `--output` to a command: where results go, standard output unless it is given."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.File("w", encoding="utf-8", lazy=False, atomic=True),
-        default="-",
-        metavar="FILE",
-        help="Write the results into this file.",
-    )(command)
-
-
 def policy_option(command: Callable[P, R]) -> Callable[P, R]:
     """Adds `--policy` to a command."""
     return click.option(

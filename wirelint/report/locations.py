@@ -39,7 +39,7 @@ def uri_of(record: Record) -> str:
     """The same as a reference of URIs; `file:` for a path that does not begin at the working directory."""
     path = _path(record)
     if os.path.isabs(path):
-        return f"file://{quote(os.fsencode(path))}"
+        return Path(path).as_uri()
     return quote(os.fsencode(path))
 
 

@@ -6,6 +6,7 @@ Written piece by piece: rules come first, and results follow while a large captu
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -22,6 +23,7 @@ from wirelint.report.writer import place, remedy
 from wirelint.rule import Finding, Rule, Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_LINK = re.compile(r"\[([^\[\]]*)\]\(")
 LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 
 
@@ -70,7 +72,7 @@ class Sarif:
         result: dict[str, Json] = {
             "ruleId": finding.code,
             "level": LEVELS[finding.severity],
-            "message": {"text": f"{said}; {repair}" if repair else said},
+            "message": {"text": _no_links(f"{said}; {repair}" if repair else said)},
             "locations": [{"physicalLocation": physical, "logicalLocations": [where]}],
             "partialFingerprints": {"wirelint/v1": fingerprint(finding)},
             "properties": _properties(checked, finding),
@@ -124,6 +126,11 @@ def _internal() -> dict[str, Json]:
 
 def _section(manual: str, heading: str) -> str:
     return " ".join(manual.partition(f"## {heading}")[2].partition("\n## ")[0].split())
+
+
+def _no_links(text: str) -> str:
+    """Text of the wire as it stands: SARIF makes links of `[words](target)` in messages."""
+    return _LINK.sub(r"\\[\1\\](", text)
 
 
 def _text(value: dict[str, Json]) -> str:

@@ -57,10 +57,11 @@ class Route:
         except ValueError:
             return False
         request = exchange.request
+        model = exchange.model if request is None else request.model
         return (
             _match(self.host, (host, f"{host}:{port}"))
             and _match(self.path, (parts.path,))
-            and _match(self.model, (exchange.model.lower(),))
+            and _match(self.model, (model.lower(),))
             and _match(self.provider, providers_of(exchange.url, request.body if request is not None else None))
         )
 
