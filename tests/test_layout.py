@@ -42,7 +42,7 @@ ROWS = (
     {"engine"},
     {"rewrite"},
     {"capture"},
-    {"paths"},
+    {"paths", "scores"},
     {"report"},
     {"addon", "mock", "demo", "testing"},
     {"cli", "__main__", "pytest_plugin"},

@@ -129,5 +129,5 @@ def test_providers() -> None:
         "openai", "azure", "local", "llm.test",
     ]  # fmt: skip
     body: dict[str, Json] = {"provider": {"only": ["DeepInfra"], "order": "x"}}
-    assert providers_of("https://openrouter.ai/api/v1", body) == ("openrouter", "deepinfra")
+    assert providers_of("https://openrouter.ai/api/v1", body) == ("openrouter", "openrouter.ai", "deepinfra")
     assert providers_of("http://[", None) == ("",)

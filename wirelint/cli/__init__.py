@@ -15,6 +15,8 @@ _COMMANDS = {
     "rules": "List the rules.",
     "rule": "Print the manual of a rule.",
     "show": "Show one exchange as a conversation, findings beside it.",
+    "stats": "Score the models in captures: calls, schema errors, times, findings.",
+    "compare": "Hold models against a reference run of the same requests.",
     "proxy": "Start mitmproxy with wirelint in front of an upstream.",
     "mock": "Start a faulty LLM server.",
     "demo": "See it work: a faulty server, a real proxy, real SDKs.",

@@ -62,7 +62,7 @@ def provider_of(host: str) -> str:
 
 
 def providers_of(url: str, body: Mapping[str, Json] | None = None) -> tuple[str, ...]:
-    """The provider at a URL, and those that the request asks a router for (`provider.only`, `provider.order`)."""
+    """The provider at a URL, by name and by host, and those that a router is asked for (`provider.only` and `order`)."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -73,4 +73,4 @@ def providers_of(url: str, body: Mapping[str, Json] | None = None) -> tuple[str,
         for key in ("only", "order"):
             listed = asked.get(key)
             names += [name for name in (listed if isinstance(listed, list) else []) if isinstance(name, str)]
-    return (provider_of(host), *(name.lower() for name in names[:_MOST_ASKED]))
+    return tuple(dict.fromkeys((provider_of(host), host.lower(), *(name.lower() for name in names[:_MOST_ASKED]))))
