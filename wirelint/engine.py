@@ -335,7 +335,6 @@ class Engine:
         self._report = report
         self._failed: set[str] = set()
         self.timed = tuple(rule for rule in self.rules.everywhere if rule.is_timed)
-        """The rules that judge how an exchange goes in time."""
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
@@ -353,12 +352,14 @@ class Engine:
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
         findings: list[Finding] = []
+        if rule.needs & exchange.lacks:
+            return findings
         try:
             if rule.is_timed:
                 findings += rule.check_course(exchange, self.ledger)
             if exchange.open:
                 return findings
-            if exchange.request is not None:
+            if exchange.request is not None and "request" not in exchange.lacks:
                 findings += rule.check_request(exchange, self.ledger)
             if exchange.reply is not None:
                 findings += rule.check_reply(exchange, self.ledger)
