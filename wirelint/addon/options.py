@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from mitmproxy import optmanager
 
-from wirelint.policy import NO_POLICIES, Policies
+from wirelint.engine import Session
+from wirelint.policy import NO_POLICIES
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import PolicyError
 from wirelint.policy.file import load as load_policies
@@ -28,7 +29,7 @@ from wirelint.settings.file import NO_CONFIG, Config, ConfigError
 from wirelint.settings.file import find as find_config
 from wirelint.settings.file import load as load_config
 from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Scopes
+from wirelint.settings.scopes import Scope, Scopes
 
 
 class Option(NamedTuple):
@@ -103,7 +104,8 @@ class SettingError(ValueError):
 class Settings:
     """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written.
 
-    `rules` say what is in force for which exchange, and what may be repaired; `known` are all rules there are.
+    `policies`: whether there are any. `rules` say what is in force for which exchange, and what may be repaired;
+    `known` are all rules there are.
     """
 
     rules: Scopes
@@ -113,11 +115,16 @@ class Settings:
     max_body: int
     header: bool
     hold: float
+    policies: bool = False
 
     @property
     def permit(self) -> Permit:
         """What may be repaired where no route matches."""
         return self.rules.default.permit
+
+    def scope_of(self, session: Session | None) -> Scope:
+        """What is in force for an exchange whose request has come. Raises what reading it raises."""
+        return self.rules.of(session.head()) if session is not None else self.rules.default
 
     @property
     def repairs(self) -> bool:
@@ -174,6 +181,8 @@ def read(options: Mapping[str, str | None], given: Collection[str] | None = None
     given = _NAMES if given is None else given
     config = _config(values[CONFIG.name])
     asked = _asked(values, given)
+    if config.policy is not None and POLICY.name not in given:
+        values[POLICY.name] = str(config.policy)
     values |= {name: value for key, value in config.live if (name := f"wirelint_{key}") not in given}
     known = _registry(values, config, given, _limits(values, config, given))
     _check(asked, known, values)
@@ -195,6 +204,7 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
+        policies=bool(values[POLICY.name]),
     )
 
 
@@ -255,26 +265,16 @@ def _check(asked: Layer, known: Registry, values: Mapping[str, str]) -> None:
 def _registry(values: Mapping[str, str], config: Config, given: Collection[str], limits: Limits) -> Registry:
     """The rules there are."""
     folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
-    named, policy = values[POLICY.name], config.policy
+    value = values[POLICY.name]
     try:
-        policies = (
-            _policies(named) if named or POLICY.name in given or policy is None else load_policies(policy, RealDisk())
-        )
+        policies = load_policies(Path(value).expanduser(), RealDisk()) if value else NO_POLICIES
         registry = Registry.load([*config.rules, *folders]).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
     except PolicyError as error:
-        raise SettingError(f"{config.source}: policy: {error}") from error
+        stands = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
+        raise SettingError(f"{stands}: {error}") from error
     return Registry(tuple(rule.within(limits) for rule in registry.rules))
-
-
-def _policies(value: str) -> Policies:
-    if not value:
-        return NO_POLICIES
-    try:
-        return load_policies(Path(value).expanduser(), RealDisk())
-    except PolicyError as error:
-        raise SettingError(f"{POLICY.name}={value}: {error}") from error
 
 
 def _safety(value: str) -> Safety | None:
