@@ -116,6 +116,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(samples, here / "captures" / "samples")
     for name in ("run", "vendor", "mine", "reference", "candidate", "before", "after"):
         (here / f"{name}.jsonl").write_text(run, encoding="utf-8")
+    (here / "wirelint-baseline.json").write_text(
+        '{"format": "wirelint-baseline", "version": 1, "findings": []}', encoding="utf-8"
+    )
     (here / "other.toml").write_text('ignore = ["ST"]\n', encoding="utf-8")
     (here / "addons").symlink_to(ROOT / "addons")
     shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
