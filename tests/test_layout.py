@@ -44,7 +44,7 @@ ROWS = (
     {"capture"},
     {"paths", "scores"},
     {"report"},
-    {"addon", "mock", "demo", "testing"},
+    {"addon", "mock", "demo", "testing", "launch", "doctor"},
     {"cli", "__main__", "pytest_plugin"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}

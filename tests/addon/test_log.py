@@ -146,6 +146,6 @@ def test_lines_that_nobody_sees_are_not_made(name: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(logging.getLogger(), "handlers", handlers)
     assert log.is_shown(level) is shown
     made: list[str] = []
-    monkeypatch.setattr(log.logger, "log", lambda level, text, line: made.append(line))
+    monkeypatch.setattr(log.logger, "log", lambda level, text, line, **_: made.append(line))
     log.say("a line", level)
     assert made == (["a line"] if shown else [])

@@ -88,6 +88,33 @@ def test_statistics(wirelint: Wirelint, tmp_path: Path) -> None:
     assert "truncated-stream" in wirelint("check", "--statistics", path).out
     rows = json.loads(wirelint("check", "--statistics", "--output-format=json", path).out)
     assert [(row["code"], row["findings"], row["exchanges"]) for row in rows] == [("ST604", 2, 2)]
+    assert [(row["layers"], row["fixable"]) for row in rows] == [({"gateway": 2}, {"safe": 0, "unsafe": 0})]
+
+
+def test_statistics_are_an_aligned_table(wirelint: Wirelint, tmp_path: Path) -> None:
+    leak = Talk((User("Go."),), text='<tool_call>{"name": "a", "arguments": {}}</tool_call>', tools={"a": {}})
+    path = write(tmp_path / "mixed.jsonl", CUT, CUT, leak.record("openai.chat", False), CLEAN)
+    assert wirelint("check", "--statistics", path, columns=80).out.splitlines() == [
+        "count  rule                    severity  layer    fixable",
+        "    2  ST604 truncated-stream  error     gateway  -",
+        "    1  LK101 xml-leak          error     gateway  1 unsafe",
+    ]
+    assert wirelint("check", "--statistics", write(tmp_path / "clean.jsonl", CLEAN)).out == ""
+
+
+def test_full_shows_the_source(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write(tmp_path / "cut.jsonl", {**CUT, "id": "cut-1"})
+    lines = wirelint("check", path, columns=80).out.splitlines()
+    assert lines[lines.index("  cut-1  openai.chat  acme-1  stream  200") :] == [
+        "  cut-1  openai.chat  acme-1  stream  200",
+        "    ● ST604 truncated-stream  error · gateway",
+        "      the stream ends after 'Mercury, Ve', without finish reason or terminator",
+        "      --> response /choices/0/message/content, event 0",
+        "           │",
+        '         0 │ …: 0, "delta": {"content": "Mercury, Ve"}, "finish_reason": null}]}',
+        "           │                             ^^^^^^^^^^^",
+        "",
+    ]
 
 
 def test_standard_input_and_bodies_as_objects(wirelint: Wirelint) -> None:

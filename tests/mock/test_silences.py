@@ -21,7 +21,7 @@ LIMITS = Limits(stall=3, burst=3, hang=3)
 
 def answer(api: str, scenario: str, stream: bool) -> Answer:
     body = json.dumps(make_body(api, stream=stream)).encode()
-    return Service.of(0, 0.0, ()).answer(1, "POST", PATHS[api], {"x-wirelint-mock": scenario}, body)
+    return Service.of(0).answer(1, "POST", PATHS[api], {"x-wirelint-mock": scenario}, body)
 
 
 def findings(api: str, played: Answer, stream: bool) -> set[str]:

@@ -7,12 +7,11 @@ place of all that was said before.
 from __future__ import annotations
 
 import dataclasses
-import logging
 
 from mitmproxy import http
 
 from wirelint.addon.annotate import annotate, early_annotation, take_back
-from wirelint.addon.log import early_line, finding_line, say
+from wirelint.addon.log import log_early
 from wirelint.addon.visit import Visit
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
@@ -26,9 +25,7 @@ def announce(
     clean = [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
     model = redactor.text(exchange.model)
     visit.early += clean
-    say(early_line(exchange, model, clean), logging.WARNING)
-    for finding in clean:
-        say(finding_line(finding), logging.INFO if finding.severity == "info" else logging.WARNING)
+    log_early(exchange, model, clean)
     withdraw(flow, visit)
     made = early_annotation(exchange, model, tuple(visit.early))
     visit.shown = (made.comment, "" if flow.marked else made.marker)

@@ -26,7 +26,7 @@ from typing import Concatenate, NamedTuple, ParamSpec
 from mitmproxy import connection, ctx, exceptions, http
 from mitmproxy.addonmanager import Loader
 
-from wirelint.addon import options
+from wirelint.addon import options, screen
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
 from wirelint.addon.capturing import capture
@@ -98,7 +98,7 @@ class Inspector:
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
         self.addons = [Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)]
-        self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
+        self._backlog = Backlog(self._catch_up, self.is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
         self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
@@ -130,6 +130,7 @@ class Inspector:
 
     def running(self) -> None:
         self._running = True
+        screen.settle()
         # What is loaded stays; to go through it, the collector would stop the traffic for a tenth of a second at a time.
         if not gc.get_freeze_count():
             gc.collect()
@@ -301,10 +302,10 @@ class Inspector:
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        comes_first = visit.live and (self._backlog or self._is_busy())
+        comes_first = visit.live and (self._backlog or self.is_busy())
         return bool(comes_first) and not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
 
-    def _is_busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
         return any(found.visit.method != "GET" for found in self._visits.values())
 

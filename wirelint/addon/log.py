@@ -1,4 +1,4 @@
-"""The lines of a run: one per exchange, one under it per finding.
+"""The lines of a run: one per exchange, one under it per finding. Plain text here; a terminal shows them as `screen` says.
 
 They go through `logging`, so mitmdump prints them, and mitmweb and the console show them in their event logs. Findings
 are warnings there from the severity `warning` on. Nothing is an error: mitmproxy would take that for a reason to stop.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from mitmproxy.log import LegacyLogEvents
 
+from wirelint.addon import screen
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
 from wirelint.apis import channel_of
@@ -29,18 +30,34 @@ def log_exchange(verdict: Verdict) -> None:
     """The line of an exchange, and those of its findings and fixes."""
     if not is_shown(logging.WARNING):
         return
-    say(exchange_line(verdict))
+    say(exchange_line(verdict), look=screen.exchange_look(verdict))
     for finding in verdict.findings[:_SHOWN]:
-        say(finding_line(finding), logging.INFO if finding.severity == "info" else logging.WARNING)
+        say_finding(finding)
     if len(verdict.findings) > _SHOWN:
-        say(f"  … {len(verdict.findings) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
+        _remark(f"… {len(verdict.findings) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
     fixes = verdict.record.fixes
     for fix in fixes[:_SHOWN]:
-        say(fix_line(fix))
+        say(fix_line(fix), look=screen.fix_look(fix))
     if len(fixes) > _SHOWN:
-        say(f"  … {len(fixes) - _SHOWN} more fixes: wirelint show {verdict.record.id[:8]}")
+        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {verdict.record.id[:8]}")
     for note in verdict.notes:
-        say(f"  note: {note}")
+        _remark(f"note: {note}")
+
+
+def log_early(exchange: Exchange, model: str, findings: Sequence[Finding]) -> None:
+    """The lines of an exchange that is still open, and of what is wrong with it already."""
+    say(early_line(exchange, model, findings), logging.WARNING, screen.early_look(exchange, model, findings))
+    for finding in findings:
+        say_finding(finding)
+
+
+def say_finding(finding: Finding) -> None:
+    level = logging.INFO if finding.severity == "info" else logging.WARNING
+    say(finding_line(finding), level, screen.finding_look(finding))
+
+
+def _remark(text: str) -> None:
+    say(f"  {text}", look=screen.note_look(text))
 
 
 def exchange_line(verdict: Verdict) -> str:
@@ -49,14 +66,16 @@ def exchange_line(verdict: Verdict) -> str:
     status = "no reply" if record.status is None else str(record.status)
     facts = [f"{status} stream" if verdict.streamed else status]
     if record.timing.duration is not None:
-        took = _seconds(record.timing.duration)
+        took = screen.seconds(record.timing.duration)
         token = record.timing.first_token
-        facts.append(f"{took} (first token {_seconds(token)})" if token is not None and verdict.streamed else took)
+        facts.append(
+            f"{took} (first token {screen.seconds(token)})" if token is not None and verdict.streamed else took
+        )
     if verdict.calls:
         facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (verdict.api or _unread(verdict), shorten(verdict.model, 48)) if part)
+    who = " ".join(part for part in (verdict.api or screen.unread(verdict), shorten(verdict.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
 
 
@@ -66,7 +85,7 @@ def early_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> s
     if exchange.reply is not None and exchange.reply.streamed:
         status += " stream"
     who = " ".join(part for part in (exchange.api, shorten(model, 48)) if part)
-    lasted = _seconds(exchange.timing.duration or 0.0)
+    lasted = screen.seconds(exchange.timing.duration or 0.0)
     return f"{who} {status}, open for {lasted}: {', '.join(_tally(findings))} so far [{exchange.id[:8]}]"
 
 
@@ -106,18 +125,13 @@ def is_shown(level: int) -> bool:
     return any(handler.level <= level and not isinstance(handler, LegacyLogEvents) for handler in handlers)
 
 
-def say(text: str, level: int = logging.INFO) -> None:
-    """One line, in characters that the output can show."""
+def say(text: str, level: int = logging.INFO, look: screen.Look | None = None) -> None:
+    """One line, in characters that the output can show. `look`: how a terminal shows it, when not as it is."""
     if not is_shown(level):
         return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     line = one_line(text).encode(encoding, "backslashreplace").decode(encoding)
-    logger.log(level, "%s", line)
-
-
-def _unread(verdict: Verdict) -> str:
-    """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
-    return "unread request" if verdict.findings else "unknown API"
+    logger.log(level, "%s", line, extra={screen.LOOK: look} if look is not None else None)
 
 
 def _is_judged(verdict: Verdict) -> bool:
@@ -142,8 +156,3 @@ def _tally(findings: Sequence[Finding]) -> list[str]:
         if count:
             counts.append(f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}")
     return counts
-
-
-def _seconds(milliseconds: float) -> str:
-    seconds = milliseconds / 1000
-    return f"{seconds:.2f} s" if seconds < 10 else f"{seconds:.1f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -20,6 +21,12 @@ def arguments(upstream: str, port: int, extra: Sequence[str] = ()) -> list[str]:
     """mitmproxy's own arguments. What the user gave it comes last, so it wins. Raises UpstreamError."""
     script = shipped("addons") / "inspector.py"
     return ["--mode", f"reverse:{origin(upstream)}", "--listen-port", str(port), "-s", str(script), *extra]
+
+
+def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
+    """What keeps mitmdump from printing every flow beside our line of it, unless the user says how much it is to print."""
+    said = any(word.startswith(("flow_detail", "--flow-detail", "-v", "--verbose")) for word in extra)
+    return ["--set", "flow_detail=0"] if tool == "mitmdump" and not said else []
 
 
 def origin(upstream: str) -> str:
@@ -53,8 +60,11 @@ def _scheme(address: str) -> str:
 
 def run(tool: Tool, upstream: str, port: int, extra: Sequence[str] = ()) -> int:
     """Runs until it is told to stop; mitmproxy's exit status. Raises UpstreamError."""
-    given = arguments(upstream, port, extra)
+    given = [*calm(tool, extra), *arguments(upstream, port, extra)]
     from mitmproxy.tools import main
+
+    if given[:1] != ["--mode"]:
+        logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
     tools: dict[Tool, Callable[[Sequence[str]], object]] = {
         "mitmdump": main.mitmdump,

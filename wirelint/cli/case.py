@@ -15,6 +15,7 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.staging import Staging, TargetError
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, selected, tell, tell_failure
 from wirelint.report.writer import visible
 from wirelint.rule import Rule
@@ -22,7 +23,17 @@ from wirelint.rule import Rule
 _SHOWN = 12
 
 
-@click.command()
+@guided(
+    examples=(
+        ("the only exchange with findings, made small", "wirelint case captures/samples/one-call.jsonl -o case.jsonl"),
+        (
+            "one of several, by its id",
+            "wirelint case captures/samples xml-leak-anthropic-stream -o leak.jsonl",
+        ),
+        ("whether the case still shows it", "wirelint check leak.jsonl --expect"),
+    ),
+    exits={0: "written", 2: "nothing to make a case of, or it could not be written"},
+)
 @click.argument("path", metavar="PATH")
 @click.argument("exchange", required=False, metavar="[ID]")
 @click.option("-o", "--output", default="-", metavar="FILE", help="Where the case goes; standard output when left out.")
@@ -83,6 +94,8 @@ def case(
                 staging.commit()
     except NoFindingError as error:
         raise click.ClickException(f"{chosen.id}: {error}") from error
+    except RecursionError as error:
+        raise click.ClickException(f"{chosen.id}: its JSON is nested too deeply to be taken apart") from error
     except (TargetError, OSError) as error:
         raise click.ClickException(str(error)) from error
     found = ", ".join(dict.fromkeys(finding.name for finding in made.expect))

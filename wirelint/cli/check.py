@@ -6,25 +6,35 @@ from pathlib import Path
 
 import click
 
-from wirelint.capture.offline import check as judge
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers import Problem
+from wirelint.cli import completing
 from wirelint.cli.case import verify
+from wirelint.cli.guidance import guided
 from wirelint.cli.known import Known, baseline_options
+from wirelint.cli.progress import Bar
 from wirelint.cli.results import Results, output_option
-from wirelint.cli.selection import (
-    limit_options,
-    policy_option,
-    rule_options,
-    selected,
-    tell,
-    tell_failure,
-)
+from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell
 from wirelint.report import FORMATS, Statistics, begin
 from wirelint.rule import Limits
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@guided(
+    examples=(
+        ("all captures of a folder", "wirelint check captures/"),
+        (
+            "only what was leaked into text, a line each, for grep",
+            "wirelint check captures/ --select LK --output-format concise",
+        ),
+        ("what goes wrong most, and who is to blame", "wirelint check captures/ --statistics"),
+        ("what a program said, without a file", "cat captures/samples/faults.jsonl | wirelint check -"),
+    ),
+    exits={
+        0: "nothing of warning or worse was found (or --exit-zero)",
+        1: "something was found",
+        2: "something could not be read, or the command was wrong",
+    },
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
 @rule_options
 @policy_option
 @click.option(
@@ -61,9 +71,8 @@ def check(
 
     Reads wirelint's exchanges.jsonl (hand-made records with only `request` and `response` too), mitmproxy flow files,
     HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier; what a format cannot tell is
-    not judged, and that is said. Each file is judged by itself, in file order.
-
-    Exit status: 0 nothing of warning or worse, 1 findings, 2 something could not be read.
+    not judged, and that is said. Each file is judged by itself, in file order. Findings stand with the source they are
+    about, carets at the evidence; `wirelint show` tells the whole exchange, `wirelint rule NAME` explains a rule.
     """
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     if expect:
@@ -73,15 +82,19 @@ def check(
     writer = begin(output_format, results.out, rules.everywhere)
     counts = Statistics()
     problems = 0
-    for item in judge(read(paths), rules, tell_failure):
-        if isinstance(item, Problem):
-            problems += 1
-            results.out.flush()
-            tell(f"wirelint: {item}")
-            continue
-        item = known.news(item)
-        counts.add(item)
-        if not (statistics or write_baseline):
+    with Bar(paths, "checking") as bar:
+        for item in bar.judged(rules):
+            if isinstance(item, Problem):
+                problems += 1
+                results.out.flush()
+                bar.tell(f"wirelint: {item}")
+                continue
+            item = known.news(item)
+            counts.add(item)
+            if statistics or write_baseline:
+                continue
+            if item.findings:
+                bar.hide(results.out)
             writer.add(item)
     if statistics:
         counts.write(results.out, output_format)

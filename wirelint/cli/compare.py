@@ -12,13 +12,26 @@ import orjson
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import rule_options, selected, tell, tell_failure
 from wirelint.report.scorecard import comparison_document, comparison_tables, picture, write_markdown, write_tables
 from wirelint.rule import Rule
 from wirelint.scores import compare as compare_runs
 
 
-@click.command()
+@guided(
+    examples=(
+        (
+            "a run against another of the same requests",
+            "wirelint compare captures/samples captures/samples/faults.jsonl",
+        ),
+        (
+            "for a README or an issue",
+            "wirelint compare captures/samples captures/samples --output-format markdown",
+        ),
+    ),
+    exits={0: "printed", 2: "something could not be read, or no request occurs in both"},
+)
 @click.argument("reference", metavar="REF")
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
 @rule_options
@@ -30,7 +43,11 @@ from wirelint.scores import compare as compare_runs
     help="Compare what the upstreams sent, or what clients got after repairs.",
 )
 @click.option(
-    "--output-format", type=click.Choice(["table", "markdown", "json", "svg"]), default="table", show_default=True
+    "--output-format",
+    type=click.Choice(["table", "markdown", "json", "svg"]),
+    default="table",
+    show_default=True,
+    help="How to print it.",
 )
 def compare(
     reference: str,
@@ -46,13 +63,6 @@ def compare(
     A request is found again by its messages and tools. Where the reference ends in calls, the candidate should: precision,
     recall and F1 say how well it does. "alike" is the share of requests that end alike: in calls of the same tools, or in
     the same other way. The scorecards below are of these requests alone.
-
-    \b
-    Examples:
-      wirelint compare vendor.jsonl mine.jsonl
-      wirelint compare reference/ openrouter/ vllm/ --output-format markdown
-
-    Exit status: 0, or 2 if something could not be read or no request occurs in both.
     """
     rules = selected(select, ignore, folders)
     problems: list[Problem] = []

@@ -17,6 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from wirelint.cli.guidance import guided
 from wirelint.demo.clients import MissingSdkError, drive
 from wirelint.demo.comparison import Score, compare
 from wirelint.demo.processes import Captures, StartError, mock_server, proxy
@@ -29,7 +30,17 @@ _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
-@click.command()
+@guided(
+    examples=(
+        ("faults while they happen, found, blamed and repaired", "wirelint demo"),
+        ("how many tool calls a faulty vendor lets pass, and how many with repairs", "wirelint demo --vendor"),
+    ),
+    exits={
+        0: "every fault was found, nothing healthy was blamed, live and offline agree",
+        1: "not so",
+        2: "it could not be started",
+    },
+)
 @click.option(
     "--vendor", is_flag=True, help="Count the tool calls of agents at a faulty vendor, without and with repairs."
 )
@@ -41,8 +52,7 @@ def demo(captures: Path, vendor: bool) -> int:
     """See it work: a faulty LLM server, a real mitmdump with the addon in front of it, the real SDKs as clients.
 
     Shows what is found while it happens, and some of it once more with repairs; then judges the captures offline and
-    compares. Ends by itself; exit status 0 when every fault was found, nothing healthy was blamed, every repair reached
-    its client, and live and offline agree.
+    compares. Ends by itself.
 
     With --vendor, no process is started: some hundreds of agent runs against a vendor whose mistakes depend on what it is
     sent, first as they are, then with all repairs of wirelint in between.

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
+from wirelint.cli.guidance import guided
 from wirelint.cli.rule_pages import rule_pages
 from wirelint.cli.selection import fixes, load
 from wirelint.paths import Paths
@@ -101,7 +102,13 @@ def _leftovers(root: Path) -> list[Path]:
     return sorted(page for page in (root / "docs" / "rules").glob("*.md") if page.name not in names)
 
 
-@click.command()
+@guided(
+    examples=(
+        ("write them", "wirelint docs"),
+        ("only say whether they are up to date", "wirelint docs --check"),
+    ),
+    exits={0: "up to date, or written", 1: "out of date (with --check)", 2: "this is no checkout"},
+)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 when something is out of date.")
 def docs(only_check: bool) -> int:
     """Bring the generated parts of the documentation up to date."""

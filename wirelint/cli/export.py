@@ -18,6 +18,8 @@ from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import har_file
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.model import Json, Severity
 from wirelint.report.writer import flat
@@ -33,8 +35,18 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@guided(
+    examples=(
+        ("for a browser or any tool that reads HAR", "wirelint export captures/samples -o samples.har"),
+        (
+            "for mitmweb, only what went wrong",
+            "wirelint export captures/samples --severity error -o errors.mitm",
+        ),
+        ("one kind of fault", "wirelint export captures/samples --with xml-leak -o leaks.jsonl"),
+    ),
+    exits={0: "written", 2: "something could not be read, or nothing was left to write"},
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT", help="The file to write."
 )
@@ -67,8 +79,6 @@ def export(
 
     PATH is whatever `wirelint check` reads. Secrets are redacted, as they are in captures. Read again, the file gives the
     same findings, unless exchanges were left out that they hang on: what passed before counts.
-
-    Exit status: 0 written, 2 something could not be read, or nothing was left to write.
     """
     kind = form or _SUFFIXES.get(output.suffix.lower())
     if kind is None:

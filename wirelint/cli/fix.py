@@ -21,6 +21,9 @@ from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import write
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
+from wirelint.cli.progress import Bar
 from wirelint.cli.selection import (
     fix_options,
     limit_options,
@@ -28,7 +31,6 @@ from wirelint.cli.selection import (
     repairing,
     rule_options,
     tell,
-    tell_failure,
 )
 from wirelint.report import FORMATS, begin
 from wirelint.report.patch import write_patch
@@ -52,9 +54,27 @@ class _Job:
     counts: bool = True
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option("-o", "--output", metavar="OUT", help="Where the repaired captures go; - is standard output.")
+@guided(
+    examples=(
+        ("see what would be changed", "wirelint fix --diff captures/samples/faults.jsonl"),
+        ("repair a capture into another file", "wirelint fix captures/samples/faults.jsonl -o fixed.jsonl"),
+        ("all that can be repaired, a whole folder", "wirelint fix --unsafe-fixes captures/samples -o fixed/"),
+        ("one kind of fault alone", "wirelint fix --diff --unsafe-fixes --fixable xml-leak captures/samples"),
+    ),
+    exits={
+        0: "nothing of warning or worse remains (or --exit-zero)",
+        1: "something remains",
+        2: "something could not be read or written, or the command was wrong",
+    },
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
+@click.option(
+    "-o",
+    "--output",
+    metavar="OUT",
+    shell_complete=completing.paths,
+    help="Where the repaired captures go; - is standard output.",
+)
 @click.option("--diff", is_flag=True, help="Print what would be changed, as unified diffs, and write nothing.")
 @fix_options
 @rule_options
@@ -92,8 +112,6 @@ def fix(
     A file gives a file of its kind, a folder a folder of its shape (captures only), several of them a folder with all.
     Records of ours keep what came in, and gain `forwarded`, `delivered` and `fixes`; in flow files and HAR the repaired
     bodies take the place of the others. Repair always begins with what came in: running it again changes nothing.
-
-    Exit status: 0 nothing of warning or worse remains, 1 findings remain, 2 something could not be read or written.
     """
     if diff == (output is not None):
         wrong = "--diff writes nothing; leave out -o" if diff else "where to? -o OUT writes there, --diff only shows"
@@ -105,9 +123,10 @@ def fix(
     )  # fmt: skip
     to_stdout = output == _STDIO
     writer = None if diff or statistics or to_stdout else begin(output_format, sys.stdout, rules.everywhere)
-    run = _Run(rules, RepairStatistics(permit), writer, diff)
     try:
-        written = run.show(paths) if output is None else run.write(paths, output, force=force)
+        with Bar(paths, "fixing") as bar:
+            run = _Run(rules, RepairStatistics(permit), writer, diff, bar)
+            written = run.show(paths) if output is None else run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
     except OSError as error:
@@ -137,6 +156,7 @@ class _Run:
     statistics: RepairStatistics
     writer: Writer | None
     diff: bool
+    bar: Bar
     problems: int = 0
     _fatal: bool = False
 
@@ -191,14 +211,16 @@ class _Run:
             if target.is_file():
                 target.unlink()
             if first is not None:
+                self.bar.hide()
                 tell(f"wirelint: {job.source}: left out of the output")
         return not self._fatal
 
     def _repaired(self, job: _Job, path: str) -> Iterator[Fixed]:
         # A folder stands here only when there is nothing in it, which the reader says best.
         records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
-        for item in repair(records, self.rules, None, tell_failure):
+        for item in self.bar.follow(repair(records, self.rules, None, self.bar.tell_failure)):
             if isinstance(item, Problem):
+                self.bar.hide()
                 self.problems += job.counts
                 self._fatal = self._fatal or item.fatal
                 sys.stdout.flush()
@@ -207,6 +229,8 @@ class _Run:
                 continue
             if job.counts:
                 self.statistics.add(item)
+                if item.record.fixes or item.remaining:
+                    self.bar.hide(sys.stdout)
                 if self.diff:
                     write_patch(item, sys.stdout)
                 elif self.writer is not None:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
+import ssl
+import textwrap
 import threading
+from pathlib import Path
 
 import click
+import orjson
 
-from wirelint.mock import FAULTS, MockServer, ScenarioError
+from wirelint.cli.guidance import guided
+from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
+from wirelint.mock.fault import Fault
 from wirelint.mock.markup import MARKUP
+from wirelint.mock.service import APIS
+from wirelint.mock.tools import NAME as TOOLS_NAME
+from wirelint.mock.tools import PATH as TOOLS_PATH
+
+_MILLISECONDS = click.FloatRange(0, 60_000)
 
 
 class MockError(click.ClickException):
@@ -17,67 +29,169 @@ class MockError(click.ClickException):
     exit_code = 2
 
 
-@click.command()
+@guided(
+    examples=(
+        ("what can go wrong on demand", "wirelint mock --list"),
+        ("a server whose model leaks its markup", "wirelint mock --port 8000 --fault xml-leak+dialect=kimi_k2"),
+        ("one answer out of five, slowly", "wirelint mock --fault think-leak=0.2 --pace 40"),
+    ),
+    exits={0: "stopped", 2: "no such fault, or the port is taken"},
+)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option(
     "--fault",
     "faults",
     multiple=True,
-    metavar="NAME",
-    help="Fault to play, with options: xml-leak+dialect=kimi_k2. Several take turns.",
+    metavar="NAME[=SHARE][+OPTION...]",
+    help="Fault to play: xml-leak+dialect=kimi_k2. Several take turns; xml-leak=0.2 comes in one answer out of five.",
 )
-@click.option("--list", "listing", is_flag=True, help="Print the faults with their modes, and exit.")
 @click.option(
-    "--pace", default=0.0, metavar="MS", type=click.FloatRange(0, 60_000), help="Milliseconds between events."
+    "--scenario", type=click.Path(path_type=Path), metavar="FILE", help="What to answer to which request, in TOML."
 )
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same answers.")
-def mock(host: str, port: int, faults: tuple[str, ...], listing: bool, pace: float, seed: int) -> None:
-    """Serve believable LLM APIs with faults on demand.
+@click.option("--list", "listing", is_flag=True, help="Print the faults with their modes and APIs, and exit.")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the list."
+)
+@click.option("--delay", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds before an answer begins.")
+@click.option("--pace", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds between events.")
+@click.option(
+    "--chunk", default=0, metavar="BYTES", type=click.IntRange(0), help="Cut bodies into network chunks of this size."
+)
+@click.option("--seed", type=int, help="The same seed gives the same answers; 0 unless the scenario says another.")
+@click.option(
+    "--tls",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Speak HTTPS with the certificate and the key in this PEM file.",
+)
+def mock(
+    host: str,
+    port: int,
+    faults: tuple[str, ...],
+    scenario: Path | None,
+    listing: bool,
+    output_format: str,
+    delay: float,
+    pace: float,
+    chunk: int,
+    seed: int | None,
+    tls: Path | None,
+) -> None:
+    """Serve believable LLM APIs with faults on demand: every rule of `wirelint rules` that a reply can break, by its name.
 
     Whole and streamed, each at its vendor's path: OpenAI (chat completions, responses, completions), Anthropic (also at
     the paths of Bedrock and Vertex), Gemini, Ollama, Mistral (by its SDK or host), Cohere, Bedrock Converse, DeepInfra;
-    and GET /v1/models. A request selects its scenario with the header `x-wirelint-mock:
-    fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name `mock/xml-leak+dialect=kimi_k2`; without one, --fault
-    decides, and without that the answers are healthy.
+    GET /v1/models; and a server of tools (MCP) at /mcp. A request selects its scenario with the header `x-wirelint-mock:
+    fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name `mock/xml-leak+dialect=kimi_k2`; without one, the
+    scenario file and --fault decide, and without those the answers are healthy. The response header `x-wirelint-mock` says
+    what was played, or why it could not be.
 
-    Options of every scenario: chunk=BYTES, pace=MS, encoding=gzip|deflate|br|zstd|auto, crlf, bom, comments, azure,
-    cut=BYTES, content_length, calls=N, reasoning, refusal, model=NAME.
+    Options of every scenario: chunk=BYTES, pace=MS, delay=MS, encoding=gzip|deflate|br|zstd|auto, crlf, bom, comments,
+    azure, cut=BYTES, content_length, calls=N, reasoning, refusal, model=NAME.
     """
     if listing:
-        click.echo(list_faults())
+        click.echo(list_faults() if output_format == "text" else orjson.dumps(_rows(), option=orjson.OPT_INDENT_2))
         return
-    try:
-        server = MockServer(host=host, port=port, seed=seed, faults=faults, pace=pace)
-    except ScenarioError as error:
-        raise MockError(f"--fault: {error} (see wirelint mock --list)") from error
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     try:
-        server.start()
+        served = serve(
+            *faults,
+            scenario=scenario,
+            seed=seed,
+            pace=pace,
+            delay=delay,
+            chunk=chunk,
+            host=host,
+            port=port,
+            tls=_tls(tls),
+        )
+        with served as vendor:
+            click.echo(f"wirelint mock listening on {vendor.url}")
+            # Not an endless wait: on Windows only a wait that ends lets a signal handler run.
+            while not stop.wait(0.5):
+                pass
+    except ScenarioError as error:
+        culprit = "--scenario" if scenario is not None and str(scenario) in str(error) else "--fault"
+        raise MockError(f"{culprit}: {error} (see wirelint mock --list)") from error
     except OSError as error:
         raise MockError(f"cannot listen at {host} port {port}: {error.strerror or error}") from error
+
+
+def _tls(file: Path | None) -> ssl.SSLContext | None:
+    if file is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        click.echo(f"wirelint mock listening on {server.url}")
-        # Not an endless wait: on Windows only a wait that ends lets a signal handler run.
-        while not stop.wait(0.5):
-            pass
-    finally:
-        server.close()
+        context.load_cert_chain(file)
+    except (ssl.SSLError, OSError) as error:
+        raise MockError(f"--tls {file}: it must hold a certificate and its key, in PEM: {error}") from error
+    return context
 
 
 def list_faults() -> str:
-    """A line a fault: name, what it does, its modes and options."""
-    width = max(map(len, FAULTS))
+    """A line a fault: name, what it does, its modes and options, where it exists. Then the rules that are not played."""
+    width = max(map(len, (*FAULTS, *NOT_PLAYED)))
+    columns = shutil.get_terminal_size((100, 24)).columns
+
+    def lay(name: str, text: str) -> str:
+        head = f"{name:<{width}}  "
+        return textwrap.fill(
+            text,
+            max(columns, width + 30),
+            initial_indent=head,
+            subsequent_indent=" " * len(head),
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+
     lines = []
     for name, fault in FAULTS.items():
-        lines.append(f"{name:<{width}}  {fault.doc}")
-        details = [f"mode={'|'.join(fault.modes)}"] if fault.modes else []
-        details += [f"{option}={_OPTION_HELP[option]}" for option in sorted(fault.takes)]
-        if details:
-            lines.append(f"{'':<{width}}  {'  '.join(details)}")
+        lines += [lay(name, fault.doc), *(lay("", detail) for detail in _details(fault))]
+    lines += ["", "Rules that no reply can break, and who can:"]
+    lines += [lay(name, reason) for name, reason in NOT_PLAYED.items()]
     return "\n".join(lines)
 
 
-_OPTION_HELP = {"dialect": "|".join(MARKUP), "place": "content|reasoning", "seconds": "N", "status": "N"}
+def _details(fault: Fault) -> list[str]:
+    options = [f"mode={' | '.join(fault.modes)}"] if fault.modes else []
+    options += [f"{option}={_OPTION_HELP[option]}" for option in sorted(fault.takes)]
+    details = list(options)
+    if fault.tools is not None:
+        return [*details, f"at POST {TOOLS_PATH}"]
+    unable = [name for name in _API_NAMES if name not in _apis(fault)]
+    if fault.stream or unable:
+        where = "streams only" if fault.stream else ""
+        but = f"not at {', '.join(unable)}" if len(unable) <= len(_API_NAMES) // 2 else f"at {', '.join(_apis(fault))}"
+        details.append("; ".join(filter(None, (where, but if unable else ""))))
+    return details
+
+
+_API_NAMES = tuple(dict.fromkeys(api.name for api in APIS))
+
+
+def _apis(fault: Fault) -> list[str]:
+    if fault.tools is not None:
+        return [TOOLS_NAME]
+    able = {api.name for api in APIS if fault.needs <= api.abilities}
+    return [name for name in _API_NAMES if name in able]
+
+
+def _rows() -> list[dict[str, object]]:
+    """The list for programs."""
+    return [
+        {
+            "name": name,
+            "summary": fault.doc,
+            "modes": list(fault.modes),
+            "options": sorted(fault.takes),
+            "streams_only": fault.stream,
+            "apis": _apis(fault),
+        }
+        for name, fault in FAULTS.items()
+    ]
+
+
+_OPTION_HELP = {"dialect": " | ".join(MARKUP), "place": "content | reasoning", "seconds": "N", "status": "N"}

@@ -9,6 +9,7 @@ from typing import get_args
 
 import click
 
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import load
 from wirelint.registry import shipped
 from wirelint.rule import SEVERITIES, Layer
@@ -17,10 +18,18 @@ _LAYERS = [layer for layer in get_args(Layer) if layer != "wirelint"]
 _TEMPLATES = Path(__file__).with_name("templates")
 
 
-@click.command()
+@guided(
+    examples=(
+        ("in a folder of your own", "wirelint new-rule XX901 shouting-reply --folder my-rules"),
+        ("then run it", "wirelint check --rules my-rules captures/samples"),
+    ),
+    exits={0: "written", 2: "not written: something is there already, or cannot be"},
+)
 @click.argument("code")
 @click.argument("name")
-@click.option("--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True)
+@click.option(
+    "--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True, help="How bad it is."
+)
 @click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Who is to blame.")
 @click.option(
     "--folder",
@@ -28,7 +37,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
     help="Where the rule goes; by default the shipped rules, with cases in tests/rules.",
 )
 def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | None) -> None:
-    """Write the first draft of a rule, as in: wirelint new-rule XX901 shouting-reply.
+    """Write the first draft of a rule.
 
     The draft is a working rule with a manual, examples and cases; change it until it says what you mean.
     """

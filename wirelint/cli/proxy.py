@@ -4,8 +4,24 @@ from __future__ import annotations
 
 import click
 
+from wirelint.cli.guidance import guided
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+
+@guided(
+    examples=(
+        (
+            "in front of a vendor; then point the client at http://127.0.0.1:8080",
+            "wirelint proxy --upstream https://api.openai.com",
+        ),
+        (
+            "repair what is safe to repair, before the client gets it",
+            "wirelint proxy --upstream https://openrouter.ai --set wirelint_fix=safe",
+        ),
+        ("watch in the browser", "wirelint proxy --upstream http://localhost:8000 --port 9000 --web"),
+    ),
+    exits={0: "stopped", 1: "mitmproxy refused to start", 2: "an address that cannot be used"},
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True},
+)
 @click.option("--upstream", required=True, metavar="URL", help="The API's address: https://api.openai.com.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
 @click.option("--web", is_flag=True, help="Open mitmweb, in the browser.")

@@ -6,17 +6,24 @@ from pathlib import Path
 
 import click
 
-from wirelint.capture.offline import check as judge
-from wirelint.capture.readers import Problem, read
-from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
+from wirelint.cli.progress import Bar
+from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell
 from wirelint.report.html import write_report
 from wirelint.rule import Limits
 
 _HEAD = 64
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@guided(
+    examples=(
+        ("a page to look through, or to mail", "wirelint report captures/samples -o report.html"),
+        ("of some rules alone", "wirelint report captures/samples --select LK,FB -o leaks.html"),
+    ),
+    exits={0: "the page is written", 2: "something could not be read"},
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
 @click.option(
     "-o",
     "--output",
@@ -47,15 +54,15 @@ def report(
 
     Reads what `wirelint check` reads. The page needs no network and no other file, so it can be mailed or attached to an
     issue; what was captured is in it.
-
-    Exit status: 0 the page is written, 2 something could not be read.
     """
     _refuse(out, paths)
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     try:
-        written = write_report(
-            judge(read(paths), rules, tell_failure), out, rules=rules, title=title, on_problem=_tell_problem
-        )
+        with Bar(paths, "reporting") as bar:
+            written = write_report(
+                bar.judged(rules), out, rules=rules, title=title,
+                on_problem=lambda problem: bar.tell(f"wirelint: {problem}"),
+            )  # fmt: skip
     except OSError as error:
         raise click.ClickException(f"{out}: cannot be written: {error.strerror or error}; choose another -o") from error
     if not written.exchanges:
@@ -84,10 +91,6 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
         head = file.read(_HEAD).lstrip().lower()
     if head and not head.startswith(b"<!doctype html"):
         raise click.ClickException(f"{out}: not an HTML page, and it would be overwritten; choose another -o")
-
-
-def _tell_problem(problem: Problem) -> None:
-    tell(f"wirelint: {problem}")
 
 
 def _size(count: int) -> str:

@@ -17,6 +17,8 @@ from rich.text import Text
 
 from wirelint.capture.format import decode
 from wirelint.capture.replay import replay
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import fixes, load
 from wirelint.engine import Engine
 from wirelint.model import Json
@@ -25,9 +27,19 @@ from wirelint.report.writer import MARKS, STYLES, place
 from wirelint.rule import Rule
 
 
-@click.command()
-@click.argument("name")
-@click.option("--rules", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR")
+@guided(
+    examples=(
+        ("why it fires, on what, and what its fix does", "wirelint rule xml-leak"),
+        ("the same by its code", "wirelint rule LK101"),
+        ("as Markdown", "wirelint rule --markdown mangled-id"),
+    ),
+    exits={0: "printed", 2: "no such rule"},
+)
+@click.argument("name", shell_complete=completing.rules)
+@click.option(
+    "--rules", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+    help="Folder with rules of your own, besides the shipped ones.",
+)  # fmt: skip
 @click.option("--markdown", is_flag=True, help="Print the manual as Markdown, without the examples.")
 def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     """Print the manual of a rule, by name (xml-leak) or code (LK101)."""

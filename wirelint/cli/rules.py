@@ -3,21 +3,42 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 import orjson
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import fixes, rule_options, selected
 from wirelint.registry import safeties, summary
+from wirelint.report.layout import hung
 from wirelint.report.writer import STYLES
+from wirelint.rule import Rule
+
+_TITLES = ("code", "name", "severity", "layer", "fix")
+_WIDEST = 60
+"""Columns that the summary of a rule wants."""
 
 
-@click.command()
+@guided(
+    examples=(
+        ("all of them", "wirelint rules"),
+        ("those about identifiers", "wirelint rules --select ID"),
+        ("for a program", "wirelint rules --output-format json"),
+    ),
+    exits={0: "printed", 2: "no such rule"},
+)
 @rule_options
-@click.option("--output-format", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option(
+    "--output-format",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="How to print them.",
+)
 def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path, ...], output_format: str) -> None:
     """List the rules, with what each says is wrong."""
     chosen = selected(select, ignore, folders)
@@ -35,13 +56,26 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
         ]
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("code", "name", "severity", "layer"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("fix", width=len("unsafe"))
-    table.add_column("what is wrong")
-    for rule in chosen:
-        shown = rule.graded or rule.severity
-        severity = f"[{STYLES[shown]}]{shown}[/]"
-        table.add_row(rule.code, f"[bold]{rule.name}[/]", severity, rule.layer, fixes(rule), summary(rule))
-    Console(file=sys.stdout).print(table)
+    console = Console(file=sys.stdout, highlight=False)
+    for line in _lines(chosen, console.width):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
+    """A line a rule; where there is no room for it, what is wrong stands beneath."""
+    rows = [(rule.code, rule.name, rule.graded or rule.severity, rule.layer, fixes(rule)) for rule in rules]
+    widths = [max(map(len, column)) for column in zip(_TITLES, *rows, strict=True)]
+    room = sum(widths) + 2 * len(widths)
+    titles = "".join(f"{title:<{size}}  " for title, size in zip(_TITLES, widths, strict=True))
+    yield Text(f"{titles}what is wrong" if width >= room + _WIDEST else titles.rstrip(), "dim")
+    for rule, row in zip(rules, rows, strict=True):
+        line = Text()
+        for number, (cell, size) in enumerate(zip(row, widths, strict=True)):
+            style = "bold" if number == 1 else STYLES[rule.graded or rule.severity] if number == 2 else ""
+            line.append(f"{cell:<{size}}", style).append("  ")
+        if width >= room + _WIDEST:
+            yield from hung(line.append(summary(rule)), width, 0, room)
+        else:
+            line.rstrip()
+            yield line
+            yield from hung(Text(summary(rule), "dim"), width, widths[0] + 2)

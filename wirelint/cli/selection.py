@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 import click
 from click.core import ParameterSource
 
+from wirelint.cli import completing
 from wirelint.policy import NO_POLICIES
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import PolicyError
@@ -60,7 +61,11 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
         help="Folder with rules of your own, besides the shipped ones.",
     )(command)
     command = click.option(
-        "--ignore", multiple=True, metavar="RULE", help="Leave out these rules: names, codes or code prefixes."
+        "--ignore",
+        multiple=True,
+        metavar="RULE",
+        shell_complete=completing.rules,
+        help="Leave out these rules: names, codes or code prefixes.",
     )(command)
     command = click.option(
         "--extend-select",
@@ -71,7 +76,11 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
         help="Run these rules too, which the configuration leaves out.",
     )(command)
     return click.option(
-        "--select", multiple=True, metavar="RULE", help="Run only these rules: names, codes, code prefixes or ALL."
+        "--select",
+        multiple=True,
+        metavar="RULE",
+        shell_complete=completing.rules,
+        help="Run only these rules: names, codes, code prefixes or ALL.",
     )(command)
 
 
@@ -92,11 +101,19 @@ def fix_options(command: Callable[P, R]) -> Callable[P, R]:
         is_flag=True,
         help="Take leaked markup out of earlier turns as well; the vendor's prompt cache does not know them any more.",
     )(command)
-    command = click.option("--unfixable", multiple=True, metavar="RULE", help="Leave what these rules find as it is.")(
-        command
-    )
     command = click.option(
-        "--fixable", multiple=True, metavar="RULE", help="Repair only what these rules find: names, codes, prefixes."
+        "--unfixable",
+        multiple=True,
+        metavar="RULE",
+        shell_complete=completing.rules,
+        help="Leave what these rules find as it is.",
+    )(command)
+    command = click.option(
+        "--fixable",
+        multiple=True,
+        metavar="RULE",
+        shell_complete=completing.rules,
+        help="Repair only what these rules find: names, codes, prefixes.",
     )(command)
     return click.option(
         "--unsafe-fixes", is_flag=True, help="Repair too where the client will do what it would not have done."

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.paths import Paths
 from wirelint.report.conversation import conversation, index
@@ -25,12 +27,33 @@ from wirelint.report.raw import wire as raw
 _CAPTURES = Path("captures")
 
 
-@click.command()
-@click.argument("target", metavar="ID|PATH")
-@click.argument("exchange", required=False, metavar="[ID]")
+@guided(
+    examples=(
+        ("what is in a capture, a line an exchange", "wirelint show captures/samples/one-call.jsonl"),
+        ("one exchange, by its id or the beginning of it", "wirelint show captures/samples/one-call.jsonl answer"),
+        ("the same with all that was said and thought", "wirelint show captures/samples/one-call.jsonl answer --full"),
+        ("where its calls went", "wirelint show captures/samples/one-call.jsonl ask --path"),
+        ("the bytes, event by event", "wirelint show captures/samples/one-call.jsonl answer --wire"),
+    ),
+    own={
+        "How much is shown": ("--full", "--thinking"),
+        "Which side": ("--upstream", "--delivered", "--wire"),
+        "Following a call": ("--call", "--conversation", "--path", "--output-format"),
+    },
+    exits={0: "shown", 2: "there is no such exchange, or something could not be read"},
+)
+@click.argument("target", metavar="ID|PATH", shell_complete=completing.paths)
+@click.argument("exchange", required=False, metavar="[ID]", shell_complete=completing.exchanges)
 @rule_options
 @policy_option
-@click.option("--captures", type=click.Path(path_type=Path), default=_CAPTURES, show_default=True, metavar="DIR")
+@click.option(
+    "--captures",
+    type=click.Path(path_type=Path),
+    default=_CAPTURES,
+    show_default=True,
+    metavar="DIR",
+    help="Where an ID is looked up.",
+)
 @click.option("--wire", is_flag=True, help="Show the raw request and the reply's events one by one.")
 @click.option("--upstream", is_flag=True, help="Show only what came in: the client's request, the upstream's reply.")
 @click.option("--delivered", is_flag=True, help="Show only what was sent on: the request and the reply as repaired.")
@@ -39,6 +62,7 @@ _CAPTURES = Path("captures")
 @click.option("--path", "follow", is_flag=True, help="Follow the calls of the exchange; of a capture, all calls.")
 @click.option("--output-format", type=click.Choice(["full", "json"]), default="full", help="How to print paths.")
 @click.option("--full", is_flag=True, help="Show every message, and all of its text.")
+@click.option("--thinking", is_flag=True, help="Show all of what the model thought, not its first words alone.")
 def show(
     target: str,
     exchange: str | None,
@@ -51,6 +75,7 @@ def show(
     upstream: bool,
     delivered: bool,
     full: bool,
+    thinking: bool,
     call: str | None,
     named: str | None,
     follow: bool,
@@ -61,7 +86,8 @@ def show(
     The first argument is an exchange's id (or the beginning of one), looked up in the captures folder, or a capture. Of a
     capture that holds several exchanges a list is shown; name the id after the path.
 
-    Of an exchange that was repaired both sides are shown, and what was done.
+    Of an exchange that was repaired both sides are shown, and what was done. Results stand beside their calls; thinking is
+    folded to its first words (--thinking unfolds it); the evidence of a finding is underlined.
 
     With --call, --conversation or --path a call is followed instead: from the model that made it through gateway, client
     and tool back to the model, with times, what was changed on the way, and where the path ends.
@@ -88,16 +114,27 @@ def show(
     exact = [checked for checked in found if checked.record.id == wanted]
     chosen = exact or found
     if len(chosen) == 1:
-        console.print(raw(chosen[0]) if wire else conversation(chosen[0], full=full))
+        _print(console, raw(chosen[0]) if wire else conversation(chosen[0], full=full, thinking=thinking))
         if wire and chosen[0].record.fixes:
             tell("this is what came in; --delivered shows what was sent on")
         if calls := _calls_of(chosen[0]):
             shown = f"{calls} call{'s' if calls > 1 else ''} in the reply"
             tell(f"{shown}; where they went: wirelint show {place} {chosen[0].record.id} --path")
     else:
-        console.print(index(chosen))
+        for line in index(chosen, console.width):
+            console.print(line, soft_wrap=True)
         tell(f"{len(chosen)} exchanges; name one: wirelint show {place} ID")
     return 2 if problems else 0
+
+
+def _print(console: Console, shown: RenderableType) -> None:
+    """Shows something; in a file or a pipe no line ends in blanks."""
+    if console.is_terminal:
+        console.print(shown)
+        return
+    with console.capture() as captured:
+        console.print(shown)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in captured.get().removesuffix("\n").split("\n"))
 
 
 def _follow(

@@ -8,17 +8,26 @@ from pathlib import Path
 import click
 import orjson
 
-from wirelint.capture.offline import check as judge
-from wirelint.capture.readers import Problem, read
-from wirelint.cli.selection import rule_options, selected, tell, tell_failure
+from wirelint.capture.readers import Problem
+from wirelint.cli import completing
+from wirelint.cli.guidance import guided
+from wirelint.cli.progress import Bar
+from wirelint.cli.selection import rule_options, selected, tell
 from wirelint.report.scorecard import card_document, picture, score_tables, write_markdown, write_tables
 from wirelint.scores import Cards, sight
 
 FORMATS = ("table", "markdown", "json", "svg")
 
 
-@click.command()
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@guided(
+    examples=(
+        ("how well each model calls its tools", "wirelint stats captures/samples"),
+        ("what the repairs made of it", "wirelint stats captures/samples --side client"),
+        ("for a README or an issue", "wirelint stats captures/samples --output-format markdown"),
+    ),
+    exits={0: "printed", 2: "something could not be read"},
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
 @rule_options
 @click.option(
     "--side",
@@ -27,7 +36,9 @@ FORMATS = ("table", "markdown", "json", "svg")
     show_default=True,
     help="Score what the upstream sent, or what clients got after repairs.",
 )
-@click.option("--output-format", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option(
+    "--output-format", type=click.Choice(FORMATS), default="table", show_default=True, help="How to print it."
+)
 def stats(
     paths: tuple[str, ...],
     select: tuple[str, ...],
@@ -40,23 +51,16 @@ def stats(
 
     A reply that ends in calls is good when every call names a declared tool and its arguments fit the tool's schema;
     accuracy is the share of the good ones. Reads what `wirelint check` reads.
-
-    \b
-    Examples:
-      wirelint stats captures/
-      wirelint stats captures/ --side client          # what the repairs made of it
-      wirelint stats run.jsonl --output-format markdown
-
-    Exit status: 0, or 2 if something could not be read.
     """
     rules = selected(select, ignore, folders)
     cards, problems = Cards(), 0
-    for item in judge(read(paths), rules, tell_failure):
-        if isinstance(item, Problem):
-            problems += 1
-            tell(f"wirelint: {item}")
-        else:
-            cards.add(sight(item, delivered=side == "client"))
+    with Bar(paths, "scoring") as bar:
+        for item in bar.judged(rules):
+            if isinstance(item, Problem):
+                problems += 1
+                bar.tell(f"wirelint: {item}")
+            else:
+                cards.add(sight(item, delivered=side == "client"))
     found = cards.ordered()
     match output_format:
         case "json":

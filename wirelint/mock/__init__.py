@@ -1,7 +1,8 @@
-"""The fault-injecting LLM server of the demo and the tests."""
+"""A fault-injecting LLM server, for the tests of agents: `with wirelint.mock.serve("xml-leak") as vendor:`."""
 
-from wirelint.mock.faults import FAULTS
+from wirelint.mock.faults import FAULTS, NOT_PLAYED
 from wirelint.mock.scenario import ScenarioError
 from wirelint.mock.server import Exchange, MockServer
+from wirelint.mock.serving import Vendor, serve
 
-__all__ = ["FAULTS", "Exchange", "MockServer", "ScenarioError"]
+__all__ = ["FAULTS", "NOT_PLAYED", "Exchange", "MockServer", "ScenarioError", "Vendor", "serve"]

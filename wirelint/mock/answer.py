@@ -96,6 +96,7 @@ def shape_answer(answer: Answer, options: Options, accepted: str = "", ping: byt
         headers=headers,
         steps=tuple(steps),
         dies=dies,
+        delay=answer.delay + options.delay / 1000,
         length=length if framed else None,
         pace=options.pace if answer.streamed or options.chunk else 0.0,
     )

@@ -44,7 +44,7 @@ _STOP_REASONS = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_to
 class Anthropic:
     name = "anthropic.messages"
     path = "/v1/messages"
-    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons"})
+    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends"})
     busy_status = 529
     ping = b'event: ping\ndata: {"type": "ping"}\n\n'
 
@@ -66,6 +66,7 @@ class Anthropic:
             tools=tuple(_read_tools(body)),
             choice=_CHOICES.get(string_of(choice.get("type")), "auto"),
             forced=string_of(choice.get("name")) or None,
+            parallel=choice.get("disable_parallel_tool_use") is not True,
             user_text=_last_user_text(messages),
             result="\n".join(text_of(one.get("content")) for one in results) if results else None,
             result_tool=string_of(answered.get("name"), "the tool"),

@@ -16,9 +16,10 @@ from wirelint.mock.plan import Ask, Reply
 from wirelint.mock.scenario import Options
 from wirelint.model import Json
 
-Ability = Literal["numbers", "text", "reasons"]
+Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]
 """What an API can say, and some cannot: in a stream, the id and index of the call that a piece belongs to; arguments that
-are no JSON; that a reply ends because of its calls."""
+are no JSON; that a reply ends because of its calls; text that is a turn of its own, and not what follows a prompt; calls;
+their ids; at the end of a stream, how many tokens it cost; why a reply ends. `rpc` is of servers of tools."""
 
 
 class RequestError(ValueError):

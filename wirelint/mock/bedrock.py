@@ -37,7 +37,7 @@ _PADDING = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 class Bedrock:
     name = "bedrock.converse"
     path = r"/model/(?P<model>.+)/converse(-stream)?"
-    abilities: frozenset[Ability] = frozenset({"text", "reasons"})
+    abilities: frozenset[Ability] = frozenset({"text", "reasons", "chat", "calls", "ids", "counts", "ends"})
     busy_status = 429
     ping = encode_message(Event("ping", "{}", "ping"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Literal
 
@@ -122,45 +123,100 @@ def _collide(reply: Reply, turn: Turn) -> Reply:
     return replace(reply, calls=tuple(replace(call, place=place) for call in reply.calls))
 
 
+_FREE = frozenset({"query", "text", "content", "message", "body", "prompt", "code", "command", "pattern", "title", "q"})
+"""Parameters in which everything may be meant."""
+
+
+def _stand_in(reply: Reply, turn: Turn) -> Reply:
+    call, *others = reply.calls
+    schema = next((tool.schema for tool in turn.ask.tools if tool.name == call.name), {})
+    value: Json = orjson.loads(call.arguments)
+    members = value if isinstance(value, dict) else {}
+    validator = jsonschema_rs.validator_for(schema)
+    for key, one in members.items():
+        if not isinstance(one, str) or key.lower() in _FREE:
+            continue
+        stand_ins = {"slot": f"<{key}>", "null": "null", "here": f"YOUR_{key.upper()}_HERE"}
+        broken = members | {key: stand_ins[turn.options.mode or "here"]}
+        if validator.is_valid(broken):
+            return replace(reply, calls=(replace(call, arguments=dump_json(broken)), *others))
+    raise NotApplicableError(f"{call.name!a} takes no text that a model could have to invent")
+
+
+def _share_id(reply: Reply, turn: Turn) -> Reply:
+    del turn
+    return replace(reply, calls=tuple(replace(call, id=reply.calls[0].id) for call in reply.calls))
+
+
+def _shorten_ids(reply: Reply, turn: Turn) -> Reply:
+    model = turn.options.model or turn.ask.model
+    if not re.search(r"kimi[-_ ]?k2(?!\d)", model, re.IGNORECASE):
+        raise NotApplicableError("it needs a Kimi K2 model, whose ids have a form of their own; name one with model=")
+    count = turn.ask.calls_before
+    return replace(
+        reply, calls=tuple(replace(one, id=f"{one.name}:{count + at}") for at, one in enumerate(reply.calls))
+    )
+
+
+def _disobey(reply: Reply, turn: Turn) -> Reply:
+    ask = turn.ask
+    topic = Topic.of(ask.user_text)
+    others = tuple(tool for tool in ask.tools if tool.name != ask.forced)
+    if not ask.tools:
+        raise NotApplicableError("it needs a tool and a tool choice")
+    if ask.choice == "none":
+        return replace(reply, calls=make_calls(ask, 1, topic, turn.mint), finish="tool_calls")
+    if ask.forced and others:
+        calls = make_calls(replace(ask, forced=None, tools=others), 1, topic, turn.mint)
+        return replace(reply, calls=calls, finish="tool_calls")
+    if ask.forced or ask.choice == "required":
+        return Reply(reply.reasoning, f"It is not necessary to look anything up about {topic.phrase}.")
+    if not ask.parallel:
+        return replace(reply, calls=make_calls(ask, 2, topic, turn.mint), finish="tool_calls")
+    raise NotApplicableError("the request leaves it to the model whether to call; set its tool choice")
+
+
 CALL_FAULTS: dict[str, Fault] = {
     "id-unstable": Fault(
         doc="the id of a call changes while it streams",
         reply=_change_id,
         calls=1,
         stream=True,
-        needs="numbers",
+        needs=frozenset({"calls", "numbers"}),
     ),
     "concatenated-json": Fault(
         doc="the arguments of a call hold two JSON values, or go on after the first",
         reply=_concatenate,
         modes=("same", "differing", "start-and-delta", "continuation"),
         calls=1,
-        needs="text",
+        needs=frozenset({"calls", "text"}),
     ),
     "invalid-json-arguments": Fault(
         doc="the arguments are cut off, in single quotes, with a trailing comma, or encoded twice",
         reply=_break_json,
         modes=("cut", "quotes", "comma", "twice"),
         calls=1,
-        needs="text",
+        needs=frozenset({"calls", "text"}),
     ),
     "schema-violation": Fault(
         doc="the arguments break the declared schema: wrong type, missing, wrong value, extra",
         reply=_violate_schema,
         modes=("type", "missing", "value", "extra"),
         calls=1,
+        needs=frozenset({"calls"}),
     ),
     "undeclared-tool": Fault(
         doc="the call names a tool that the request does not declare, or writes it in another case",
         reply=_rename_tool,
         modes=("unknown", "case"),
         calls=1,
+        needs=frozenset({"calls"}),
     ),
     "finish-reason-mismatch": Fault(
         doc="calls that end with stop, or text that ends with calls (the default without tools)",
         reply=_contradict_finish,
         modes=("stop", "calls"),
-        needs="reasons",
+        needs=frozenset({"calls", "reasons"}),
     ),
     "tool-index-collision": Fault(
         doc="two calls share an index in the stream, or have none",
@@ -168,6 +224,30 @@ CALL_FAULTS: dict[str, Fault] = {
         modes=("shared", "missing"),
         calls=2,
         stream=True,
-        needs="numbers",
+        needs=frozenset({"calls", "numbers"}),
+    ),
+    "placeholder-argument": Fault(
+        doc="a text among the arguments stands in for one that the model does not know",
+        reply=_stand_in,
+        modes=("here", "slot", "null"),
+        calls=1,
+        needs=frozenset({"calls"}),
+    ),
+    "duplicate-id": Fault(
+        doc="parallel calls share an id",
+        reply=_share_id,
+        calls=2,
+        needs=frozenset({"calls", "ids"}),
+    ),
+    "nonconforming-id": Fault(
+        doc="Kimi K2 leaves the prefix out of the ids of its calls",
+        reply=_shorten_ids,
+        calls=1,
+        needs=frozenset({"calls", "ids"}),
+    ),
+    "tool-choice-violation": Fault(
+        doc="the reply does what the tool choice forbids, or not what it demands",
+        reply=_disobey,
+        needs=frozenset({"calls"}),
     ),
 }

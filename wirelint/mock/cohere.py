@@ -25,7 +25,7 @@ _FINISH = {"stop": "COMPLETE", "tool_calls": "TOOL_CALL", "length": "MAX_TOKENS"
 class Cohere:
     name = "cohere.chat"
     path = "/v2/chat"
-    abilities: frozenset[Ability] = frozenset({"text", "reasons"})
+    abilities: frozenset[Ability] = frozenset({"text", "reasons", "chat", "calls", "ids", "counts", "ends"})
     busy_status = 429
     ping = KEEP_ALIVE
 

@@ -10,6 +10,7 @@ from wirelint.mock.answer import Answer, Event
 from wirelint.mock.api import Ability, Api
 from wirelint.mock.plan import Ask, Mint, Reply
 from wirelint.mock.scenario import Options
+from wirelint.model import Json
 
 
 class NotApplicableError(Exception):
@@ -25,6 +26,8 @@ class Turn:
     options: Options
     rng: random.Random
     mint: Mint
+    scripted: Reply | None = None
+    """What a scenario file has the model say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +43,10 @@ class Fault:
     reply: Callable[[Reply, Turn], Reply] | None = None
     events: Callable[[list[Event], Turn], list[Event]] | None = None
     answer: Callable[[Answer, Turn], Answer] | None = None
+    tools: Callable[[list[dict[str, Json]], list[dict[str, Json]], str], list[dict[str, Json]]] | None = None
+    """Of a server of tools: (requests, answers, mode) -> answers."""
     modes: tuple[str, ...] = ()
     takes: frozenset[str] = frozenset()
     calls: int = 0
     stream: bool = False
-    needs: Ability | None = None
+    needs: frozenset[Ability] = frozenset()

@@ -11,8 +11,25 @@ from wirelint.mock.markup import MARKUP
 from wirelint.mock.scenario import FAULT_OPTIONS, HEALTHY, Scenario, ScenarioError, near
 from wirelint.mock.stream_faults import STREAM_FAULTS
 from wirelint.mock.text_faults import TEXT_FAULTS
+from wirelint.mock.tools import TOOL_FAULTS
 
-FAULTS: dict[str, Fault] = {**TEXT_FAULTS, **CALL_FAULTS, **STREAM_FAULTS}
+FAULTS: dict[str, Fault] = {**TEXT_FAULTS, **CALL_FAULTS, **STREAM_FAULTS, **TOOL_FAULTS}
+
+_HISTORY = "the client writes the history of a request; send one that is wrong"
+_PROMPT = "the client writes the prompt of a request; send one that is wrong"
+
+NOT_PLAYED: dict[str, str] = {
+    "mangled-id": _HISTORY,
+    "orphan-result": _HISTORY,
+    "missing-result": _HISTORY,
+    "role-order": _HISTORY,
+    "content-repr-leak": _PROMPT,
+    "missing-generation-prompt": _PROMPT,
+    "unexecuted-call": "the client has to invent a result and leave its server of tools alone",
+    "altered-result": "the client has to change what its server of tools answered",
+    "mcp-error-swallowed": "the client or the model has to hide the error that a server of tools gave",
+}
+"""Rules that no reply of this server can break, and why."""
 
 
 def resolve(scenario: Scenario) -> Fault | None:
@@ -22,6 +39,8 @@ def resolve(scenario: Scenario) -> Fault | None:
         fault = None
     elif scenario.fault in FAULTS:
         fault = FAULTS[scenario.fault]
+    elif scenario.fault in NOT_PLAYED:
+        raise ScenarioError(f"{scenario.fault} is no fault of a model's reply: {NOT_PLAYED[scenario.fault]}")
     else:
         raise ScenarioError(f"no fault is called {scenario.fault[:60]!a}{near(scenario.fault, FAULTS)}")
     name = scenario.fault or HEALTHY

@@ -37,7 +37,7 @@ _STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 404: "NOT_FOUND", 42
 class Gemini:
     name = "google.generate_content"
     path = r"/.*models/(?P<model>[^/:]+):(generateContent|streamGenerateContent)"
-    abilities: frozenset[Ability] = frozenset()
+    abilities: frozenset[Ability] = frozenset({"chat", "calls", "counts", "ends"})
     busy_status = 503
     ping = KEEP_ALIVE
 

@@ -23,7 +23,7 @@ _FINISH = {"stop": "stop", "tool_calls": "tool_calls", "length": "length", "refu
 class Mistral:
     name = "mistral.chat"
     path = "/v1/(chat|agents)/completions"
-    abilities: frozenset[Ability] = frozenset({"text", "reasons"})
+    abilities: frozenset[Ability] = frozenset({"text", "reasons", "chat", "calls", "ids", "counts", "ends"})
     busy_status = 429
     ping = KEEP_ALIVE
 

@@ -33,7 +33,7 @@ from wirelint.model import Json
 class _Ollama:
     """What chat and generate have in common. A line says pieces of a message, under the name `_words` where it is text."""
 
-    abilities: frozenset[Ability] = frozenset()
+    abilities: frozenset[Ability] = frozenset({"chat", "calls", "counts", "ends"})
     busy_status = 503
     ping = KEEP_ALIVE
     _words = "content"
@@ -112,6 +112,7 @@ class OllamaChat(_Ollama):
 class OllamaGenerate(_Ollama):
     name = "ollama.generate"
     path = "/api/generate"
+    abilities = frozenset({"chat", "counts", "ends"})
     _words = "response"
 
     def read_request(self, body: dict[str, Json], target: str) -> Ask:

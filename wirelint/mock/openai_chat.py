@@ -40,7 +40,7 @@ _ERROR_TYPES = {
 class OpenAIChat:
     name = "openai.chat"
     path = "/v1/chat/completions"
-    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons"})
+    abilities: frozenset[Ability] = frozenset({"numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends"})
     busy_status = 429
     ping = KEEP_ALIVE
 
@@ -68,6 +68,7 @@ class OpenAIChat:
             calls_before=len(calls),
             stream=body.get("stream") is True,
             choices=min(count_of(body.get("n")) or 1, 16),
+            parallel=body.get("parallel_tool_calls") is not False,
             limit=count_of(body.get("max_completion_tokens"), body.get("max_tokens")),
             usage=options.get("include_usage") is True,
             prompt_tokens=max(len(dump_json(body.get("messages"))) // 4, 1),

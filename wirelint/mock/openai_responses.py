@@ -31,7 +31,7 @@ _BEGUN: dict[str, dict[str, Json]] = {
 class OpenAIResponses:
     name = "openai.responses"
     path = "/v1/responses"
-    abilities: frozenset[Ability] = frozenset({"text"})
+    abilities: frozenset[Ability] = frozenset({"text", "chat", "calls", "ids", "counts", "ends"})
     busy_status = 429
     ping = KEEP_ALIVE
 
@@ -64,6 +64,7 @@ class OpenAIResponses:
             result_tool=tool,
             calls_before=len(calls),
             stream=body.get("stream") is True,
+            parallel=body.get("parallel_tool_calls") is not False,
             limit=count_of(body.get("max_output_tokens")),
             usage=True,
             thinking=bool(object_of(body.get("reasoning")).get("summary")),

@@ -52,6 +52,7 @@ class Ask:
     usage: bool = False
     thinking: bool = False
     preamble: bool = False
+    parallel: bool = True
     prompt_tokens: int = 1
 
 

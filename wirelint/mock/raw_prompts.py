@@ -28,7 +28,7 @@ def _read_prompt(prompt: str, body: dict[str, Json], model: str, limit: int | No
         user_text=_last_turn(prompt),
         stream=body.get("stream") is True,
         limit=limit,
-        usage=True,
+        usage=object_of(body.get("stream_options")).get("include_usage") is True,
         prompt_tokens=max(len(prompt) // 4, 1),
     )
 
@@ -48,7 +48,7 @@ def _write(reply: Reply) -> str:
 class OpenAICompletions:
     name = "openai.completions"
     path = "/v1/completions"
-    abilities: frozenset[Ability] = frozenset()
+    abilities: frozenset[Ability] = frozenset({"counts", "ends"})
     busy_status = 429
     ping = KEEP_ALIVE
 
@@ -83,6 +83,8 @@ class OpenAICompletions:
             events += [Event("delta", dump_json(head | {"choices": [_make_choice(index, one)]})) for one in pieces]
             end: list[Json] = [_make_choice(index, "", _finish(reply))]
             events.append(Event("finish", dump_json(head | {"choices": end})))
+        if ask.usage:
+            events.append(Event("usage", dump_json(head | {"choices": [], "usage": _make_usage(replies, ask)})))
         return [*events, Event("done", "[DONE]")]
 
     def make_error(self, status: int, message: str) -> Json:

@@ -2,13 +2,15 @@
 
 A scenario is a fault and options: `fault=xml-leak;dialect=kimi_k2;chunk=7` in the header `x-wirelint-mock`,
 `mock/xml-leak+dialect=kimi_k2+chunk=7` as a model name, `--fault xml-leak+dialect=kimi_k2` on the command line.
-The first bare word is the fault (`healthy` is none); flags may stand without `=1`. This module knows the grammar and
+The first bare word is the fault (`healthy` is none), `xml-leak=0.2` has it in one answer out of five; flags may stand
+without `=1`. This module knows the grammar and
 the types; which fault takes which option is the business of `faults.resolve`.
 """
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -33,6 +35,8 @@ class Options:
     """Cut the body into network chunks of this many bytes, whatever the event boundaries; 0 = one chunk an event."""
     pace: float = 0.0
     """Milliseconds between events (between network chunks when they are re-cut)."""
+    delay: float = 0.0
+    """Milliseconds before the answer begins."""
     encoding: str = ""
     crlf: bool = False
     bom: bool = False
@@ -57,6 +61,8 @@ class Options:
 FAULT_OPTIONS = frozenset({"mode", "dialect", "place", "seconds", "status"})
 """Options that only the faults which list them accept."""
 
+_SHARE = re.compile(r"[01](?:\.\d*)?|\.\d+|\d{1,3}(?:\.\d*)?%", re.ASCII)
+
 OPTION_NAMES = tuple(Options.__dataclass_fields__)
 
 
@@ -68,6 +74,8 @@ class Scenario:
     options: Options = Options()
     given: frozenset[str] = frozenset()
     text: str = HEALTHY
+    share: float | None = None
+    """In which part of the answers the fault is played; None: in all of them."""
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -76,15 +84,21 @@ def near(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(matches)}?" if matches else ""
 
 
-def parse_scenario(text: str, *, separator: str = "+", pace: float = 0.0) -> Scenario:
-    """Reads `WORD[+WORD...]`. Raises ScenarioError; fault names and modes are not judged here."""
+def parse_scenario(text: str, *, separator: str = "+", base: Options | None = None) -> Scenario:
+    """Reads `WORD[+WORD...]`. Raises ScenarioError; fault names and modes are not judged here.
+
+    `base` holds the options that stand where the words say nothing else.
+    """
     fault: str | None = None
-    options = Options(pace=pace)
+    share: float | None = None
+    options = base or Options()
     given: set[str] = set()
     for word in filter(None, (part.strip() for part in text.split(separator))):
         name, equals, value = (part.strip() for part in word.partition("="))
         if not equals and name not in FLAGS:
             name, value = "fault", word
+        elif fault is None and name not in OPTION_NAMES and name != "fault" and _SHARE.fullmatch(value):
+            share, name, value = _share(value, word), "fault", name
         if name == "fault":
             if fault is not None:
                 raise ScenarioError(f"{_shown(word)}: one fault at a time, {_shown(fault)} stands before it")
@@ -93,7 +107,7 @@ def parse_scenario(text: str, *, separator: str = "+", pace: float = 0.0) -> Sce
         options = _with_option(options, name, value if equals else "1", word)
         given.add(name)
     label = "+".join([fault or HEALTHY, *sorted(f"{name}={_plain(getattr(options, name))}" for name in given)])
-    return Scenario(None if fault in (None, HEALTHY) else fault, options, frozenset(given), label)
+    return Scenario(None if fault in (None, HEALTHY) else fault, options, frozenset(given), label, share)
 
 
 def _with_option(options: Options, name: str, value: str, word: str) -> Options:
@@ -102,6 +116,8 @@ def _with_option(options: Options, name: str, value: str, word: str) -> Options:
             return replace(options, chunk=_integer(value, word, least=1))
         case "pace":
             return replace(options, pace=_number(value, word))
+        case "delay":
+            return replace(options, delay=_number(value, word))
         case "encoding":
             return replace(options, encoding=_one_of(value, word, ENCODINGS))
         case "crlf":
@@ -152,6 +168,13 @@ def _integer(value: str, word: str, *, least: int, most: int = 1 << 31) -> int:
         bounds = f"from {least} to {most}" if most < 1 << 31 else f"of {least} or more"
         raise ScenarioError(f"{_shown(word)}: a whole number {bounds} is expected")
     return int(value)
+
+
+def _share(value: str, word: str) -> float:
+    share = float(value[:-1]) / 100 if value.endswith("%") else float(value)
+    if not 0 <= share <= 1:
+        raise ScenarioError(f"{_shown(word)}: a share from 0 to 1 is expected, such as 0.2 or 20%")
+    return share
 
 
 def _number(value: str, word: str) -> float:

@@ -8,15 +8,18 @@ a client that leaves ends the response at once.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
 import h11
 
 from wirelint.mock.answer import Answer, Pause, json_answer
-from wirelint.mock.scenario import HEADER
+from wirelint.mock.scenario import HEADER, Options
+from wirelint.mock.script import Script
 from wirelint.mock.service import Service
 from wirelint.model import Json
 
@@ -46,10 +49,11 @@ class MockServer:
     """A faulty LLM vendor on loopback.
 
     `with MockServer(seed=0) as server:` serves at `server.url` (no path: OpenAI clients add `/v1`) until the block ends;
-    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, `pace` is in
-    milliseconds. The last `kept` exchanges stand in `exchanges`, each one as soon as it has ended: its client may see
-    the end a moment earlier, so look after `close()`. Raises ScenarioError for a scenario it cannot play, OSError when
-    the address is taken.
+    `faults` are scenarios (`"xml-leak+dialect=kimi_k2"`) played in turn when a request selects none, or by chance
+    (`"xml-leak=0.2"`); `script` goes before them. `pace` (between events) and `delay` (before the answer) are in
+    milliseconds, `chunk` is in bytes, `tls` makes it speak HTTPS. The last `kept` exchanges stand in `exchanges`, each
+    one as soon as it has ended: its client may see the end a moment earlier, so look after `close()`. Raises
+    ScenarioError for a scenario it cannot play, OSError when the address is taken.
     """
 
     def __init__(
@@ -58,14 +62,19 @@ class MockServer:
         host: str = "127.0.0.1",
         port: int = 0,
         seed: int = 0,
-        faults: tuple[str, ...] = (),
+        faults: Sequence[str] = (),
+        script: Script | None = None,
         pace: float = 0.0,
+        delay: float = 0.0,
+        chunk: int = 0,
         kept: int = 256,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.exchanges: deque[Exchange] = deque(maxlen=kept)
         self.host = host
         self.port = port
-        self._service = Service.of(seed, pace, faults)
+        self.tls = tls
+        self._service = Service.of(seed, Options(pace=pace, delay=delay, chunk=chunk), faults, script)
         self._number = 0
         self._ready = threading.Event()
         self._failure: OSError | None = None
@@ -76,7 +85,7 @@ class MockServer:
     @property
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http://{host}:{self.port}"
+        return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 
     def start(self) -> None:
         """Binds and serves; returns when connections are accepted."""
@@ -112,7 +121,7 @@ class MockServer:
             task.add_done_callback(tasks.discard)
 
         try:
-            server = await asyncio.start_server(accept, self.host, self.port)
+            server = await asyncio.start_server(accept, self.host, self.port, ssl=self.tls)
         except OSError as error:
             self._failure = error
             return

@@ -1,17 +1,19 @@
 """From a request to an answer, without a socket: routes, scenario, plan, fault, shape.
 
-The same request, scenario, seed and number always give the same bytes.
+The same request, scenario, seed and number always give the same bytes, until a line of a script is used up.
 """
 
 from __future__ import annotations
 
 import random
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import orjson
 
+from wirelint.mock import tools
 from wirelint.mock.answer import Answer, json_answer, shape_answer
 from wirelint.mock.anthropic import Anthropic, count_tokens
 from wirelint.mock.api import Api, Envelope, RequestError
@@ -26,9 +28,10 @@ from wirelint.mock.mistral import Mistral
 from wirelint.mock.ollama import OllamaChat, OllamaGenerate
 from wirelint.mock.openai_chat import OpenAIChat
 from wirelint.mock.openai_responses import OpenAIResponses
-from wirelint.mock.plan import Reply, plan_reply
+from wirelint.mock.plan import Ask, Reply, plan_reply
 from wirelint.mock.raw_prompts import DeepInfra, OpenAICompletions
 from wirelint.mock.scenario import HEADER, HEALTHY, MODEL_PREFIX, Options, Scenario, ScenarioError, parse_scenario
+from wirelint.mock.script import Line, Script
 from wirelint.model import Json
 
 _OPENAI, _ANTHROPIC = OpenAIChat(), Anthropic()
@@ -50,21 +53,33 @@ APIS: tuple[Api, ...] = (
 _MODELS = ("gpt-4.1", "claude-sonnet-4-5", "moonshotai/kimi-k2.5", "deepseek-chat", "mistral-large-latest")
 
 
+_PLAIN = Options()
+
+
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Answers requests. `faults` are played in turn when a request asks for none itself."""
+    """Answers requests. What a request does not ask for itself is decided by the script, then by the faults: one of those
+    with a share by chance, else those without in turn. `base` are the options of all of these."""
 
     seed: int = 0
-    pace: float = 0.0
+    base: Options = _PLAIN
     faults: tuple[Scenario, ...] = ()
+    lines: tuple[Line, ...] = ()
+    used: Counter[int] = field(default_factory=Counter)
+    """How often each line of the script has answered."""
 
     @classmethod
-    def of(cls, seed: int, pace: float, faults: tuple[str, ...]) -> Service:
+    def of(
+        cls, seed: int, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
+    ) -> Service:
         """Reads the scenarios of a command line. Raises ScenarioError."""
-        scenarios = tuple(parse_scenario(text, pace=pace) for text in faults)
-        for scenario in scenarios:
+        base, script = base or Options(), script or Script()
+        scenarios = tuple(parse_scenario(text, base=base) for text in (*faults, *script.faults))
+        for scenario in (*scenarios, *(line.scenario for line in script.lines)):
             resolve(scenario)
-        return cls(seed, pace, scenarios)
+        if sum(scenario.share or 0 for scenario in scenarios) > 1:
+            raise ScenarioError("the shares of the faults are more than 1 together")
+        return cls(seed, base, scenarios, script.lines)
 
     def answer(self, number: int, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """`number` counts the requests that reach an API, from 1; `headers` have lower-case names."""
@@ -72,6 +87,8 @@ class Service:
         api = next((one for one in APIS if re.fullmatch(one.path, path) and one.serves(headers)), None)
         if method == "POST" and api is not None:
             return self._answer_api(api, number, target, headers, body)
+        if path == tools.PATH:
+            return self._answer_tools(number, method, headers, body)
         if method == "POST" and path == f"{_ANTHROPIC.path}/count_tokens":
             return _count(body)
         if method in ("GET", "HEAD") and path == "/v1/models":
@@ -82,12 +99,12 @@ class Service:
     def reaches_api(self, method: str, target: str) -> bool:
         """Whether a request counts, for the numbers and for the turns of the faults."""
         path = target.partition("?")[0].rstrip("/")
-        return method == "POST" and any(re.fullmatch(api.path, path) for api in APIS)
+        return method == "POST" and (path == tools.PATH or any(re.fullmatch(api.path, path) for api in APIS))
 
     def _answer_api(self, api: Api, number: int, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         try:
             ask = api.read_request(_decode_body(body), target)
-            scenario = self._select(number, headers, ask.model)
+            line, scenario = self._select(number, api.name, headers, ask)
             fault = resolve(scenario)
         except (RequestError, ScenarioError) as error:
             return json_answer(400, api.make_error(400, str(error)))
@@ -98,7 +115,7 @@ class Service:
         def mint(name: str, count: int) -> str:
             return api.mint_call_id(model, rng, name, count, count - ask.calls_before)
 
-        turn = Turn(api, ask, options, rng, mint)
+        turn = Turn(api, ask, options, rng, mint, line.reply(ask, mint) if line else None)
         envelope = Envelope(model, number, options, rng)
         said = scenario.text
         try:
@@ -109,21 +126,51 @@ class Service:
         answer = replace(answer, headers=(*answer.headers, (HEADER, said)))
         return shape_answer(answer, options, headers.get("accept-encoding", ""), api.ping)
 
-    def _select(self, number: int, headers: Mapping[str, str], model: str) -> Scenario:
+    def _answer_tools(self, number: int, method: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        if method != "POST":
+            # No stream on which the server speaks first, and nothing of a session to forget.
+            return Answer(405 if method == "GET" else 200, (("allow", "POST, DELETE"),), (), length=0)
+        try:
+            _, scenario = self._select(number, tools.NAME, headers, Ask(model=""))
+            fault = resolve(scenario)
+            rng = random.Random(f"{self.seed}/{number}")
+            answer, played = tools.answer_tools(body, headers, fault, scenario.options.mode, rng)
+        except ValueError as error:
+            return tools.refuse(str(error))
+        said = scenario.text if played or fault is None else f"{HEALTHY} ({scenario.fault}: nothing here to act on)"
+        answer = replace(answer, headers=(*answer.headers, (HEADER, said)))
+        return shape_answer(answer, scenario.options, headers.get("accept-encoding", ""))
+
+    def _select(self, number: int, api: str, headers: Mapping[str, str], ask: Ask) -> tuple[Line | None, Scenario]:
+        chance = random.Random(f"{self.seed}/{number}/share").random()
         if HEADER in headers:
-            return parse_scenario(headers[HEADER], separator=";", pace=self.pace)
-        if model.startswith(MODEL_PREFIX):
-            return parse_scenario(model.removeprefix(MODEL_PREFIX), pace=self.pace)
-        if self.faults:
-            return self.faults[(number - 1) % len(self.faults)]
-        return Scenario(options=Options(pace=self.pace))
+            return None, _by_chance(parse_scenario(headers[HEADER], separator=";", base=self.base), chance)
+        if ask.model.startswith(MODEL_PREFIX):
+            return None, _by_chance(parse_scenario(ask.model.removeprefix(MODEL_PREFIX), base=self.base), chance)
+        for at, line in enumerate(self.lines):
+            if line.when.fits(api, ask) and (line.times is None or self.used[at] < line.times):
+                self.used[at] += 1
+                return line, _by_chance(line.scenario, chance)
+        for scenario in self.faults:
+            if scenario.share is not None:
+                if chance < scenario.share:
+                    return None, scenario
+                chance -= scenario.share
+        always = [scenario for scenario in self.faults if scenario.share is None]
+        return None, always[(number - 1) % len(always)] if always else Scenario(options=self.base)
+
+
+def _by_chance(scenario: Scenario, chance: float) -> Scenario:
+    if scenario.share is None or chance < scenario.share:
+        return scenario
+    return replace(scenario, fault=None, text=HEALTHY)
 
 
 def _make_answer(turn: Turn, envelope: Envelope, fault: Fault | None) -> Answer:
     ask, api = turn.ask, turn.api
     if fault and fault.stream and not ask.stream:
         raise NotApplicableError("it exists in event streams only")
-    if fault and fault.needs and fault.needs not in api.abilities:
+    if fault and not fault.needs <= api.abilities:
         raise NotApplicableError(f"{api.name} has no words for it")
     replies = tuple(_make_reply(turn, fault) for _ in range(ask.choices))
     headers = api.make_headers(envelope)
@@ -141,7 +188,7 @@ def _make_reply(turn: Turn, fault: Fault | None) -> Reply:
     ask, options = turn.ask, turn.options
     if fault and fault.calls and options.calls is None and ask.result is None:
         options = replace(options, calls=fault.calls)
-    reply = plan_reply(ask, options, turn.rng, turn.mint)
+    reply = turn.scripted or plan_reply(ask, options, turn.rng, turn.mint)
     if fault is None or fault.reply is None:
         return reply
     if len(reply.calls) < fault.calls:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
+
+import orjson
 
 from wirelint.mock.answer import Answer, Event, Pause, Step, json_answer
 from wirelint.mock.fault import Fault, NotApplicableError, Turn
-from wirelint.mock.plan import Reply
+from wirelint.mock.plan import Reply, dump_json
+from wirelint.model import Json
 
 
 def _drop_events(events: list[Event], turn: Turn) -> list[Event]:
@@ -54,6 +58,37 @@ def _truncate(events: list[Event], turn: Turn) -> list[Event]:
     if not said:
         raise NotApplicableError("the stream says nothing that could be cut off")
     return events[: said[len(said) // 2] + 1]
+
+
+def _leave_out_counts(events: list[Event], turn: Turn) -> list[Event]:
+    if not turn.ask.usage:
+        raise NotApplicableError("the request does not ask for token counts; set stream_options.include_usage")
+    return [replace(event, data=_without_counts(event.data)) for event in events if event.tag != "usage"]
+
+
+_COUNTS = ("usage", "usageMetadata", "prompt_eval_count", "eval_count")
+
+
+def _without_counts(text: str) -> str:
+    """An event without token counts, wherever its API has them; Bedrock carries whole events of Anthropic's in others."""
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    if isinstance(value, dict) and isinstance(carried := value.get("bytes"), str):
+        inner = _without_counts(base64.b64decode(carried).decode())
+        return dump_json(value | {"bytes": base64.b64encode(inner.encode()).decode()})
+    return dump_json(_strip(value))
+
+
+def _strip(value: Json) -> Json:
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: _strip(one) if key in ("message", "response", "delta") else one
+        for key, one in value.items()
+        if key not in _COUNTS
+    }
 
 
 def _die_early(answer: Answer, turn: Turn) -> Answer:
@@ -131,6 +166,12 @@ STREAM_FAULTS: dict[str, Fault] = {
         answer=_die_early,
         modes=("clean", "abort"),
         stream=True,
+    ),
+    "missing-usage": Fault(
+        doc="the stream ends without its token counts, though asked for them or at an API that always tells",
+        events=_leave_out_counts,
+        stream=True,
+        needs=frozenset({"counts"}),
     ),
     "error-in-200": Fault(
         doc="an error object in a body or stream with status 200",

@@ -86,6 +86,16 @@ def _announce_only(reply: Reply, turn: Turn) -> Reply:
     return Reply(reply.reasoning, f"I'll call {reply.calls[0].name} now to look up {topic}.")
 
 
+def _deny_tools(reply: Reply, turn: Turn) -> Reply:
+    topic = Topic.of(turn.ask.user_text).phrase
+    return Reply(reply.reasoning, f"I don't have access to any tools here, so I cannot look up {topic} for you.")
+
+
+def _say_nothing(reply: Reply, turn: Turn) -> Reply:
+    del reply, turn
+    return Reply()
+
+
 TEXT_FAULTS: dict[str, Fault] = {
     "xml-leak": Fault(
         doc="the calls stand in the text (or the reasoning) in a model's native markup",
@@ -97,17 +107,37 @@ TEXT_FAULTS: dict[str, Fault] = {
         doc="a chat-template token ends the text, or stands in the name of the tool",
         reply=_leak_control_token,
         modes=(*_CONTROL_TOKENS, "name"),
+        needs=frozenset({"chat"}),
     ),
     "think-leak": Fault(
         doc="reasoning stands in the text between think tags, or before the closing tag alone",
         reply=_leak_thinking,
         modes=("pair", "orphan"),
+        needs=frozenset({"chat"}),
     ),
-    "fabricated-call": Fault(doc="the text claims an action, and nothing was called", reply=_fabricate_call, calls=1),
+    "fabricated-call": Fault(
+        doc="the text claims an action, and nothing was called",
+        reply=_fabricate_call,
+        calls=1,
+        needs=frozenset({"calls"}),
+    ),
     "fabricated-result": Fault(
         doc="the model writes the tool's result itself, or contradicts the one it got (the default after a result)",
         reply=_fabricate_result,
         modes=("written", "observation", "contradiction"),
+        needs=frozenset({"calls"}),
     ),
-    "intent-without-call": Fault(doc="the text announces a call, and the turn ends", reply=_announce_only, calls=1),
+    "intent-without-call": Fault(
+        doc="the text announces a call, and the turn ends",
+        reply=_announce_only,
+        calls=1,
+        needs=frozenset({"calls"}),
+    ),
+    "tools-on-raw-endpoint": Fault(
+        doc="the model denies having the tools that the request declares",
+        reply=_deny_tools,
+        calls=1,
+        needs=frozenset({"calls"}),
+    ),
+    "empty-response": Fault(doc="no text, no reasoning, no call", reply=_say_nothing, needs=frozenset({"ends"})),
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.rule import Rule as Line
 from rich.table import Table
@@ -17,35 +17,25 @@ from rich.text import Text
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended, replay
-from wirelint.model import (
-    Choice,
-    Exchange,
-    HostedCall,
-    HostedResult,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Refusal,
-    Reply,
-    Rpc,
-    ToolCall,
-    ToolResult,
-)
-from wirelint.model import Text as Words
+from wirelint.model import Choice, Exchange, Message, Reply, ToolCall, ToolResult
+from wirelint.report.layout import hung
+from wirelint.report.parts import View, clip, marking, part_text
 from wirelint.report.writer import MARKS, STYLES, place, remedy, visible
-from wirelint.rule import Finding, Side
+from wirelint.rule import SEVERITIES, Finding, Side
 
-_CLIPPED = 700
 _PATCH_STYLES = {"-": "red", "+": "green"}
+_VOICES = {"user": "cyan", "assistant": "magenta", "reply": "magenta", "tool": "green", "tools": "dim", "system": "dim"}
 _LATEST = 12
+_WIDE = 100
+_MOST = 40
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
     """A line of the conversation. `pointer` is where it stands in the body of `side`.
 
-    `sent`: it was sent on in the place of what came in.
+    `sent`: it was sent on in the place of what came in. `opens`: a turn begins with it.
     """
 
     speaker: str
@@ -53,37 +43,42 @@ class _Row:
     side: Side
     pointer: str
     sent: bool = False
+    opens: bool = False
 
 
-def conversation(checked: Checked, *, full: bool = False) -> RenderableType:
-    """The exchange for a terminal of any width. `full` shows every message and all of its text."""
+def conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
+    """The exchange for a terminal of any width. `full` shows every message and all of its text, `thinking` all thoughts."""
     exchange = checked.exchange
     if exchange is None:
         why = f": {visible(checked.because)}" if checked.because else ""
         told = f"{visible(checked.record.id)}: of no API that wirelint understands, not judged{why}; see --wire"
         return Text(told, "yellow")
     findings = list(checked.findings)
-    rows = list(_rows(checked, exchange, full))
-    grid = Table.grid(padding=(0, 1), expand=True)
+    view = View(full, thinking, marking(findings))
+    rows = list(_rows(checked, exchange, view))
+    grid = Table.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=6, no_wrap=True)
-    grid.add_column(width=9, no_wrap=True, style="bold")
-    grid.add_column(ratio=1, overflow="fold")
+    grid.add_column(width=9, no_wrap=True)
+    grid.add_column(overflow="fold")
     for row in rows:
+        if row.opens and grid.row_count:
+            grid.add_row("", "", "")
         placed = [finding for finding in findings if _stands_at(finding, row, rows)]
         findings = [finding for finding in findings if finding not in placed]
         _add(checked, grid, row, placed)
     for finding in findings:
         _add_note(checked, grid, finding)
-    return Group(_title(checked, exchange), grid, *_fixes(checked.record, full), _foot(exchange))
+    return Group(_title(checked, exchange), grid, *_fixes(checked.record, view), _foot(exchange))
 
 
-def _rows(checked: Checked, exchange: Exchange, full: bool) -> Iterator[_Row]:
+def _rows(checked: Checked, exchange: Exchange, view: View) -> Iterator[_Row]:
     """What came in; beneath each part that was changed, what was sent on in its place."""
     record = checked.record
     sent = replay(mended(record)) if record.forwarded is not None or record.delivered is not None else None
     for part, speaker in ((_request_rows, "forwarded"), (_reply_rows, "delivered")):
-        came = list(part(exchange, full))
-        yield from came if sent is None else _beside(came, list(part(sent, full)), speaker)
+        came = list(part(exchange, view))
+        plain = replace(view, findings={})
+        yield from came if sent is None else _beside(came, list(part(sent, plain)), speaker)
 
 
 def _beside(came: list[_Row], sent: list[_Row], speaker: str) -> Iterator[_Row]:
@@ -93,7 +88,7 @@ def _beside(came: list[_Row], sent: list[_Row], speaker: str) -> Iterator[_Row]:
         if kind == "equal":
             continue
         for row in sent[sent_start:sent_end]:
-            yield replace(row, speaker=speaker, sent=True)
+            yield replace(row, speaker=speaker, sent=True, opens=False)
             speaker = ""
         if sent_start == sent_end:
             yield _Row(speaker, Text("(left out)", "dim"), came[start].side, "", sent=True)
@@ -105,7 +100,7 @@ def _words(rows: list[_Row]) -> list[str]:
     return [row.text.plain if row.pointer else "" for row in rows]
 
 
-def _fixes(record: Record, full: bool) -> Iterator[RenderableType]:
+def _fixes(record: Record, view: View) -> Iterator[RenderableType]:
     """What was repaired, with patches."""
     if record.fixes:
         yield Text("\nrepaired", "bold")
@@ -115,7 +110,7 @@ def _fixes(record: Record, full: bool) -> Iterator[RenderableType]:
         where += f", event {fix.event}" if fix.event is not None else ""
         yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(where), "dim")
         for line in fix.patch.split("\n") if fix.patch else ():
-            yield Padding(Text(_clip(line, full), _PATCH_STYLES.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
+            yield Padding(Text(clip(line, view.full), _PATCH_STYLES.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
 
 
 def _add(checked: Checked, grid: Table, row: _Row, placed: Iterable[Finding]) -> None:
@@ -125,7 +120,7 @@ def _add(checked: Checked, grid: Table, row: _Row, placed: Iterable[Finding]) ->
     if row.sent:
         grid.add_row(Text("    ✎", "green"), Text(row.speaker, "bold green"), row.text)
     else:
-        grid.add_row(margin, row.speaker, row.text)
+        grid.add_row(margin, Text(row.speaker, f"bold {_VOICES.get(row.speaker, '')}"), row.text)
     for finding in placed:
         _add_note(checked, grid, finding, first=finding is placed[0])
 
@@ -182,70 +177,74 @@ def _reasons(reply: Reply) -> str:
     return ", ".join(f"{choice.finish_reason}" for choice in reply.choices) or "none"
 
 
-def _request_rows(exchange: Exchange, full: bool) -> Iterator[_Row]:
+def _request_rows(exchange: Exchange, view: View) -> Iterator[_Row]:
     request = exchange.request
     if request is None:
         return
     if request.tools:
         names = ", ".join(tool.name for tool in request.tools)
-        yield _Row("tools", Text(_clip(names, full), "dim"), "request", "/tools")
+        yield _Row("tools", Text(clip(names, view.full), "dim"), "request", "/tools")
     messages = request.messages
-    skipped = 0 if full else max(len(messages) - _LATEST, 0)
+    skipped = 0 if view.full else max(len(messages) - _LATEST, 0)
     if skipped:
         yield _Row("", Text(f"… {skipped} earlier messages (--full shows them)", "dim"), "request", "")
+    results = _answers(messages[skipped:])
+    told = {id(result) for result in results.values()}
+    before = ""
     for message in messages[skipped:]:
-        yield from _message_rows(message, full)
+        rows = list(_message_rows(message, results, told, view))
+        if rows and (message.role != before or message.role == "user"):
+            rows[0] = replace(rows[0], opens=True)
+        yield from rows
+        before = message.role if rows else before
 
 
-def _message_rows(message: Message, full: bool) -> Iterator[_Row]:
+def _answers(messages: Sequence[Message]) -> dict[int, ToolResult]:
+    """The results that stand beside their calls, by the identity of the call: each is the first that bears its id."""
+    waiting: dict[str, list[ToolCall]] = {}
+    found: dict[int, ToolResult] = {}
+    for message in messages:
+        for call in message.calls:
+            waiting.setdefault(call.id or "", []).append(call)
+        for result in message.results:
+            calls = waiting.get(result.call_id or "")
+            if calls and result.call_id:
+                found[id(calls.pop(0))] = result
+    return found
+
+
+def _message_rows(message: Message, results: dict[int, ToolResult], told: set[int], view: View) -> Iterator[_Row]:
     speaker: str = message.role
     for part in message.parts:
+        if isinstance(part, ToolResult) and id(part) in told:
+            continue
         shown = "tool" if isinstance(part, ToolResult) and speaker == "user" else speaker
-        yield _Row(shown, _part(part, full), "request", part.pointer)
+        text = part_text(part, "request", view, system=message.role == "system")
+        yield _Row(shown, text, "request", part.pointer)
         speaker = "" if shown == speaker else speaker
+        result = results.get(id(part))
+        if result is not None:
+            yield _Row("tool", part_text(result, "request", view), "request", result.pointer)
     if not message.parts:
         yield _Row(speaker, Text("(empty)", "dim"), "request", message.pointer)
 
 
-def _reply_rows(exchange: Exchange, full: bool) -> Iterator[_Row]:
+def _reply_rows(exchange: Exchange, view: View) -> Iterator[_Row]:
     if exchange.reply is None:
         return
     several = len(exchange.reply.choices) > 1
     for choice in exchange.reply.choices:
-        yield from _choice_rows(choice, f"reply {choice.index}" if several else "reply", full)
+        yield from _choice_rows(choice, f"reply {choice.index}" if several else "reply", view)
 
 
-def _choice_rows(choice: Choice, speaker: str, full: bool) -> Iterator[_Row]:
+def _choice_rows(choice: Choice, speaker: str, view: View) -> Iterator[_Row]:
+    opens = True
     for part in choice.parts:
-        yield _Row(speaker, _part(part, full), "response", part.pointer)
-        speaker = ""
+        yield _Row(speaker, part_text(part, "response", view), "response", part.pointer, opens=opens)
+        speaker, opens = "", False
     if choice.finish_reason:
-        yield _Row(speaker, Text(f"■ {choice.finish_reason}", "dim"), "response", choice.finish_pointer)
-
-
-def _part(part: Part, full: bool) -> Text:
-    match part:
-        case Words(text):
-            return Text(_clip(text, full))
-        case Reasoning(text, _, opaque):
-            return Text("(encrypted thinking)" if opaque else _clip(text, full), "italic dim")
-        case Refusal(text):
-            return Text.assemble(("refusal: ", "magenta"), _clip(text, full))
-        case ToolCall(id_, name, arguments):
-            shown = Text.assemble(("→ ", "bold blue"), (visible(name or "(no name)"), "bold blue"))
-            return shown.append(f" {_clip(arguments.text, full)}").append(f"  {visible(id_ or '(no id)')}", "dim")
-        case Rpc(form, id_, method, value):
-            said = "" if value is None else f" {_clip(json.dumps(value, ensure_ascii=False), full)}"
-            return Text.assemble((visible(method or form), "blue"), said, (f"  {visible(id_ or '')}", "dim"))
-        case ToolResult(call_id, text, _, _, error):
-            head = Text.assemble(("← ", "bold green"), (f"{visible(call_id or '(no id)')} ", "dim"))
-            return head.append("error: " if error else "", "red").append(_clip(text, full))
-        case HostedCall(_, name):
-            return Text(f"⇢ {visible(name or 'tool')} (run by the provider)", "blue")
-        case HostedResult(_, _, kind):
-            return Text(f"⇠ {visible(kind or 'result')} (from the provider)", "green")
-        case Opaque(kind):
-            return Text(f"({visible(kind or 'unknown part')})", "dim")
+        text = Text(visible(f"■ {choice.finish_reason}"), "dim")
+        yield _Row(speaker, text, "response", choice.finish_pointer, opens=opens)
 
 
 def _stands_at(finding: Finding, row: _Row, rows: Iterable[_Row]) -> bool:
@@ -257,34 +256,41 @@ def _stands_at(finding: Finding, row: _Row, rows: Iterable[_Row]) -> bool:
     return finding.pointer.startswith(f"{row.pointer}/") or row.pointer.startswith(f"{finding.pointer}/")
 
 
-def _clip(text: str, full: bool) -> str:
-    if full or len(text) <= _CLIPPED:
-        return visible(text)
-    return f"{visible(text[:_CLIPPED])}… (+{len(text) - _CLIPPED} characters)"
+def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
+    """Several exchanges, a line each, for picking one: the worst of their findings, id, model, and what was found."""
+    ids = [_short(checked.record.id) for checked in items]
+    models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
+    apis = [checked.exchange.api if checked.exchange else "" for checked in items]
+    narrow = [model or api for model, api in zip(models, apis, strict=True)]
+    columns = [ids, apis, models] if width >= _WIDE else [ids, narrow]
+    widths = [min(max(map(cell_len, column), default=0), _MOST) for column in columns]
+    for number, checked in enumerate(items):
+        worst = min((finding.severity for finding in checked.findings), key=SEVERITIES.index, default=None)
+        clean = ("✓", "green") if checked.exchange is not None else ("-", "dim")
+        line = Text.assemble((MARKS[worst], STYLES[worst]) if worst else clean, " ")
+        for column, size in zip(columns, widths, strict=True):
+            text = column[number]
+            line.append(text, "cyan" if column is ids else "").append(" " * max(size - cell_len(text), 0) + "  ")
+        line.rstrip()
+        names = _names(checked)
+        if cell_len(line.plain) + 2 + cell_len(names.plain) <= width:
+            line.append(" " * (sum(widths) + 2 * len(widths) + 2 - cell_len(line.plain))).append_text(names).rstrip()
+            yield line
+        else:
+            yield line
+            yield from hung(names, width, 4)
 
 
-def index(items: Iterable[Checked]) -> RenderableType:
-    """Several exchanges, a line each, for picking one."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for column in ("exchange", "api", "model"):
-        table.add_column(column, overflow="fold")
-    table.add_column("findings", ratio=1)
-    for checked in items:
-        exchange = checked.exchange
-        names = sorted({(finding.name, STYLES[finding.severity]) for finding in checked.findings})
-        found = Text(", ").join(Text(name, style) for name, style in names) if names else _clean(checked)
-        found.append(" ✎" if checked.record.fixes else "", "green")
-        table.add_row(
-            f"[cyan]{escape(visible(checked.record.id))}[/]",
-            exchange.api if exchange else "",
-            visible(exchange.model) if exchange else "",
-            found,
-        )
-    return table
-
-
-def _clean(checked: Checked) -> Text:
-    """What stands in the place of findings where there are none."""
-    if checked.exchange is None:
+def _names(checked: Checked) -> Text:
+    """What was found, the worst first, and whether something was repaired."""
+    if checked.exchange is None and not checked.findings:
         return Text("not judged", "yellow" if checked.because else "dim")
-    return Text("✓", "green")
+    found = sorted(checked.findings, key=lambda finding: SEVERITIES.index(finding.severity))
+    names = {finding.name: STYLES[finding.severity] for finding in found}
+    told = Text(", ").join(Text(name, style) for name, style in names.items())
+    return told.append(" ✎" if checked.record.fixes else "", "green")
+
+
+def _short(name: str) -> str:
+    """As much of an exchange's id as names it: of a UUID the beginning."""
+    return name[:8] if _UUID.fullmatch(name) else visible(name)

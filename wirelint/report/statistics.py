@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TextIO
 
 import orjson
 from rich.console import Console
-from rich.table import Table
+from rich.text import Text
 
 from wirelint.capture.offline import Checked
+from wirelint.model import Json
+from wirelint.repair import SAFETIES
+from wirelint.report.layout import hung
 from wirelint.report.writer import STYLES, repair_of
-from wirelint.rule import Finding
+from wirelint.rule import SEVERITIES, Finding
+
+_NONE = "-"
 
 
 @dataclass(slots=True)
@@ -31,6 +36,8 @@ class Statistics:
     _rules: Counter[str] = field(default_factory=Counter)
     _affected: Counter[str] = field(default_factory=Counter)
     _first: dict[str, Finding] = field(default_factory=dict)
+    _layers: dict[str, Counter[str]] = field(default_factory=dict)
+    _fixable: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, checked: Checked) -> None:
         self.exchanges += 1
@@ -41,8 +48,10 @@ class Statistics:
             self._rules[finding.code] += 1
             self._first.setdefault(finding.code, finding)
             self.severities[finding.severity] += 1
+            self._layers.setdefault(finding.code, Counter())[finding.layer] += 1
             if finding.fix is not None and repair_of(checked, finding) is None:
                 self.fixes[finding.fix.safety] += 1
+                self._fixable.setdefault(finding.code, Counter())[finding.fix.safety] += 1
         self._affected.update({finding.code for finding in checked.findings})
 
     def write(self, out: TextIO, output_format: str) -> None:
@@ -53,7 +62,9 @@ class Statistics:
         elif output_format == "jsonl":
             out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
         elif rows:
-            Console(file=out).print(_table(rows))
+            console = Console(file=out, highlight=False)
+            for line in _lines(rows, console.width):
+                console.print(line, soft_wrap=True)
 
     def summary(self) -> str:
         """One line for the end of a run."""
@@ -75,26 +86,61 @@ class Statistics:
             return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
         return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
 
-    def _rows(self) -> Iterator[dict[str, str | int]]:
-        for code, count in sorted(self._rules.items(), key=lambda item: (-item[1], item[0])):
+    def _rows(self) -> Iterator[dict[str, Json]]:
+        """A row a rule, the most frequent first; of equally frequent ones the worse first."""
+        codes = sorted(self._rules, key=lambda code: (-self._rules[code], _rank(self._first[code]), code))
+        for code in codes:
             first = self._first[code]
+            layers = dict(self._layers[code].most_common())
+            fixable = self._fixable.get(code, Counter())
             yield {
                 "code": code,
                 "name": first.name,
                 "severity": first.severity,
-                "findings": count,
+                "findings": self._rules[code],
                 "exchanges": self._affected[code],
+                "layers": {**layers},
+                "fixable": {safety: fixable[safety] for safety in SAFETIES},
             }
 
 
-def _table(rows: list[dict[str, str | int]]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for title, justify in (("findings", "right"), ("exchanges", "right")):
-        table.add_column(title, justify="right" if justify == "right" else "left")
-    for title in ("code", "name", "severity"):
-        table.add_column(title)
-    for row in rows:
+def _rank(finding: Finding) -> int:
+    return SEVERITIES.index(finding.severity)
+
+
+_COLUMNS = ("count", "rule", "severity", "layer", "fixable")
+
+
+def _lines(rows: Sequence[dict[str, Json]], width: int) -> Iterator[Text]:
+    """The rows under their titles, in columns as wide as what they hold; one that is too wide for the terminal wraps."""
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
+    titles = [f"{_COLUMNS[0]:>{widths[0]}}"]
+    titles += [f"{title:<{size}}" for title, size in zip(_COLUMNS[1:], widths[1:], strict=True)]
+    yield Text("  ".join(titles).rstrip(), "dim")
+    for row, (count, name, severity, layers, fixable) in zip(rows, cells, strict=True):
         style = STYLES[str(row["severity"])]
-        cells = (str(row["findings"]), str(row["exchanges"]), str(row["code"]), str(row["name"]))
-        table.add_row(*cells, f"[{style}]{row['severity']}[/]")
-    return table
+        line = Text(f"{count:>{widths[0]}}  ")
+        line.append(f"{name:<{widths[1]}}", "bold").append(f"  {severity:<{widths[2]}}", style)
+        line.append(f"  {layers:<{widths[3]}}").append(f"  {fixable}", "" if fixable == _NONE else "green")
+        line.rstrip()
+        yield from hung(line, width, 0, widths[0] + 2)
+
+
+def _cells(row: dict[str, Json]) -> tuple[str, str, str, str, str]:
+    layers, fixable = row["layers"], row["fixable"]
+    assert isinstance(layers, dict)
+    assert isinstance(fixable, dict)
+    return (
+        f"{row['findings']}",
+        f"{row['code']} {row['name']}",
+        f"{row['severity']}",
+        ", ".join(layers),
+        _repairs(**fixable),  # type: ignore[arg-type]
+    )
+
+
+def _repairs(safe: int, unsafe: int) -> str:
+    if safe and unsafe:
+        return f"{safe + unsafe} ({unsafe} unsafe)"
+    return f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE

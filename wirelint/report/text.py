@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
+from wirelint.report.carets import excerpt_lines
+from wirelint.report.evidence import Source
+from wirelint.report.layout import hung
 from wirelint.report.writer import MARKS, STYLES, place, remedy, visible
 from wirelint.rule import Finding
 
+_INDENT = 6
+
 
 class Full:
-    """Each exchange with findings as a block: a head line, then per finding what, where, who, and the repair."""
+    """Each exchange with findings as a block: a head line, then per finding what, where, the evidence, and the repair."""
 
     def __init__(self, out: TextIO) -> None:
-        self._console = Console(file=out, highlight=False, soft_wrap=False)
+        self._console = Console(file=out, highlight=False)
         self._source: str | None = None
 
     def add(self, checked: Checked) -> None:
@@ -25,26 +30,39 @@ class Full:
             return
         if checked.record.source != self._source:
             self._source = checked.record.source
-            self._console.print(Text(self._source, "bold"), overflow="fold")
-        self._console.print(_head(checked), overflow="fold")
+            self._print(hung(Text(visible(self._source), "bold underline"), self._width, 0))
+        self._print(hung(_head(checked), self._width, 2, 2))
+        source = Source(checked)
         for finding in checked.findings:
-            self._finding(checked, finding)
-        self._console.print()
+            self._print(finding_lines(checked, finding, source, self._width))
+        self._print([Text()])
 
     def close(self) -> None:
         self._console.file.flush()
 
-    def _finding(self, checked: Checked, finding: Finding) -> None:
-        style = STYLES[finding.severity]
-        title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
-        title.append(f"  {finding.severity} · {finding.layer}", style)
-        if finding.confidence != "high":
-            title.append(f" · {finding.confidence} confidence", "dim")
-        self._console.print(Padding(title, (0, 0, 0, 4)))
-        self._console.print(Padding(Text(finding.message, overflow="fold"), (0, 0, 0, 6)))
-        self._console.print(Padding(Text(f"at {place(finding)}", "dim", overflow="fold"), (0, 0, 0, 6)))
-        if repair := remedy(checked, finding):
-            self._console.print(Padding(Text(repair, "green", overflow="fold"), (0, 0, 0, 6)))
+    @property
+    def _width(self) -> int:
+        return self._console.width
+
+    def _print(self, lines: Iterable[Text]) -> None:
+        for line in lines:
+            self._console.print(line, soft_wrap=True)
+
+
+def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
+    """A finding as compilers print theirs: what, where, the source with carets at the evidence, the repair."""
+    style = STYLES[finding.severity]
+    title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
+    title.append(f"  {finding.severity} · {finding.layer}", style)
+    if finding.confidence != "high":
+        title.append(f" · {finding.confidence} confidence", "dim")
+    yield from hung(title, width, 4, 2)
+    yield from hung(Text(finding.message), width, _INDENT)
+    yield from hung(Text.assemble(("--> ", "blue"), (visible(place(finding)), "dim")), width, _INDENT, 4)
+    for line in excerpt_lines(source.evidence(finding), width - _INDENT, style):
+        yield Text(" " * _INDENT).append_text(line)
+    if repair := remedy(checked, finding):
+        yield from hung(Text.assemble(("= ", "blue"), (repair, "green")), width, _INDENT, 2)
 
 
 class Concise:
@@ -65,7 +83,7 @@ class Concise:
 
 def _head(checked: Checked) -> Text:
     exchange = checked.exchange
-    head = Text("  ")
+    head = Text()
     head.append(visible(checked.record.id), "bold cyan")
     if exchange is None:
         return head

@@ -1,0 +1,89 @@
+"""Help that teaches: every example in it works, and no screen of it is wider than 80 columns."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.cli.conftest import Ran
+from wirelint.cli import _COMMANDS, _EXAMPLES, _GROUPS
+from wirelint.cli.guidance import Guided
+
+Wirelint = Callable[..., Ran]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def command(name: str) -> click.Command:
+    made = getattr(importlib.import_module(f"wirelint.cli.{name.replace('-', '_')}"), name.replace("-", "_"))
+    assert isinstance(made, click.Command)
+    return made
+
+
+GUIDED = {name: made for name in _COMMANDS if isinstance(made := command(name), Guided)}
+STAYING = {"proxy", "mock", "demo", "docs", "run", "doctor"}
+"""Commands that do not end by themselves, or write into the checkout: their examples are only understood, not run."""
+
+
+def test_the_commands_of_the_terminal_are_guided() -> None:
+    mine = {"check", "show", "fix", "rules", "rule", "new-rule", "proxy", "mock", "demo", "where", "completion", "docs"}
+    assert mine <= set(GUIDED)
+    for name, made in GUIDED.items():
+        assert made.examples, name
+        assert made.exits, name
+        for param in made.params:
+            assert isinstance(param, click.Argument) or getattr(param, "help", None), f"{name} {param.name}"
+
+
+def test_the_first_screen_has_every_command_in_its_place(wirelint: Wirelint) -> None:
+    out = wirelint("--help", columns=80).out
+    for name, about in _COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(about[:40])}", out, re.MULTILINE), name
+    headings = [line for line in out.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    shown = [f"{heading}:" for heading, names in _GROUPS.items() if set(names) & set(_COMMANDS)]
+    assert headings == ["Examples:", *shown, "More:", "Options:", "Exit status:"]
+
+
+@pytest.mark.parametrize("name", ["", *GUIDED])
+def test_help_fits_80_columns(wirelint: Wirelint, name: str) -> None:
+    out = wirelint(*filter(None, [name]), "--help", columns=80).out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "Examples:" in out
+    assert "Exit status:" in out
+    assert "\x1b" not in out
+
+
+def _words(example: str) -> list[str]:
+    found = re.search(r'wirelint [^)|>"]*', example)
+    assert found is not None, example
+    return shlex.split(found[0])[1:]
+
+
+EXAMPLES = [words for _, words in _EXAMPLES] + [words for made in GUIDED.values() for _, words in made.examples]
+
+
+def test_the_examples_work(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "captures").symlink_to(ROOT / "captures")
+    monkeypatch.chdir(tmp_path)
+    capture = (ROOT / "captures" / "samples" / "one-call.jsonl").read_bytes()
+    for example in EXAMPLES:
+        name, *args = _words(example)
+        if name in STAYING and "--list" not in args and "--check" not in args:
+            command(name).make_context(name, args)
+            continue
+        if "captures/" in args:
+            args[args.index("captures/")] = "captures/samples"
+        if name == "case":
+            args += ["--seconds", "1"]
+        ran = wirelint(name, *args, stdin=capture)
+        exits = GUIDED[name].exits
+        assert ran.status in exits, example
+        assert not exits[ran.status].startswith("something could not"), f"{example}: {ran.err}"
+        assert ran.status != 2, f"{example}: {ran.err}"
+        assert ran.out or ran.err or name == "docs", example

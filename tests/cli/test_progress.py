@@ -1,0 +1,84 @@
+"""The bar: on a terminal alone, away before anything else is printed, gone at the end."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tests.build import Talk
+from tests.cli.test_check import write
+from wirelint.capture.readers import Problem, read
+from wirelint.capture.record import Record
+from wirelint.cli import progress
+from wirelint.cli.progress import Bar
+
+RECORD = Talk(text="Hi." * 400).record("openai.chat", False)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number in range(3):
+        write(tmp_path / f"{number}.jsonl", RECORD, RECORD)
+    return tmp_path
+
+
+def _run(folder: Path, out: io.StringIO, results: io.StringIO) -> list[str]:
+    """What the terminal was sent before each result."""
+    console = Console(file=out, width=80, color_system=None, force_terminal=out.isatty() or None)
+    told = []
+    with Bar([str(folder)], "checking", console) as bar:
+        for item in bar.follow(read([folder])):
+            assert isinstance(item, Record)
+            bar.hide(results)
+            told.append(out.getvalue())
+    told.append(out.getvalue())
+    return told
+
+
+def test_it_grows_and_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    told = _run(folder, Terminal(), Terminal())
+    for number in (1, 6):
+        assert "checking ━" in told[-1]
+        assert f"{number} exchanges" in told[-1]
+    # Before a result, and at the end, the last thing said is: cursor shown, line empty.
+    assert all(text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K") for text in told[1:])
+
+
+def test_results_in_a_pipe_leave_it_where_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    monkeypatch.setenv("TERM", "xterm")
+    *during, end = _run(folder, Terminal(), io.StringIO())
+    assert not any("\x1b[?25h" in text for text in during)
+    assert end.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
+
+
+def test_no_terminal_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    assert _run(folder, io.StringIO(), io.StringIO())[-1] == ""
+
+
+def test_short_work_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 1e9)
+    assert _run(folder, Terminal(), Terminal())[-1] == ""
+
+
+def test_problems_and_missing_files_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
+    with Bar(["/no/such/file", "-"], "checking", Console(file=Terminal(), force_terminal=True)) as bar:
+        (item,) = bar.follow(read(["/no/such/file"]))
+        assert isinstance(item, Problem)
+        bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="-"))
+        bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="/no/such/file"))

@@ -1,0 +1,100 @@
+"""Help that teaches: what a command is for, examples that work, options by what one wants with them, exit statuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "Which rules": ("--select", "--ignore", "--rules", "--policy"),
+    "When it is too slow": ("--hang", "--burst", "--stall"),
+    "What is repaired": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
+    "What is shown": (
+        *("--output", "--diff", "--force", "--output-format", "--statistics", "--exit-zero", "--markdown"),
+    ),
+}
+"""The headings of options that several commands have; all others stand under `Options`."""
+
+WIDTH = 100
+
+
+class _Formatter(click.HelpFormatter):
+    def write_heading(self, heading: str) -> None:
+        self.write(f"{'':>{self.current_indent}}{click.style(f'{heading}:', bold=True)}\n")
+
+
+class Context(click.Context):
+    formatter_class = _Formatter
+
+
+class Guided(click.Command):
+    """A command with examples (each: what one wants, and the words to say), and a meaning for each exit status.
+
+    `own`: headings for options of this command alone, with their names.
+    """
+
+    context_class = Context
+
+    def __init__(
+        self,
+        *args: Any,
+        examples: Sequence[tuple[str, str]] = (),
+        exits: Mapping[int, str] | None = None,
+        own: Mapping[str, tuple[str, ...]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+        self.exits = exits or {}
+        self.own = own or {}
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self.own, *_GROUPS, "Options")}
+        for param in self.get_params(ctx):
+            line = param.get_help_record(ctx)
+            if line is not None and (line[1] or isinstance(param, click.Option)):
+                groups[self._heading(param.opts)].append(line)
+        for heading, lines in groups.items():
+            if lines:
+                with formatter.section(heading):
+                    formatter.write_dl(lines)
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_help_text(ctx, formatter)
+        if self.examples:
+            write_examples(formatter, self.examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        if self.exits:
+            with formatter.section("Exit status"):
+                formatter.write_dl([(str(status), text) for status, text in self.exits.items()])
+
+    def _heading(self, names: Iterable[str]) -> str:
+        for groups in (self.own, _GROUPS):
+            for heading, members in groups.items():
+                if not set(members).isdisjoint(names):
+                    return heading
+        return "Options"
+
+
+def guided(
+    *,
+    examples: Sequence[tuple[str, str]],
+    exits: Mapping[int, str] | None = None,
+    own: Mapping[str, tuple[str, ...]] | None = None,
+    **settings: Any,
+) -> Callable[[Callable[..., Any]], Guided]:
+    """Makes a function a `Guided` command."""
+    return click.command(cls=Guided, examples=examples, exits=exits, own=own, **settings)
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
+    with formatter.section("Examples"):
+        for want, words in examples:
+            formatter.write(f"{'':>{formatter.current_indent}}{click.style(f'# {want}', dim=True)}\n")
+            formatter.write(f"{'':>{formatter.current_indent}}{words}\n")
