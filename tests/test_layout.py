@@ -38,16 +38,17 @@ ROWS = (
     {"rule"},
     {"rewriters"},
     {"registry"},
+    {"settings"},
     {"engine"},
     {"rewrite"},
     {"capture"},
     {"paths", "scores"},
     {"report"},
-    {"addon", "mock", "demo", "launch", "doctor"},
-    {"cli", "__main__"},
+    {"addon", "mock", "demo", "testing", "launch", "doctor"},
+    {"cli", "__main__", "pytest_plugin"},
 )  # fmt: skip
 MITMPROXY = {"wirelint/addon", "wirelint/capture/readers/flows.py", "wirelint/capture/writers/flows.py"}
-FREE_OF_RICH = {name for row in ROWS[:13] for name in row}
+FREE_OF_RICH = {name for row in ROWS[:14] for name in row}
 
 
 def _modules() -> list[Path]:

@@ -19,6 +19,7 @@ from wirelint.conversation import Ledger, conversation_of
 from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
+from wirelint.settings.scopes import Scopes
 from wirelint.wire import Sniffer
 from wirelint.wire.websocket import is_socket
 
@@ -329,12 +330,11 @@ class Engine:
         ledger: Ledger | None = None,
         report: Callable[[str, Exception], None] | None = None,
     ) -> None:
-        self.rules = rules
+        self.rules = Scopes.over(rules)
         self.ledger = ledger or Ledger()
         self._report = report
         self._failed: set[str] = set()
-        self.timed = tuple(rule for rule in rules if type(rule).check_course is not Rule.check_course)
-        """The rules that judge how an exchange goes in time."""
+        self.timed = tuple(rule for rule in self.rules.everywhere if rule.is_timed)
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
         """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
@@ -345,7 +345,8 @@ class Engine:
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
         channel = channel_of(exchange.api)
-        findings = [f for rule in self.rules if channel in rule.channels for f in self.run(rule, exchange)]
+        rules = self.rules.of(exchange).rules
+        findings = [f for rule in rules if channel in rule.channels for f in self.run(rule, exchange)]
         return tuple(sorted(findings, key=_order))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
@@ -354,7 +355,7 @@ class Engine:
         if rule.needs & exchange.lacks:
             return findings
         try:
-            if rule in self.timed:
+            if rule.is_timed:
                 findings += rule.check_course(exchange, self.ledger)
             if exchange.open:
                 return findings

@@ -61,7 +61,7 @@ class Registry:
         for selector in (*select, *ignore):
             self.find(selector)
         wanted = select or ("ALL",)
-        return tuple(rule for rule in self.rules if _rank(rule, wanted) > _rank(rule, ignore))
+        return tuple(rule for rule in self.rules if rank(rule, wanted) > rank(rule, ignore))
 
     def permit(
         self,
@@ -108,7 +108,8 @@ def _specificity(rule: Rule, selector: str) -> int:
     return 1 + len(selector) if selector and rule.code.startswith(selector.upper()) else 0
 
 
-def _rank(rule: Rule, selectors: Iterable[str]) -> int:
+def rank(rule: Rule, selectors: Iterable[str]) -> int:
+    """How exactly the most exact of these selectors means a rule; 0: none of them does."""
     return max((_specificity(rule, selector) for selector in selectors), default=0)
 
 

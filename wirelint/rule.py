@@ -98,6 +98,14 @@ class Rule:
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
     limits: Limits = Limits()
+    graded: Severity | None = None
+    """The severity that the user wants all of its findings to have; None: as the rule says."""
+
+    def as_severe_as(self, severity: Severity) -> Self:
+        """This rule with another severity, whatever it finds."""
+        made = copy.copy(self)
+        made.graded = severity
+        return made
 
     def within(self, limits: Limits) -> Self:
         """This rule with other limits."""
@@ -108,6 +116,11 @@ class Rule:
     def under(self, policies: Policies) -> Rule:
         """The rule as it is where these argument policies are in force."""
         return self
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it judges how an exchange goes in time."""
+        return type(self).check_course is not Rule.check_course
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
         """Findings on what the client sent."""
@@ -188,7 +201,7 @@ class Rule:
         return Finding(
             code=self.code,
             name=self.name,
-            severity=severity or self.severity,
+            severity=self.graded or severity or self.severity,
             confidence=confidence or self.confidence,
             layer=layer or self.layer,
             side=side,

@@ -39,6 +39,9 @@ LASTING = {"proxy", "mock", "demo", "run", "doctor"}
 OURS = {"docs", "new-rule"}
 """Commands for a checkout, which have tests of their own."""
 
+FIXTURES = {"wirelint_proxy", "wirelint_proxy_factory", "wirelint_upstream"}
+"""Of the pytest plugin."""
+
 _FENCE = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
@@ -191,6 +194,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, text in OTHERS.items():
         (here / name).parent.mkdir(parents=True, exist_ok=True)
         (here / name).write_text(text, encoding="utf-8")
+    (here / "wirelint-baseline.json").write_text(
+        '{"format": "wirelint-baseline", "version": 1, "findings": []}', encoding="utf-8"
+    )
+    (here / "other.toml").write_text('ignore = ["ST"]\n', encoding="utf-8")
     (here / "addons").symlink_to(ROOT / "addons")
     shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
     return here
@@ -237,4 +244,4 @@ def _anchors(page: Path) -> set[str]:
 def test_options_exist(page: Path) -> None:
     known = {option.name for option in OPTIONS}
     named = set(re.findall(r"\bwirelint_[a-z_]+\b", page.read_text(encoding="utf-8")))
-    assert named - known - {"wirelint_proxy"} == set()  # the fixture of the pytest plugin
+    assert named - known - FIXTURES == set()

@@ -29,13 +29,14 @@ from mitmproxy.addonmanager import Loader
 from wirelint.addon import options, screen
 from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
+from wirelint.addon.capturing import capture
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
-from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
+from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.lingering import Lingering
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.mending import Mending
@@ -46,7 +47,6 @@ from wirelint.addon.tee import Tee
 from wirelint.addon.verdict import Verdict, judge, without_judgement
 from wirelint.addon.visit import Visit
 from wirelint.addon.watch import Open, Watch
-from wirelint.capture.format import encode
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
 from wirelint.conversation import Ledger
@@ -97,6 +97,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
+        self.addons = [Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)]
         self._backlog = Backlog(self._catch_up, self.is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
@@ -119,7 +120,7 @@ class Inspector:
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
         if complaint is None:
             try:
-                settings = options.read({option.name: getattr(ctx.options, option.name) for option in options.OPTIONS})
+                settings = options.read_from(ctx.options)
             except options.SettingError as error:
                 complaint = str(error)
         if complaint is not None:
@@ -143,6 +144,12 @@ class Inspector:
         self._sockets.sweep(None, "the proxy was stopped")
         self._backlog.drain()
         self._close_store()
+
+    @property
+    def pending(self) -> int:
+        """What is under way, or not judged and written down yet."""
+        waiting = self._store.waiting if self._store is not None else 0
+        return len(self._visits) + len(self._backlog) + self._sockets.open + waiting
 
     def _refuse(self, complaint: str) -> None:
         """Stops a start in one line; tells a running proxy, which then keeps the value it had."""
@@ -198,18 +205,17 @@ class Inspector:
                 body=visit.request_body or b"",
                 started=visit.started,
                 max_body=self._settings.max_body,
-                later=not self._settings.permit,
+                later=not self._settings.repairs,
             )
-            if self._settings.permit and visit.session is not None:
+            if self._settings.repairs and visit.session is not None:
                 visit.session.read_request()
         except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
             self._failures.fail(visit, "reading the request", error)
         if visit.session is None and not visit.faults and not note_unknown(visit):
             return
         mending = None
-        if self._settings.permit and flow.live and not visit.unknown:
-            mending = Mending(flow, visit, self._settings, self._ledger, self._failures, self._lingering.streams)
-            mending.request()
+        if self._settings.repairs and flow.live and not visit.unknown:
+            mending = Mending.begin(flow, visit, self._settings, self._ledger, self._failures, self._lingering.streams)
         self._remember(flow, visit, mending)
 
     @_fail_open
@@ -230,7 +236,7 @@ class Inspector:
             self._failures.fail(visit, "reading the head of the reply", error)
         self._lingering.mind(flow, visit, streamed=streamed, blocks=mending is not None and mending.blocks)
         if streamed and mending is not None:
-            mending.begin(flow.response, before)
+            mending.ready(flow.response, before)
 
     @_fail_open
     def response(self, flow: http.HTTPFlow) -> None:
@@ -374,12 +380,8 @@ class Inspector:
 
     def _capture(self, flow: http.HTTPFlow, visit: Visit, verdict: Verdict) -> None:
         """Hands the exchange to the writer. What was loaded from a file is not written down a second time."""
-        if self._store is None or not visit.live:
-            return
-        record, annotations = verdict.record, verdict.annotations()
-        size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
-        self._store.put("exchanges.jsonl", functools.partial(encode, record, annotations), size=size)
-        self._store.put("flows.mitm", flow_bytes(flow, record, annotation(verdict)), size=size)
+        if self._store is not None and visit.live:
+            capture(self._store, flow, verdict)
 
     # --- failures --------------------------------------------------------------------------------------------------
 

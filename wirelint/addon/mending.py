@@ -35,29 +35,53 @@ from wirelint.repair import Edit, Repair
 from wirelint.rewrite import Rewriting, rewrite_reply
 from wirelint.rewrite.edits import apply
 from wirelint.rewrite.requests import answer_request, mend_request
+from wirelint.settings.scopes import Scope
 
 _GOOD = (200, 201, 202, 203)
 """Statuses with a body of the reply itself: 204 and 205 have none, that of 206 is a part."""
 
 
 class Mending:
-    """One for every exchange, and only where repairs are asked for. Nothing in here raises."""
+    """One for every exchange, and only where repairs are asked for by its `scope`. Nothing in here raises."""
 
     def __init__(
         self,
         flow: http.HTTPFlow,
         visit: Visit,
         settings: Settings,
+        scope: Scope,
         ledger: Ledger,
         failures: Failures,
         streams: SessionStreams,
     ) -> None:
-        self._flow, self._visit = flow, visit
+        self._flow, self._visit, self._scope = flow, visit, scope
         self._settings, self._ledger, self._failures = settings, ledger, failures
         self._streams = streams
         self._delivery: Delivery | None = None
         self._added: AddedAnswers | None = None
         self._held = False
+
+    @classmethod
+    def begin(
+        cls,
+        flow: http.HTTPFlow,
+        visit: Visit,
+        settings: Settings,
+        ledger: Ledger,
+        failures: Failures,
+        streams: SessionStreams,
+    ) -> Mending | None:
+        """Repairs the request, before it leaves. None when nothing may be repaired in this exchange."""
+        try:
+            scope = settings.scope_of(visit.session)
+        except Exception as error:  # fail open: the exchange passes as it comes
+            failures.add(visit, "finding the settings of the exchange", error)
+            return None
+        if not scope.repairs:
+            return None
+        mending = cls(flow, visit, settings, scope, ledger, failures, streams)
+        mending.request()
+        return mending
 
     @property
     def blocks(self) -> bool:
@@ -74,13 +98,13 @@ class Mending:
             self._failures.add(self._visit, "repairing the request", error)
 
     def _mend(self) -> None:
-        visit, settings, request = self._visit, self._settings, self._flow.request
+        visit, request = self._visit, self._flow.request
         session, body = visit.session, visit.request_body
         if session is None or session.request is None or not body:
             return
         if self._answer(session):
             return
-        mended = mend_request(session.head(), body, settings.rules, self._ledger, settings.permit)
+        mended = mend_request(session.head(), body, self._scope.rules, self._ledger, self._scope.permit)
         visit.faults += mended.faults
         if mended.body == body:
             return
@@ -98,7 +122,7 @@ class Mending:
     def _answer(self, session: Session) -> bool:
         """Answers a request that must not be sent; whether it did."""
         visit, settings = self._visit, self._settings
-        answered = answer_request(session.head(), settings.rules, self._ledger, settings.permit)
+        answered = answer_request(session.head(), self._scope.rules, self._ledger, self._scope.permit)
         visit.faults += answered.faults
         if answered.answer is None:
             return False
@@ -136,16 +160,16 @@ class Mending:
 
     # --- replies ------------------------------------------------------------------------------------------------------
 
-    def begin(self, response: http.Response, before: bool | Stream) -> None:
+    def ready(self, response: http.Response, before: bool | Stream) -> None:
         """Readies the repair of a reply whose head has come. `before`: how it would be streamed without us."""
         tee = response.stream
         try:
-            self._begin(response, before)
+            self._ready(response, before)
         except Exception as error:  # fail open: it passes as it comes
             response.stream = tee
             self._failures.add(self._visit, "preparing the repair of the reply", error)
 
-    def _begin(self, response: http.Response, before: bool | Stream) -> None:
+    def _ready(self, response: http.Response, before: bool | Stream) -> None:
         visit, settings = self._visit, self._settings
         if self._added is not None:
             self._added.begin(self._flow.request, response)
@@ -160,10 +184,10 @@ class Mending:
             collect(self._flow, visit, self._failures)
             return
         rewriting = Rewriting.begin(
-            visit.session, settings.rules, self._ledger, settings.permit, settings.hold * 1000, visit.asked
+            visit.session, self._scope.rules, self._ledger, self._scope.permit, settings.hold * 1000, visit.asked
         )
         if rewriting is not None:
-            announce = f"fix={settings.permit.most}" if settings.header else ""
+            announce = f"fix={self._scope.permit.most}" if settings.header else ""
             self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce)
 
     def _is_repairable(self, response: http.Response) -> bool:
@@ -201,9 +225,9 @@ class Mending:
         made = rewrite_reply(
             visit.session,
             plain,
-            settings.rules,
+            self._scope.rules,
             self._ledger,
-            settings.permit,
+            self._scope.permit,
             chunks=chunks,
             longest_hold=settings.hold * 1000,
             request=visit.asked,

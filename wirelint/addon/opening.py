@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from mitmproxy import http
 
-from wirelint.addon.framing import headers_of
+from wirelint.addon.ignoring import asked_headers
 from wirelint.addon.recorded import recorded
 from wirelint.addon.visit import Visit
 from wirelint.apis import recognise
@@ -39,7 +39,7 @@ def open_visit(flow: http.HTTPFlow, body: bytes | None, limit: int) -> Visit:
         client=flow.client_conn.id,
         method=flow.request.method,
         url=_url(flow.request),
-        request_headers=headers_of(flow.request),
+        request_headers=asked_headers(flow),
         request_body=body or None,
         session=None,
         started=flow.request.timestamp_end or flow.request.timestamp_start,

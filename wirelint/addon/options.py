@@ -10,18 +10,26 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from wirelint.policy import NO_POLICIES, Policies
+from mitmproxy import optmanager
+
+from wirelint.engine import Session
+from wirelint.policy import NO_POLICIES
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import PolicyError
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.repair import SAFETIES, Permit
-from wirelint.rule import Limits, Rule, Safety
+from wirelint.rule import Limits, Safety
+from wirelint.settings.file import NO_CONFIG, Config, ConfigError
+from wirelint.settings.file import find as find_config
+from wirelint.settings.file import load as load_config
+from wirelint.settings.layers import Layer
+from wirelint.settings.scopes import Scope, Scopes
 
 
 class Option(NamedTuple):
@@ -67,10 +75,16 @@ BURST = Option(
 )
 HANG = Option("wirelint_hang", "60", "Seconds without an answer after which a request is reported (silent-hang).")
 
+CONFIG = Option(
+    "wirelint_config",
+    "",
+    "Configuration file; empty takes the nearest wirelint.toml or pyproject.toml, off takes none.",
+)
+
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
     *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
-    *(STALL, BURST, HANG),
+    *(STALL, BURST, HANG, CONFIG),
 )
 
 _NAMES = tuple(option.name for option in OPTIONS)
@@ -90,17 +104,32 @@ class SettingError(ValueError):
 class Settings:
     """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written.
 
-    `policies`: whether there are any.
+    `policies`: whether there are any. `rules` say what is in force for which exchange, and what may be repaired;
+    `known` are all rules there are.
     """
 
-    rules: tuple[Rule, ...]
-    permit: Permit
+    rules: Scopes
+    known: Registry
     captures: Path | None
     redact: bool
     max_body: int
     header: bool
     hold: float
     policies: bool = False
+
+    @property
+    def permit(self) -> Permit:
+        """What may be repaired where no route matches."""
+        return self.rules.default.permit
+
+    def scope_of(self, session: Session | None) -> Scope:
+        """What is in force for an exchange whose request has come. Raises what reading it raises."""
+        return self.rules.of(session.head()) if session is not None else self.rules.default
+
+    @property
+    def repairs(self) -> bool:
+        """Whether anything may be repaired in any exchange."""
+        return self.rules.repair
 
 
 def settle(deferred: dict[str, object]) -> str | None:
@@ -131,20 +160,45 @@ def misspelt(deferred: Mapping[str, object]) -> str | None:
     return None
 
 
-def read(options: Mapping[str, str | None]) -> Settings:
-    """The settings that values by option name amount to. Raises SettingError."""
+def read_from(table: object) -> Settings:
+    """The settings that mitmproxy's own table of options amounts to. Raises SettingError."""
+    return read({option.name: getattr(table, option.name) for option in OPTIONS}, given(table))
+
+
+def given(options: object) -> set[str]:
+    """The names of our options that mitmproxy's own table of options has a value for: all others are at their defaults."""
+    table: Mapping[str, object] = getattr(options, "_options", {})
+    found = ((option.name, table.get(option.name)) for option in OPTIONS)
+    return {name for name, entry in found if getattr(entry, "value", optmanager.unset) is not optmanager.unset}
+
+
+def read(options: Mapping[str, str | None], given: Collection[str] | None = None) -> Settings:
+    """The settings that values by option name amount to. Raises SettingError.
+
+    `given`: the options that the user gave; where the configuration has a word on another, that counts. None: all of them.
+    """
     values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
-    registry = _registry(values)
-    limits = Limits(_seconds(values, STALL), _seconds(values, BURST), _seconds(values, HANG))
-    selected = registry.select(_items(values[SELECT.name]), _items(values[IGNORE.name]))
+    given = _NAMES if given is None else given
+    config = _config(values[CONFIG.name])
+    asked = _asked(values, given)
+    if config.policy is not None and POLICY.name not in given:
+        values[POLICY.name] = str(config.policy)
+    values |= {name: value for key, value in config.live if (name := f"wirelint_{key}") not in given}
+    known = _registry(values, config, given, _limits(values, config, given))
+    _check(asked, known, values)
+    try:
+        config.check(known)
+        return _settings(values, known, Scopes(known, config.layer, config.routes, asked))
+    except ConfigError as error:
+        raise SettingError(str(error)) from error
+    except SettingError as error:
+        raise _blamed(error, config) from error
+
+
+def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Settings:
     return Settings(
-        rules=tuple(rule.within(limits) for rule in selected),
-        permit=registry.permit(
-            _safety(values[FIX.name]),
-            _items(values[FIXABLE.name]),
-            _items(values[UNFIXABLE.name]),
-            _switch(values, CLEAN_HISTORY),
-        ),
+        rules=scopes,
+        known=known,
         captures=_captures(values[CAPTURES.name]),
         redact=_switch(values, REDACT, "; write on, or off to keep credentials in captures"),
         max_body=_size(values[MAX_BODY.name]),
@@ -154,29 +208,73 @@ def read(options: Mapping[str, str | None]) -> Settings:
     )
 
 
-def _registry(values: Mapping[str, str]) -> Registry:
-    """The rules there are, once all selectors are known to mean some of them."""
-    folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
-    policies = _policies(values[POLICY.name])
+def _config(value: str) -> Config:
+    """The configuration: the file that was named, none at `off`, else the nearest."""
     try:
-        registry = Registry.load(folders).under(policies)
+        if value.lower() in ("off", "none"):
+            return NO_CONFIG
+        return load_config(Path(value).expanduser()) if value else find_config(Path.cwd())
+    except ConfigError as error:
+        raise SettingError(f"{CONFIG.name}={value}: {error}" if value else str(error)) from error
+
+
+def _asked(values: Mapping[str, str], given: Collection[str]) -> Layer:
+    """What the options say of rules and repairs; those at their defaults leave that to the configuration."""
+
+    def items(option: Option) -> tuple[str, ...]:
+        return tuple(_items(values[option.name]))
+
+    fix, clean = _safety(values[FIX.name]), _switch(values, CLEAN_HISTORY)
+    return Layer(
+        select=items(SELECT) or None,
+        ignore=items(IGNORE),
+        fix=(fix or "off") if FIX.name in given else None,
+        fixable=items(FIXABLE) or None,
+        unfixable=items(UNFIXABLE) or None,
+        clean_history=clean if CLEAN_HISTORY.name in given else None,
+    )
+
+
+def _limits(values: Mapping[str, str], config: Config, given: Collection[str]) -> Limits:
+    times = (
+        (_seconds(values, option), key, option.name)
+        for key, option in (("stall", STALL), ("burst", BURST), ("hang", HANG))
+    )
+    return Limits(*(time if name in given else config.time(key, time) for time, key, name in times))
+
+
+def _blamed(error: SettingError, config: Config) -> SettingError:
+    """The complaint about a value, naming the file where it stands there."""
+    for key, value in config.live:
+        said = f"wirelint_{key}={value}: "
+        if str(error).startswith(said):
+            return SettingError(f"{config.source}: {key.replace('_', '-')}: {str(error)[len(said) :]}")
+    return error
+
+
+def _check(asked: Layer, known: Registry, values: Mapping[str, str]) -> None:
+    """Raises SettingError for a selector that means no rule."""
+    try:
+        asked.check(known)
+    except RuleError as error:
+        key, _, said = str(error).partition(": ")
+        name = f"wirelint_{key.replace('-', '_')}"
+        raise SettingError(f"{name}={values[name]}: {said}") from error
+
+
+def _registry(values: Mapping[str, str], config: Config, given: Collection[str], limits: Limits) -> Registry:
+    """The rules there are."""
+    folders = [Path(item).expanduser() for item in _items(values[RULES.name], os.pathsep)]
+    value = values[POLICY.name]
+    try:
+        policies = load_policies(Path(value).expanduser(), RealDisk()) if value else NO_POLICIES
+        registry = Registry.load([*config.rules, *folders]).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
-    for option in (SELECT, IGNORE, FIXABLE, UNFIXABLE):
-        try:
-            registry.select(_items(values[option.name]))
-        except RuleError as error:
-            raise SettingError(f"{option.name}={values[option.name]}: {error}") from error
-    return registry
-
-
-def _policies(value: str) -> Policies:
-    if not value:
-        return NO_POLICIES
-    try:
-        return load_policies(Path(value).expanduser(), RealDisk())
     except PolicyError as error:
-        raise SettingError(f"{POLICY.name}={value}: {error}") from error
+        stands = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
+        raise SettingError(f"{stands}: {error}") from error
+    return Registry(tuple(rule.within(limits) for rule in registry.rules))
 
 
 def _safety(value: str) -> Safety | None:

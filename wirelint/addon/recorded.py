@@ -5,6 +5,7 @@ from __future__ import annotations
 from mitmproxy import http
 
 from wirelint.addon.framing import headers_of
+from wirelint.addon.ignoring import asked_headers
 from wirelint.capture.record import Record
 from wirelint.capture.sides import NAMES, restore
 
@@ -19,7 +20,7 @@ def recorded(flow: http.HTTPFlow) -> Record | None:
         id=flow.id,
         method=request.method,
         url=request.pretty_url,
-        request_headers=headers_of(request),
+        request_headers=asked_headers(flow),
         request_body=request.get_content(strict=False) or None,
         status=response.status_code if response is not None else None,
         response_headers=headers_of(response) if response is not None else (),

@@ -29,7 +29,8 @@ def mend(flow: http.HTTPFlow, visit: Visit, settings: Settings, ledger: Ledger, 
         session, body = visit.session, visit.request_body
         if session is None or not body or session.request is None:
             return None
-        mended = mend_request(session.head(), body, settings.rules, ledger, settings.permit)
+        scope = settings.scope_of(session)
+        mended = mend_request(session.head(), body, scope.rules, ledger, scope.permit)
         visit.faults += mended.faults
         if mended.body == body:
             return None
@@ -62,8 +63,9 @@ class Relay:
         if visit.session is None or not visit.readable or visit.unread:
             return None
         try:
+            scope = settings.scope_of(visit.session)
             rewriting = Rewriting.begin(
-                visit.session, settings.rules, ledger, settings.permit, settings.hold * 1000, visit.asked
+                visit.session, scope.rules, ledger, scope.permit, settings.hold * 1000, visit.asked
             )
         except Exception as error:  # fail open: it passes as it comes
             failures.add(visit, "preparing the repair of the reply", error)

@@ -22,7 +22,7 @@ from mitmproxy import connection, http, websocket
 
 from wirelint.addon.ending import Ended
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import headers_of
+from wirelint.addon.ignoring import asked_headers
 from wirelint.addon.options import Settings
 from wirelint.addon.relaying import Relay, mend
 from wirelint.addon.socket_outlet import attach, made_message
@@ -78,6 +78,11 @@ class Sockets:
         self._finish, self._ledger, self._failures = finish, ledger, failures
         self._sockets: OrderedDict[str, _Socket] = OrderedDict()
 
+    @property
+    def open(self) -> int:
+        """Exchanges that wait for their replies."""
+        return sum(len(socket.open) for socket in self._sockets.values())
+
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
         """The last message of a flow's socket, which is on its way."""
         if flow.websocket is None or not flow.websocket.messages:
@@ -118,7 +123,7 @@ class Sockets:
         visit = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
         if visit is None:
             return
-        if settings.permit and not large:
+        if settings.repairs and not large:
             self._mend(socket, visit, message, settings)
         socket.count += 1
         socket.open.append(visit)
@@ -148,7 +153,7 @@ class Sockets:
         visit, content = socket.open[0], message.content
         if visit.status is None:
             visit.respond(STATUS, HEADERS)
-            if socket.repairs and settings.permit:
+            if socket.repairs and settings.repairs:
                 socket.relay = Relay.begin(visit, settings, self._ledger, self._failures)
         last = closes(content)
         if not visit.live:
@@ -196,7 +201,7 @@ def _begin(
         client=flow.client_conn.id,
         method=flow.request.method,
         url=socket_url(flow.request.pretty_url),
-        request_headers=headers_of(flow.request),
+        request_headers=asked_headers(flow),
         request_body=None if large else message.content,
         session=None,
         started=message.timestamp,
@@ -215,7 +220,7 @@ def _begin(
         body=message.content,
         started=visit.started,
         max_body=settings.max_body,
-        later=not settings.permit,
+        later=not settings.repairs,
     )
     return visit if visit.session is not None else None
 

@@ -130,7 +130,9 @@ class Watch:
                 continue
             visit.asked_of.add((rule.code, due))
             exchange = exchange or visit.session.look(max(visit.now(), due), arrivals)
-            findings += self._engine.run(rule, exchange)
+            for one_in_force in self._engine.rules.of(exchange).rules:
+                if one_in_force.code == rule.code:
+                    findings += self._engine.run(one_in_force, exchange)
         if findings and exchange is not None:
             self._report(one, exchange, tuple(findings))
         return next_due if next_due < math.inf else now + self._shortest

@@ -25,6 +25,7 @@ from wirelint.repair import Permit, Repair
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.requests import mend_request
 from wirelint.rule import Finding, Rule
+from wirelint.settings.scopes import Scope
 
 Report = Callable[[str, Exception], None]
 
@@ -55,10 +56,13 @@ class Fixed:
 def fix(
     items: Iterable[Record | Problem],
     rules: Sequence[Rule],
-    permit: Permit,
+    permit: Permit | None,
     report: Report | None = None,
 ) -> Iterator[Fixed | Problem]:
-    """Repairs records in order; problems of the reader are handed on in their place."""
+    """Repairs records in order; problems of the reader are handed on in their place.
+
+    `permit` None: what may be repaired in an exchange is what the rules' own scopes say (`settings.scopes`).
+    """
     engine = Engine(rules, report=report)
     source: str | None = None
     for item in items:
@@ -75,7 +79,7 @@ def fix(
         yield _attempt(item, engine, permit, report)
 
 
-def _attempt(record: Record, engine: Engine, permit: Permit, report: Report | None) -> Fixed:
+def _attempt(record: Record, engine: Engine, permit: Permit | None, report: Report | None) -> Fixed:
     try:
         return _fix(record, engine, permit)
     except Exception as error:  # fail open: one record that we cannot repair stays as it was, and hides no other
@@ -85,11 +89,12 @@ def _attempt(record: Record, engine: Engine, permit: Permit, report: Report | No
         return Fixed(record, None, (finding,), (finding,))
 
 
-def _fix(record: Record, engine: Engine, permit: Permit) -> Fixed:
+def _fix(record: Record, engine: Engine, permit: Permit | None) -> Fixed:
     session = begin(_named_by_place(record))
     if session is None:
         return Fixed(record, None)
-    work = _Work(engine, permit, record.lacks)
+    scope = engine.rules.of(session.head())
+    work = _Work(engine, scope if permit is None else Scope(scope.rules, permit), record.lacks)
     forwarded = work.mend(session, record)
     respond(session, record)
     delivered = work.rewrite(session, record)
@@ -110,14 +115,13 @@ def _fix(record: Record, engine: Engine, permit: Permit) -> Fixed:
 class _Work:
     """The repair of one record: what is sent on in the place of what came, and all there is to tell about it."""
 
-    def __init__(self, engine: Engine, permit: Permit, lacks: frozenset[Lack]) -> None:
+    def __init__(self, engine: Engine, scope: Scope, lacks: frozenset[Lack]) -> None:
         self.repairs: list[Repair] = []
         self.notes: list[str] = []
         self.faults: list[Finding] = []
         self.changed = False
-        self._rules = tuple(rule for rule in engine.rules if not rule.needs & lacks)
-        self._ledger = engine.ledger
-        self._permit = permit
+        self._rules = tuple(rule for rule in scope.rules if not rule.needs & lacks)
+        self._ledger, self._permit = engine.ledger, scope.permit
         self._asked: Request | None = None
 
     def mend(self, session: Session, record: Record) -> Sent | None:

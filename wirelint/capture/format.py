@@ -120,7 +120,7 @@ def decode(value: Json, source: str, place: str) -> Record:
     response = response if isinstance(response, dict) else {}
     request_body = _read_body(request)
     return Record(
-        id=_text(value.get("id")) or f"{source}:{place.rpartition(' ')[2]}",
+        id=_text(printable(value.get("id"))) or f"{source}:{place.rpartition(' ')[2]}",
         method=_text(request.get("method")) or ("POST" if request_body else "GET"),
         url=_text(request.get("url")),
         request_headers=read_headers(request.get("headers")),

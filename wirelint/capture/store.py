@@ -103,6 +103,11 @@ class Store:
         return self._part.path if self._part is not None else None
 
     @property
+    def waiting(self) -> int:
+        """Entries that are not on disk yet."""
+        return len(self._queue)
+
+    @property
     def counts(self) -> Counts:
         return Counts(self._written, self._dropped, self._failed)
 

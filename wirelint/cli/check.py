@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -11,9 +10,11 @@ from wirelint.capture.readers import Problem
 from wirelint.cli import completing
 from wirelint.cli.case import verify
 from wirelint.cli.guidance import guided
+from wirelint.cli.known import Known, baseline_options
 from wirelint.cli.progress import Bar
+from wirelint.cli.results import Results, output_option
 from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell
-from wirelint.report import FORMATS, Statistics
+from wirelint.report import FORMATS, Statistics, begin
 from wirelint.rule import Limits
 
 
@@ -43,6 +44,8 @@ from wirelint.rule import Limits
     show_default=True,
     help="How to print findings.",
 )
+@output_option
+@baseline_options
 @limit_options
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Hold what is found to what the cases in PATH say is in them.")
@@ -54,6 +57,9 @@ def check(
     folders: tuple[Path, ...],
     policy: Path | None,
     output_format: str,
+    output: str | None,
+    baseline: Path | None,
+    write_baseline: bool,
     stall: float,
     burst: float,
     hang: float,
@@ -71,30 +77,35 @@ def check(
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     if expect:
         return verify(paths, rules)
-    writer = FORMATS[output_format](sys.stdout)
+    known = Known(baseline, write=write_baseline)
+    results = Results(output)
+    writer = begin(output_format, results.out, rules.everywhere)
     counts = Statistics()
     problems = 0
     with Bar(paths, "checking") as bar:
         for item in bar.judged(rules):
             if isinstance(item, Problem):
                 problems += 1
-                sys.stdout.flush()
+                results.out.flush()
                 bar.tell(f"wirelint: {item}")
                 continue
+            item = known.news(item)
             counts.add(item)
-            if statistics:
+            if statistics or write_baseline:
                 continue
             if item.findings:
-                bar.hide(sys.stdout)
+                bar.hide(results.out)
             writer.add(item)
     if statistics:
-        counts.write(sys.stdout, output_format)
-    else:
+        counts.write(results.out, output_format)
+    elif not write_baseline:
         writer.close()
+    results.commit()
     tell(counts.summary())
     if output_format in ("full", "concise") and (hint := counts.hint()):
         tell(hint)
-    return _status(counts, problems, exit_zero)
+    known.close(rules.everywhere)
+    return _status(counts, problems, exit_zero or write_baseline)
 
 
 def _status(counts: Statistics, problems: int, exit_zero: bool) -> int:

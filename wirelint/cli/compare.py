@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -92,7 +92,7 @@ def compare(
     return 2 if problems else 0
 
 
-def _judged(paths: tuple[str, ...], rules: tuple[Rule, ...], problems: list[Problem]) -> Iterator[Checked]:
+def _judged(paths: tuple[str, ...], rules: Sequence[Rule], problems: list[Problem]) -> Iterator[Checked]:
     for item in judge(read(paths), rules, tell_failure):
         if isinstance(item, Problem):
             problems.append(item)

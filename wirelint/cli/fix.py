@@ -32,12 +32,12 @@ from wirelint.cli.selection import (
     rule_options,
     tell,
 )
-from wirelint.repair import Permit
-from wirelint.report import FORMATS
+from wirelint.report import FORMATS, begin
 from wirelint.report.patch import write_patch
 from wirelint.report.repairs import RepairStatistics
 from wirelint.report.writer import Writer
-from wirelint.rule import Limits, Rule
+from wirelint.rule import Limits
+from wirelint.settings.scopes import Scopes
 
 _STDIO = "-"
 
@@ -122,10 +122,10 @@ def fix(
         limits=Limits(stall, burst, hang),
     )  # fmt: skip
     to_stdout = output == _STDIO
-    writer = None if diff or statistics or to_stdout else FORMATS[output_format](sys.stdout)
+    writer = None if diff or statistics or to_stdout else begin(output_format, sys.stdout, rules.everywhere)
     try:
         with Bar(paths, "fixing") as bar:
-            run = _Run(rules, permit, RepairStatistics(permit), writer, diff, bar)
+            run = _Run(rules, RepairStatistics(permit), writer, diff, bar)
             written = run.show(paths) if output is None else run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
@@ -152,8 +152,7 @@ def fix(
 class _Run:
     """One call of the command."""
 
-    rules: tuple[Rule, ...]
-    permit: Permit
+    rules: Scopes
     statistics: RepairStatistics
     writer: Writer | None
     diff: bool
@@ -219,7 +218,7 @@ class _Run:
     def _repaired(self, job: _Job, path: str) -> Iterator[Fixed]:
         # A folder stands here only when there is nothing in it, which the reader says best.
         records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
-        for item in self.bar.follow(repair(records, self.rules, self.permit, self.bar.tell_failure)):
+        for item in self.bar.follow(repair(records, self.rules, None, self.bar.tell_failure)):
             if isinstance(item, Problem):
                 self.bar.hide()
                 self.problems += job.counts

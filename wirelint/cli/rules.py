@@ -47,7 +47,7 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
             {
                 "code": rule.code,
                 "name": rule.name,
-                "severity": rule.severity,
+                "severity": rule.graded or rule.severity,
                 "layer": rule.layer,
                 "fixes": list(safeties(rule)),
                 "summary": summary(rule),
@@ -63,7 +63,7 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
 
 def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     """A line a rule; where there is no room for it, what is wrong stands beneath."""
-    rows = [(rule.code, rule.name, rule.severity, rule.layer, fixes(rule)) for rule in rules]
+    rows = [(rule.code, rule.name, rule.graded or rule.severity, rule.layer, fixes(rule)) for rule in rules]
     widths = [max(map(len, column)) for column in zip(_TITLES, *rows, strict=True)]
     room = sum(widths) + 2 * len(widths)
     titles = "".join(f"{title:<{size}}  " for title, size in zip(_TITLES, widths, strict=True))
@@ -71,7 +71,7 @@ def _lines(rules: Sequence[Rule], width: int) -> Iterator[Text]:
     for rule, row in zip(rules, rows, strict=True):
         line = Text()
         for number, (cell, size) in enumerate(zip(row, widths, strict=True)):
-            style = "bold" if number == 1 else STYLES[rule.severity] if number == 2 else ""
+            style = "bold" if number == 1 else STYLES[rule.graded or rule.severity] if number == 2 else ""
             line.append(f"{cell:<{size}}", style).append("  ")
         if width >= room + _WIDEST:
             yield from hung(line.append(summary(rule)), width, 0, room)

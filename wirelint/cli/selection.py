@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from wirelint.cli import completing
 from wirelint.policy import NO_POLICIES
@@ -16,13 +18,40 @@ from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.repair import Permit
 from wirelint.rule import Limits, Rule
+from wirelint.settings.file import NO_CONFIG, Config, ConfigError, find
+from wirelint.settings.file import load as load_config
+from wirelint.settings.layers import Layer
+from wirelint.settings.scopes import Scopes
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
+_CONFIG, _ISOLATED, _EXTEND = (f"wirelint.{name}" for name in ("config", "isolated", "extend-select"))
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, object], None]:
+    """Puts an option's value where `selected` finds it, so that no command has to hand it on."""
+
+    def keep(context: click.Context, _: click.Parameter, value: object) -> None:
+        context.meta[name] = value
+
+    return keep
+
+
 def rule_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Adds `--select`, `--ignore` and `--rules` to a command."""
+    """Adds `--select`, `--extend-select`, `--ignore`, `--rules`, `--config` and `--isolated` to a command."""
+    command = click.option(
+        "--isolated", is_flag=True, expose_value=False, callback=_keep(_ISOLATED), help="Read no configuration."
+    )(command)
+    command = click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep(_CONFIG),
+        help="Configuration, instead of the nearest wirelint.toml or pyproject.toml.",
+    )(command)
     command = click.option(
         "--rules",
         "folders",
@@ -37,6 +66,14 @@ def rule_options(command: Callable[P, R]) -> Callable[P, R]:
         metavar="RULE",
         shell_complete=completing.rules,
         help="Leave out these rules: names, codes or code prefixes.",
+    )(command)
+    command = click.option(
+        "--extend-select",
+        multiple=True,
+        metavar="RULE",
+        expose_value=False,
+        callback=_keep(_EXTEND),
+        help="Run these rules too, which the configuration leaves out.",
     )(command)
     return click.option(
         "--select",
@@ -105,15 +142,30 @@ def load(folders: tuple[Path, ...] = (), policy: Path | None = None) -> Registry
         raise click.ClickException(str(error)) from error
 
 
+def configuration() -> Config:
+    """The configuration of this run. Raises click.ClickException in one line."""
+    context = click.get_current_context(silent=True)
+    given = context.meta if context is not None else {}
+    if _CONFIG not in given:  # a command without the options
+        return NO_CONFIG
+    path = given[_CONFIG]
+    if path is not None and given[_ISOLATED]:
+        raise click.UsageError("--isolated reads no configuration and --config one; leave out one of them")
+    try:
+        return NO_CONFIG if given[_ISOLATED] else find(Path.cwd()) if path is None else load_config(path)
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from error
+
+
 def selected(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     folders: tuple[Path, ...],
     policy: Path | None = None,
     limits: Limits | None = None,
-) -> tuple[Rule, ...]:
-    """The rules that the options mean. Several may stand in one option, parted by commas."""
-    return _select(load(folders, policy), select, ignore, limits)
+) -> Scopes:
+    """The rules that the options and the configuration mean. Several may stand in one option, parted by commas."""
+    return _scopes(configuration(), _layer(select, ignore), folders, policy, limits)
 
 
 def repairing(
@@ -127,25 +179,53 @@ def repairing(
     clean_history: bool,
     policy: Path | None = None,
     limits: Limits | None = None,
-) -> tuple[tuple[Rule, ...], Permit]:
-    """The rules that the options mean, and the fixes that may be made."""
-    registry = load(folders, policy)
-    rules = _select(registry, select, ignore, limits)
-    try:
-        permit = registry.permit("unsafe" if unsafe else "safe", _split(fixable), _split(unfixable), clean_history)
-    except RuleError as error:
-        raise click.ClickException(str(error)) from error
-    return rules, permit
+) -> tuple[Scopes, Permit]:
+    """The rules that the options and the configuration mean, and the fixes that may be made where no route matches."""
+    config = configuration()
+    if config.layer.fix != "unsafe":  # what a proxy leaves alone is repaired here: that is what the command is for
+        config = dataclasses.replace(config, layer=dataclasses.replace(config.layer, fix="safe"))
+    given = dataclasses.replace(
+        _layer(select, ignore),
+        fix="unsafe" if unsafe else None,
+        fixable=_split(fixable) or None,
+        unfixable=_split(unfixable) or None,
+        clean_history=clean_history or None,
+    )
+    scopes = _scopes(config, given, folders, policy, limits)
+    return scopes, scopes.default.permit
 
 
-def _select(
-    registry: Registry, select: tuple[str, ...], ignore: tuple[str, ...], limits: Limits | None
-) -> tuple[Rule, ...]:
+def _layer(select: tuple[str, ...], ignore: tuple[str, ...]) -> Layer:
+    context = click.get_current_context(silent=True)
+    extend = context.meta.get(_EXTEND, ()) if context is not None else ()
+    return Layer(select=_split(select) or None, extend_select=_split(extend), ignore=_split(ignore))
+
+
+def _scopes(
+    config: Config, given: Layer, folders: tuple[Path, ...], policy: Path | None, limits: Limits | None
+) -> Scopes:
+    registry = load((*config.rules, *folders), policy or config.policy)
     try:
-        rules = registry.select(_split(select), _split(ignore))
-        return rules if limits is None else tuple(rule.within(limits) for rule in rules)
+        given.check(registry)
     except RuleError as error:
+        raise click.ClickException(f"--{error}") from error
+    try:
+        config.check(registry)
+    except ConfigError as error:
         raise click.ClickException(str(error)) from error
+    limits = _limits(config, limits or Limits())
+    return Scopes(Registry(tuple(rule.within(limits) for rule in registry.rules)), config.layer, config.routes, given)
+
+
+def _limits(config: Config, given: Limits) -> Limits:
+    """The times that were given; of those that were not, the configuration's."""
+    context = click.get_current_context(silent=True)
+    times = {}
+    for field in dataclasses.fields(Limits):
+        usual = context is None or context.get_parameter_source(field.name) is not ParameterSource.COMMANDLINE
+        value: float = getattr(given, field.name)
+        times[field.name] = config.time(field.name, value) if usual else value
+    return Limits(**times)
 
 
 def tell(message: str) -> None:
@@ -162,5 +242,5 @@ def fixes(rule: Rule) -> str:
     return ", ".join(safeties(rule)) or "show"
 
 
-def _split(selectors: tuple[str, ...]) -> list[str]:
-    return [part.strip() for selector in selectors for part in selector.split(",") if part.strip()]
+def _split(selectors: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.strip() for selector in selectors for part in selector.split(",") if part.strip())

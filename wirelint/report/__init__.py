@@ -5,19 +5,31 @@ A format takes checked exchanges one by one, so that a large capture shows its f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from wirelint.report.machine import Json, JsonLines
+from wirelint.report.pipelines import Github, Gitlab, Junit
+from wirelint.report.sarif import Sarif
 from wirelint.report.statistics import Statistics
 from wirelint.report.text import Concise, Full
 from wirelint.report.writer import Writer
+from wirelint.rule import Rule
 
-__all__ = ["FORMATS", "Statistics", "Writer"]
+__all__ = ["FORMATS", "Statistics", "Writer", "begin"]
 
 FORMATS: dict[str, Callable[[TextIO], Writer]] = {
     "full": Full,
     "concise": Concise,
     "json": Json,
     "jsonl": JsonLines,
+    "sarif": Sarif,
+    "github": Github,
+    "gitlab": Gitlab,
+    "junit": Junit,
 }
+
+
+def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = ()) -> Writer:
+    """A writer of a format. `rules`: those that ran, for formats that describe them."""
+    return Sarif(out, rules) if output_format == "sarif" else FORMATS[output_format](out)

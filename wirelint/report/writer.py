@@ -36,7 +36,7 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
         "pointer": finding.pointer,
         "event": finding.event,
         "message": finding.message,
-        "source": checked.record.source,
+        "source": plain(checked.record.source),
         "exchange": checked.record.id,
         "api": exchange.api if exchange is not None else None,
         "model": exchange.model if exchange is not None else None,
@@ -63,6 +63,11 @@ def remedy(checked: Checked, finding: Finding) -> str:
     if made is not None:
         return visible(f"fixed ({made.safety}): {made.title}")
     return f"fix ({finding.fix.safety}): {finding.fix.title}" if finding.fix is not None else ""
+
+
+def plain(text: str) -> str:
+    """Text that is Unicode: names of files may hold other bytes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def visible(text: str) -> str:

@@ -17,6 +17,7 @@ from wirelint.capture.record import Headers, Record
 from wirelint.capture.sides import NAMES, TIMES, restore, timed
 from wirelint.lacks import read as read_lacks
 from wirelint.model import End, Json, Timing
+from wirelint.settings.silence import HEADER
 from wirelint.wire.codings import CodingError, decode
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
@@ -69,7 +70,7 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
             id=f"{flow.id}:{count}",
             method=flow.request.method,
             url=socket_url(flow.request.pretty_url),
-            request_headers=_headers(flow.request),
+            request_headers=_asked_headers(flow),
             request_body=turn.asked,
             status=STATUS if turn.answered else None,
             response_headers=HEADERS if turn.answered else (),
@@ -102,7 +103,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         id=flow.id,
         method=flow.request.method,
         url=flow.request.pretty_url,
-        request_headers=_headers(flow.request),
+        request_headers=_asked_headers(flow),
         request_body=request_body or None,
         status=flow.response.status_code if flow.response is not None else None,
         response_headers=_headers(flow.response) if flow.response is not None else (),
@@ -119,6 +120,12 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     )
     record = timed(record, times)
     return restore(record, beside) if beside else record
+
+
+def _asked_headers(flow: http.HTTPFlow) -> Headers:
+    """The headers as the client sent them: one that a proxy takes off stands among the metadata."""
+    headers, value = _headers(flow.request), flow.metadata.get(HEADER)
+    return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
 
 
 def _headers(message: http.Message) -> Headers:

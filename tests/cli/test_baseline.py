@@ -1,0 +1,126 @@
+"""Known findings: what is known of a recording when it is made again, what is new, what is gone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.build import chunk, exchange, sse
+from tests.cli.conftest import Ran
+from tests.cli.test_check import BODY, CLEAN, CUT, write
+from wirelint.report.fingerprint import evidence, fingerprint
+from wirelint.rule import Finding
+
+Wirelint = Callable[..., Ran]
+
+AGAIN = exchange(
+    "/v1/chat/completions", BODY, sse(chunk({"content": "Now, the planets"}), done=False),
+    content_type="text/event-stream",
+)  # fmt: skip
+BROKEN = {**CLEAN, "response": {**CLEAN["response"], "body": sse(chunk({"content": "<|im_end|>"}, finish="stop"))}}
+
+
+def test_known_findings_are_not_reported(wirelint: Wirelint, tmp_path: Path) -> None:
+    cut, known = write(tmp_path / "cut.jsonl", CUT), tmp_path / "known.json"
+    ran = wirelint("check", "--baseline", known, "--write-baseline", cut)
+    assert (ran.status, ran.out) == (0, "")
+    assert f"wrote {known}: 1 finding known from now on" in ran.err
+    again = write(tmp_path / "again.jsonl", AGAIN, {**AGAIN, "id": "another"})
+    ran = wirelint("check", "--baseline", known, "--output-format=json", again)
+    assert (ran.status, json.loads(ran.out)) == (0, [])
+    assert "2 findings known by" in ran.err
+
+
+def test_new_ones_are_reported_and_gone_ones_mentioned(wirelint: Wirelint, tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    wirelint("check", "--baseline", known, "--write-baseline", write(tmp_path / "cut.jsonl", CUT))
+    new = write(tmp_path / "new.jsonl", BROKEN)
+    ran = wirelint("check", "--baseline", known, "--output-format=json", new)
+    assert ran.status == 1
+    assert "ST604" not in ran.out
+    assert f"gone since {known}: truncated-stream (1); --write-baseline takes them out" in ran.err
+    assert "gone" not in wirelint("check", "--baseline", known, "--select=LK", new).err, "it was not looked for"
+
+
+def test_the_file_can_be_reviewed(wirelint: Wirelint, tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    wirelint("check", "--baseline", known, "--write-baseline", write(tmp_path / "cut.jsonl", CUT, CUT))
+    first = known.read_text("utf-8")
+    (entry,) = json.loads(first)["findings"]
+    assert {**entry, "fingerprint": ""} == {
+        "fingerprint": "",
+        "code": "ST604",
+        "name": "truncated-stream",
+        "layer": "gateway",
+        "place": "response /choices/*/message/content",
+        "evidence": "the stream ends after …, without finish reason or terminator",
+        "count": 2,
+    }
+    wirelint("check", "--baseline", known, "--write-baseline", tmp_path / "cut.jsonl")
+    assert known.read_text("utf-8") == first
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "no such file; --write-baseline writes it"),
+        ("not JSON", "line 1: no JSON"),
+        ("[]", "not a baseline of wirelint"),
+        ('{"format": "wirelint-baseline", "version": 9}', "version 9 is not 1"),
+        ('{"format": "wirelint-baseline", "version": 1}', "findings: not a list"),
+        ('{"format": "wirelint-baseline", "version": 1, "findings": [{"code": "ST604"}]}', "findings[1]: without"),
+    ],
+    ids=["none", "no JSON", "something else", "newer", "no findings", "half an entry"],
+)
+def test_a_wrong_file_is_one_line_and_2(wirelint: Wirelint, tmp_path: Path, text: str | None, says: str) -> None:
+    cut, known = write(tmp_path / "cut.jsonl", CUT), tmp_path / "known.json"
+    if text is not None:
+        known.write_text(text, encoding="utf-8")
+    ran = wirelint("check", "--baseline", known, cut)
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert ran.err.startswith(f"wirelint: {known}: {says}")
+
+
+def test_writing_needs_a_place(wirelint: Wirelint, tmp_path: Path) -> None:
+    cut = write(tmp_path / "cut.jsonl", CUT)
+    ran = wirelint("check", "--write-baseline", cut)
+    assert (ran.status, ran.err) == (2, "wirelint: --write-baseline: where to? add --baseline FILE\n")
+    ran = wirelint("check", "--write-baseline", "--baseline", tmp_path / "no" / "such.json", cut)
+    assert ran.status == 2
+    assert "No such file or directory; name a place" in ran.err
+
+
+FINDING = Finding("AR401", "n", "error", "high", "model", "response", "", "/choices/0/message/tool_calls/12")
+SAME = {
+    "ids": (
+        "call `call_8yRMMa1B6TKcJnfD` changes to `toolu_01AbCdEf23`",
+        "call `call_x9RMMa1B6TKcJnfZ` changes to `toolu_02XbCdEf23`",
+    ),
+    "numbers and times": ("the 3 calls took 12.5 s at 10:31:07", "the 14 calls took 0.75 s at 09:00:11"),
+    "what a model said": ("says 'I searched it.' and stops", "says 'I have looked it up now.' and stops"),
+    "what stands in JSON": ('search: {"query": "a"}{"query', 'search: {"query": "and b'),
+    "UUIDs": ("flow 3f2a9c11-07aa-4a2e-9d1e-0123456789ab", "flow aa2a9c11-07bb-4a2e-9d1e-ba9876543210"),
+}  # fmt: skip
+DIFFERENT = {
+    "tools": ("open_browser is not declared", "open_window is not declared"),
+    "short words": ("key 'city' is missing", "key 'town' is missing"),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_the_same_again(name: str) -> None:
+    one, two = (dataclasses.replace(FINDING, message=message) for message in SAME[name])
+    assert evidence(one) == evidence(two)
+    assert fingerprint(one) == fingerprint(dataclasses.replace(two, pointer="/choices/3/message/tool_calls/0", event=7))
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_something_else(name: str) -> None:
+    one, two = (dataclasses.replace(FINDING, message=message) for message in DIFFERENT[name])
+    assert fingerprint(one) != fingerprint(two)
+    for change in ({"layer": "client"}, {"side": "request"}, {"code": "AR402"}, {"pointer": "/choices/0"}):
+        assert fingerprint(one) != fingerprint(dataclasses.replace(one, **change))  # type: ignore[arg-type]

@@ -1,0 +1,144 @@
+"""Configuration files: where they are looked for, what they say, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.build import REGISTRY
+from wirelint.settings.file import NO_CONFIG, ConfigError, find, load
+
+ALL = """
+select = ["LK", "ST"]
+extend-select = ["ID301"]
+ignore = "ST605"
+fix = "safe"
+fixable = ["LK"]
+unfixable = ["LK103"]
+clean-history = true
+rules = ["mine"]
+policy = "policies.toml"
+baseline = "known.json"
+stall = 12
+captures = "wire"
+redact = false
+max-body = "1m"
+header = false
+hold = 2.5
+
+[severity]
+xml-leak = "warning"
+ST = "off"
+
+[[route]]
+host = "*.Example.com"
+model = ["kimi-*", "GLM*"]
+provider = "openrouter"
+path = "/v1/*"
+ignore = ["LK101"]
+fix = "off"
+"""
+
+
+def test_all_keys(tmp_path: Path) -> None:
+    (tmp_path / "wirelint.toml").write_text(ALL, encoding="utf-8")
+    config = load(tmp_path / "wirelint.toml")
+    config.check(REGISTRY)
+    layer, (route,) = config.layer, config.routes
+    assert (layer.select, layer.extend_select, layer.ignore) == (("LK", "ST"), ("ID301",), ("ST605",))
+    assert (layer.fix, layer.fixable, layer.unfixable, layer.clean_history) == ("safe", ("LK",), ("LK103",), True)
+    assert layer.severity == (("xml-leak", "warning"), ("ST", "off"))
+    assert (route.host, route.model, route.path) == (("*.example.com",), ("kimi-*", "glm*"), ("/v1/*",))
+    assert (route.layer.ignore, route.layer.fix, route.layer.select) == (("LK101",), "off", None)
+    assert config.rules == (tmp_path / "mine",)
+    assert (config.policy, config.baseline) == (tmp_path / "policies.toml", tmp_path / "known.json")
+    assert (config.time("stall", 30.0), config.time("hang", 60.0)) == (12.0, 60.0)
+    live = {"captures": str(tmp_path / "wire"), "max_body": "1m", "hold": "2.5", "redact": "off", "header": "off"}
+    assert dict(config.live) == live
+
+
+def test_the_nearest_file_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    (tmp_path / "wirelint.toml").write_text('ignore = ["LK"]', encoding="utf-8")
+    assert find(inner).layer.ignore == ("LK",)
+    (tmp_path / "a" / "pyproject.toml").write_text("[project]\nname = 'x'\n", encoding="utf-8")
+    assert find(inner).layer.ignore == ("LK",), "a project that says nothing of wirelint"
+    (tmp_path / "a" / "pyproject.toml").write_text('[tool.wirelint]\nignore = ["ST"]\n', encoding="utf-8")
+    assert find(inner).layer.ignore == ("ST",)
+    (tmp_path / "a" / "wirelint.toml").write_text('ignore = ["ID"]', encoding="utf-8")
+    assert find(inner).layer.ignore == ("ID",)
+
+
+def test_a_project_file_that_was_named(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text('[[tool.wirelint.route]]\nhost = "a"\nselect = ["LK"]\n', encoding="utf-8")
+    assert [route.layer.select for route in load(path).routes] == [("LK",)]
+    path.write_text("[tool.other]\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: no table \[tool\.wirelint\]"):
+        load(path)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
+        load(tmp_path / "none.toml")
+    assert NO_CONFIG.source == ""
+
+
+WRONG = {
+    "unknown key": ('selct = ["LK"]', "selct: no such key; did you mean select?"),
+    "underscore": ('extend_select = ["LK"]', "extend_select: no such key; did you mean extend-select?"),
+    "nothing like a key": ("zzz = 1", "zzz: no such key; the keys are select, "),
+    "number for names": ("select = 3", "select: 3 must be a list of names"),
+    "number among names": ("select = ['LK', 3]", "select: ['LK', 3] must be a list of names"),
+    "unknown rule": ("select = ['xml-leek']", "select: unknown rule 'xml-leek'; did you mean xml-leak?"),
+    "unknown rule to extend by": ("extend-select = ['xml-leek']", "extend-select: unknown rule 'xml-leek'"),
+    "unknown rule of a severity": ("severity = {xml-leek = 'off'}", "severity: unknown rule 'xml-leek'"),
+    "unknown severity": (
+        "severity = {xml-leak = 'warn'}",
+        "severity.xml-leak: 'warn' is none of its words; did you mean warning?",
+    ),
+    "severity in one word": ("severity = 'off'", "severity: 'off' must be a table"),
+    "unknown way to repair": ("fix = 'all'", "fix: 'all' is none of its words; write one of off, safe, unsafe"),
+    "switch in quotes": ("redact = 'off'", "redact: 'off' must be true or false, without quotes"),
+    "no time": ("hold = 0", "hold: 0 must be a number of seconds"),
+    "no size": ("max-body = true", "max-body: true must be a number of bytes"),
+    "number for a file": ("policy = 1", "policy: 1 must be text in quotes"),
+    "route in one bracket": ("[route]\nhost = 'a'", "route: must be tables; write [[route]], in two brackets"),
+    "route of nothing": (
+        "[[route]]\nignore = ['LK']",
+        "route[1]: it says of no exchange; add one of host, path, model, provider",
+    ),
+    "unknown key of a route": ("[[route]]\nhots = 'a'", "route[1].hots: no such key; did you mean host?"),
+    "unknown rule of a route": (
+        "[[route]]\nhost = 'a'\n[[route]]\nhost = 'a'\nignore = ['nope']",
+        "route[2].ignore: unknown rule 'nope'",
+    ),
+    "no TOML": ("select = ", "not TOML: "),
+    "no UTF-8": (b"# \xff".decode("latin-1"), "not UTF-8 at byte 2; save it as UTF-8"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_be_used_is_told_in_one_line(tmp_path: Path, name: str) -> None:
+    text, says = WRONG[name]
+    path = tmp_path / "wirelint.toml"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(ConfigError) as caught:
+        load(path).check(REGISTRY)
+    assert str(caught.value).startswith(f"{path}: {says}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_project_names_its_table(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text("[tool.wirelint]\nselect = ['xml-leek']\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: tool\.wirelint\.select: unknown rule"):
+        load(path).check(REGISTRY)
+    path.write_text("[[tool.wirelint.route]]\nhots = 'a'\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: tool\.wirelint\.route\[1\]\.hots: no such key"):
+        find(tmp_path)
+    path.write_text("[tool]\nwirelint = 3\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"tool\.wirelint: 3 is no table"):
+        find(tmp_path)

@@ -1,0 +1,33 @@
+"""A script for proxies that tests start: it answers `GET /.wirelint/pending` with what is not on disk yet.
+
+A client has its reply before the exchange is judged and written down. Whoever wants to read the captures of it asks here
+until nothing is left: `{"pending": 0}`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from mitmproxy import ctx, http
+
+from wirelint.addon.inspector import Inspector
+
+PATH = "/.wirelint/pending"
+
+
+class Status:
+    """Loaded after the inspector, in the same proxy."""
+
+    name = "wirelint-status"
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        if flow.request.path != PATH:
+            return
+        inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
+        pending = inspector.pending if isinstance(inspector, Inspector) else 0
+        flow.response = http.Response.make(
+            200, json.dumps({"pending": pending}).encode(), {"content-type": "application/json"}
+        )
+
+
+addons = [Status()]

@@ -1,0 +1,1 @@
+"""Which rules are in force for which exchange, how severe they are, and what may be repaired."""

@@ -1,0 +1,1 @@
+"""For people's own tests: exchanges that have to be clean, and a real proxy in front of an upstream."""
