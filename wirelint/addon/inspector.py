@@ -31,12 +31,14 @@ from wirelint.addon.annotate import annotate, annotation, mark_failure
 from wirelint.addon.backlog import Backlog
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
+from wirelint.addon.desk import Desk
 from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
 from wirelint.addon.log import log_exchange, logger, say
+from wirelint.addon.looking import Insight
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_visit
 from wirelint.addon.rest import take_the_rest
@@ -98,6 +100,11 @@ class Inspector:
         self._failures = Failures()
         self._backlog = Backlog(self._catch_up, self._is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
+        insight = Insight(
+            self._visits.get, self._backlog.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
+        )
+        self._desk = Desk(insight, self._visits.values, self._failures)
+        self.addons = [self._desk]
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
         self._sockets = Sockets(self._settle)
         self._complaint: str | None = None
@@ -262,6 +269,7 @@ class Inspector:
     def _remember(self, flow: http.HTTPFlow, visit: Visit, mending: Mending | None = None) -> None:
         self._visits[flow.id] = _Open(visit, flow, mending)
         self._watch.wake()
+        self._desk.began()
         while len(self._visits) > _MOST_VISITS:
             oldest = next(iter(self._visits.values()))
             oldest.visit.give_up("too many exchanges at one time; this one was let go")
@@ -278,6 +286,7 @@ class Inspector:
         if found is None:
             return
         visit = found.visit
+        self._desk.ending(flow)
         if end is None:
             end, error = end_of(flow)
         take_the_rest(flow, visit, found.mending, self._failures)
@@ -305,15 +314,7 @@ class Inspector:
         except Exception as error:  # fail open
             self._failures.tell("the end of an exchange", error)
             self._stand_on(ended.flow, "the end of an exchange", error)
-        self._show(ended.flow)
-
-    def _show(self, flow: http.HTTPFlow) -> None:
-        try:
-            view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
-            if view is not None:
-                view.update([flow])
-        except Exception as error:  # fail open
-            self._failures.tell("showing the verdict", error)
+        self._desk.show(ended.flow)
 
     def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         """Tells what is wrong with an exchange that is still under way."""
@@ -321,7 +322,7 @@ class Inspector:
             announce(found.flow, found.visit, exchange, findings, self._redactor)
         except Exception as error:  # fail open
             self._failures.add(found.visit, "telling of an open exchange", error)
-        self._show(found.flow)
+        self._desk.show(found.flow)
 
     def _finish(self, ended: Ended) -> None:
         try:
@@ -338,6 +339,7 @@ class Inspector:
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
         withdraw(flow, visit)
         annotate(flow, annotation(verdict), verdict.record if visit.live else None)
+        self._desk.judged(flow, verdict)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:
         """Does something with a verdict; when it fails, the verdict says so from then on."""

@@ -67,10 +67,16 @@ BURST = Option(
 )
 HANG = Option("wirelint_hang", "60", "Seconds without an answer after which a request is reported (silent-hang).")
 
+KEEP_FLOWS = Option(
+    "wirelint_keep_flows",
+    "5000",
+    "Flows that mitmweb and the console keep of those that pass; the oldest leave them: a number, or all.",
+)
+
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
     *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
-    *(STALL, BURST, HANG),
+    *(STALL, BURST, HANG, KEEP_FLOWS),
 )
 
 _NAMES = tuple(option.name for option in OPTIONS)
@@ -88,7 +94,10 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written."""
+    """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written.
+
+    `keep_flows` None: all of them.
+    """
 
     rules: tuple[Rule, ...]
     permit: Permit
@@ -97,6 +106,7 @@ class Settings:
     max_body: int
     header: bool
     hold: float
+    keep_flows: int | None
 
 
 def settle(deferred: dict[str, object]) -> str | None:
@@ -146,6 +156,7 @@ def read(options: Mapping[str, str | None]) -> Settings:
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
+        keep_flows=_count(values[KEEP_FLOWS.name]),
     )
 
 
@@ -218,6 +229,14 @@ def _size(value: str) -> int:
     if size < _SMALLEST:
         raise SettingError(f"{MAX_BODY.name}={value}: not a size of 1k or more; write one such as 512k, 32m or 1g")
     return size
+
+
+def _count(value: str) -> int | None:
+    if value.lower() == "all":
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
+        raise SettingError(f"{KEEP_FLOWS.name}={value}: not a number of flows; write one such as 1000, or all")
+    return int(value)
 
 
 def _items(value: str, *separators: str) -> list[str]:

@@ -6,6 +6,7 @@ The format has no checksums and nothing to find the next flow by after a broken 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO, cast
 
 from mitmproxy import http
@@ -110,6 +111,11 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
     )
     record = timed(record, times)
     return restore(record, beside) if beside else record
+
+
+def record_of(flow: http.HTTPFlow) -> Record:
+    """The exchange of a flow that is at hand, as a flow file with it alone would give it."""
+    return replace(_record(flow, "", 1), place="")
 
 
 def _headers(message: http.Message) -> Headers:
