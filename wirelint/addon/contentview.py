@@ -6,6 +6,7 @@ one that says most. Whatever fails in here ends as one line above the body as it
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol
 
@@ -14,7 +15,7 @@ from mitmproxy import contentviews, ctx, http
 from wirelint.addon.failures import Failures
 from wirelint.addon.looking import Looking
 from wirelint.model import Side
-from wirelint.report.exchange_view import Line, Span, Style, failure, lines, plain
+from wirelint.report.exchange_view import WIDTH, Line, Span, Style, failure, lines, plain
 from wirelint.report.writer import visible
 
 NAME = "LLM exchange"
@@ -78,7 +79,7 @@ class Viewer:
             if shown.checked.exchange is None and not shown.open:
                 why = next((finding.message for finding in shown.checked.findings), "")
                 return _raw(why or "this is of no API that wirelint understands", data)
-            return lines(shown, side)
+            return lines(shown, side, _width())
         except Exception as error:  # fail open
             self._failures.tell("the content view", error)
             return _raw(f"the view of this exchange failed ({type(error).__name__}: {error})", data)
@@ -93,7 +94,7 @@ class Contentview:
     """mitmproxy 12."""
 
     name = NAME
-    syntax_highlight: Literal["yaml", "none"] = "none"
+    syntax_highlight: Literal["yaml", "none"] = "yaml"
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -121,7 +122,7 @@ class View:
     ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
         styles = _IN_CONSOLE if _is_console() else _IN_BROWSER
         page = self._viewer.page(data, flow, http_message)
-        return NAME, ([(styles[span.style], span.text) for span in line] or [("text", "")] for line in page)
+        return NAME, ([(styles[span.style], span.text) for span in line] or [("text", " ")] for line in page)
 
     def render_priority(self, data: bytes, *, flow: object = None, http_message: object = None, **_: object) -> float:
         return _OURS if self._viewer.claims(flow, http_message) else _NOT_OURS
@@ -136,6 +137,11 @@ class Named(Protocol):
 
 def _is_console() -> bool:
     return ctx.master.addons.get("consoleaddon") is not None  # type: ignore[no-untyped-call]
+
+
+def _width() -> int:
+    """The console has a width that can be asked for; for mitmweb it is one at which its pane shows whole lines."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns - 2 if _is_console() else WIDTH
 
 
 def install(viewer: Viewer) -> Callable[[], None]:

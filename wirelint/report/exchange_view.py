@@ -2,8 +2,8 @@
 
 Theory of operation. The page is plain text first, because one of mitmproxy's generations shows nothing else: who speaks
 stands in a column of its own, findings under the part that they point at, after a mark; of what was rewritten the part that
-came in stands after `-` and the one that was sent on after `+`. Styles only repeat what the text says. Lines are as long as
-their text: whoever shows them wraps them.
+came in stands after `-` and the one that was sent on after `+`. Styles only repeat what the text says. Lines are broken
+here, because mitmweb breaks none, and the console knows nothing of columns.
 
 All text of the wire goes through `visible`: nothing in it can steer a terminal, and no line of it looks like one of ours,
 since every line of it begins with the column's width of blanks.
@@ -12,10 +12,12 @@ since every line of it begins with the column's width of blanks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from itertools import takewhile
 from typing import Literal, NamedTuple
 
+from wirelint.apis import channel_of
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended, replay
@@ -28,14 +30,21 @@ Style = Look | Literal["head", "speaker", "minus", "plus", "error", "warning", "
 
 
 class Span(NamedTuple):
+    """`lead`: the text of the line begins behind it, and so do the lines that it is broken into."""
+
     style: Style
     text: str
+    lead: bool = False
 
 
 Line = tuple[Span, ...]
 
 _MARKS = {"error": "‼", "warning": "⚠", "info": "·"}
+WIDTH = 80
+_NARROWEST = 40
 _COLUMN = 11
+_SENT = "sent on"
+_ARROWS = ("→", "←", "⇢", "⇠")
 _MOST_PATCHED = 40
 
 
@@ -53,12 +62,16 @@ class Shown:
     later: Later | None = None
 
 
-def lines(shown: Shown, side: Side) -> list[Line]:
-    """What is shown of one side."""
+def lines(shown: Shown, side: Side, width: int = WIDTH) -> list[Line]:
+    """What is shown of one side, in lines of at most `width` characters."""
+    return [part for line in _page(shown, side) for part in _broken(line, max(width, _NARROWEST))]
+
+
+def _page(shown: Shown, side: Side) -> list[Line]:
     checked = shown.checked
     exchange = checked.exchange
     if exchange is None:
-        return [*_head(shown, None), *_notes(shown.notes)]
+        return [(Span("head", "of no API that wirelint understands"),), *_notes(shown.notes)]
     turns, sent = _turns(shown, exchange, side)
     here = [finding for finding in checked.findings if finding.side == side]
     placed = _placed(here, turns)
@@ -71,7 +84,8 @@ def lines(shown: Shown, side: Side) -> list[Line]:
 
 
 def plain(page: Iterable[Line]) -> str:
-    return "\n".join("".join(span.text for span in line).rstrip() for line in page)
+    """The lines as text. None is empty: mitmweb leaves out those that are."""
+    return "\n".join("".join(span.text for span in line).rstrip() or " " for line in page)
 
 
 def failure(why: str) -> Line:
@@ -79,34 +93,65 @@ def failure(why: str) -> Line:
     return (Span("error", f"wirelint: {visible(' '.join(why.split()))}; this is the body as it is"),)
 
 
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _broken(line: Line, width: int) -> Iterator[Line]:
+    """A line in pieces that fit, at blanks where there are any; the later ones begin below the text of the first."""
+    if sum(len(span.text) for span in line) <= width:
+        yield line
+        return
+    indent = sum(len(span.text) for span in takewhile(lambda span: span.lead, line))
+    row: list[Span] = []
+    room = width
+    for style, text, _ in line:
+        while len(text) > room:
+            cut = _cut(text, room, width - indent)
+            if text[:cut].strip():
+                row.append(Span(style, text[:cut].rstrip()))
+            yield tuple(row)
+            row, room, text = [Span("text", " " * indent)], width - indent, text[cut:].lstrip(" ")
+        row.append(Span(style, text))
+        room -= len(text)
+    yield tuple(row)
+
+
+def _cut(text: str, room: int, whole: int) -> int:
+    """Where to break a text of which `room` characters fit, and `whole` would on a line of their own."""
+    blank = text.rfind(" ", 0, room + 1)
+    end = text.find(" ", blank + 1)
+    word = (end if end >= 0 else len(text)) - blank - 1
+    if word > whole:  # nothing is won by a line of its own
+        return room
+    return max(blank, 0) if blank > 0 or room < whole else room
+
+
 # --- head and foot ----------------------------------------------------------------------------------------------------
 
 
-def _head(shown: Shown, exchange: Exchange | None) -> Iterator[Line]:
+def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
     record, findings = shown.checked.record, shown.checked.findings
-    if exchange is None:
-        yield (Span("head", "of no API that wirelint understands"), Span("remark", f"  [{visible(record.id[:8])}]"))
-        return
     facts = [exchange.api, exchange.model, *_answer(exchange), *_times(exchange)]
-    yield (
-        Span("head", visible(" · ".join(fact for fact in facts if fact))),
-        Span("remark", f"  [{visible(record.id[:8])}]"),
-    )
+    yield (Span("head", visible(" · ".join(fact for fact in facts if fact))),)
     if shown.open:
         yield (Span("warning", _progress(exchange)),)
     verdict = tally(findings)
-    if not findings and not shown.open:
-        verdict = "nothing to complain about" if exchange.ok or exchange.api == "mcp" else "not judged"
-    parts = [verdict + (" so far" if verdict and shown.open else "")]
-    if record.fixes:
-        parts.append(f"{len(record.fixes)} repaired")
+    if shown.open and verdict:
+        verdict += " so far"
+    elif not findings and not shown.open:
+        verdict = "nothing to complain about" if _is_judged(exchange) else "not judged"
+    parts = [verdict, f"{len(record.fixes)} repaired" if record.fixes else ""]
     if exchange.end not in ("complete", "unknown"):
         parts.append(f"ended: {exchange.end}")
     worst = next((severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), None)
-    if any(parts):
-        yield (Span(worst or "remark", " · ".join(part for part in parts if part)),)
+    name = Span("remark", visible(f"  [{record.id[:8]}]"))
+    yield Span(worst or "remark", " · ".join(part for part in parts if part) or "nothing found so far"), name
     if exchange.error:
         yield (Span("remark", visible(exchange.error)),)
+
+
+def _is_judged(exchange: Exchange) -> bool:
+    return exchange.ok or (exchange.end != "unread" and channel_of(exchange.api) == "mcp")
 
 
 def _answer(exchange: Exchange) -> Iterator[str]:
@@ -120,7 +165,7 @@ def _times(exchange: Exchange) -> Iterator[str]:
     if timing.duration is not None:
         yield f"{timing.duration / 1000:.2f} s"
     if timing.first_token is not None and exchange.reply is not None and exchange.reply.streamed:
-        yield f"first token after {timing.first_token / 1000:.2f} s"
+        yield f"first token {timing.first_token / 1000:.2f} s"
 
 
 def _progress(exchange: Exchange) -> str:
@@ -230,10 +275,12 @@ def _body(
         if kind == "equal":
             yield from _column(turns[start:end], placed[start:end], checked)
             continue
-        yield from _column(turns[start:end], placed[start:end], checked, "minus")
-        if sent_start == sent_end:
-            yield _row("", Span("plus", "+ (left out)"))
-        yield from _column(sent[sent_start:sent_end], [()] * (sent_end - sent_start), checked, "plus")
+        before = turns[start - 1].speaker if start else ""
+        yield from _column(turns[start:end], placed[start:end], checked, "minus", before)
+        instead = [replace(turn, speaker=_SENT) for turn in sent[sent_start:sent_end]]
+        if not instead:
+            yield _row(_SENT, Span("plus", "+ (left out)"))
+        yield from _column(instead, [()] * len(instead), checked, "plus")
 
 
 def _column(
@@ -241,8 +288,8 @@ def _column(
     placed: Sequence[Sequence[Finding]],
     checked: Checked,
     changed: Literal["minus", "plus"] | None = None,
+    before: str = "",
 ) -> Iterator[Line]:
-    before = ""
     for turn, findings in zip(turns, placed, strict=True):
         speaker = "" if turn.inner or turn.speaker == before else turn.speaker
         if speaker:
@@ -253,22 +300,22 @@ def _column(
 
 
 def _turn(turn: Turn, speaker: str, changed: Literal["minus", "plus"] | None) -> Iterator[Line]:
-    sign = {"minus": "- ", "plus": "+ ", None: ""}[changed] + ("    " if turn.inner else "")
     style: Style = changed or turn.look
-    first, *rest = visible(turn.text).split("\n")
-    head = [visible(turn.label)] if turn.label else []
-    spans = [Span(style, sign + " ".join([*head, first]))]
-    if turn.tail and not rest:
-        spans.append(Span("remark", f"  {visible(turn.tail)}"))
-    yield _row(speaker, *spans)
+    sign = Span(style, {"minus": "- ", "plus": "+ ", None: ""}[changed] + ("  " if turn.inner else ""), lead=True)
+    label = visible(turn.label)
+    arrow = Span(style, f"{label[:1]} " if label[:1] in _ARROWS else "", lead=True)
+    said = " ".join(part for part in (label[len(arrow.text) :], visible(turn.text.rstrip())) if part)
+    first, *rest = said.split("\n")
+    tail = Span("remark", f"  {visible(turn.tail)}" if turn.tail else "")
+    below = Span("text", " " * len(arrow.text), lead=True)
+    yield _row(speaker, sign, arrow, Span(style, first), *(() if rest else (tail,)))
     for line in rest:
-        yield _row("", Span(style, (sign if changed else " " * len(sign)) + line))
-    if turn.tail and rest:
-        yield _row("", Span("remark", " " * len(sign) + visible(turn.tail)))
+        yield _row("", sign, below, Span(style, line), *((tail,) if line is rest[-1] else ()))
 
 
 def _row(speaker: str, *spans: Span) -> Line:
-    return (Span("speaker", visible(speaker)[: _COLUMN - 1].ljust(_COLUMN)), *spans)
+    column = Span("speaker", visible(speaker)[: _COLUMN - 1].ljust(_COLUMN), lead=True)
+    return column, *(span for span in spans if span.text)
 
 
 # --- findings and repairs ---------------------------------------------------------------------------------------------
@@ -282,13 +329,14 @@ def _loose(checked: Checked, findings: Iterable[Finding]) -> Iterator[Line]:
 
 def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) -> Iterator[Line]:
     style: Severity = finding.severity
-    head = f"{indent}{_MARKS[style]} {finding.severity} {finding.name} ({finding.layer}): {finding.message}"
-    yield Span(style, visible(head)), Span("remark", visible(f"  [{place(finding)}]"))
-    made = repair_of(checked, finding)
+    head = f"{finding.severity} {finding.name} ({finding.layer}): {finding.message}"
+    where = Span("remark", visible(f"  [{place(finding)}]"))
+    yield Span(style, f"{indent}{_MARKS[style]} ", lead=True), Span(style, visible(head)), where
+    made, below = repair_of(checked, finding), Span("text", f"{indent}  ", lead=True)
     if made is not None:
-        yield (Span("plus", visible(f"{indent}  ✎ repaired ({made.safety}): {made.title}")),)
+        yield below, Span("plus", visible(f"✎ repaired ({made.safety}): {made.title}"))
     elif finding.fix is not None:
-        yield (Span("remark", visible(f"{indent}  can be repaired ({finding.fix.safety}): {finding.fix.title}")),)
+        yield below, Span("remark", visible(f"can be repaired ({finding.fix.safety}): {finding.fix.title}"))
 
 
 def _repairs(record: Record, side: Side) -> Iterator[Line]:
@@ -298,10 +346,12 @@ def _repairs(record: Record, side: Side) -> Iterator[Line]:
         yield ()
         yield (Span("head", "repaired: - is what came in, + what was sent on"),)
     for fix in fixes:
-        yield (Span("plus", visible(f"✎ {fix.code} {fix.name} ({fix.safety}) {fix.title}")), _where(fix))
+        said = f"{fix.code} {fix.name} ({fix.safety}) {fix.title}"
+        yield Span("plus", "✎ ", lead=True), Span("plus", visible(said)), _where(fix)
         patch = visible(fix.patch).split("\n") if fix.patch else []
         for line in patch[:_MOST_PATCHED]:
-            yield (Span("minus" if line.startswith("-") else "plus", f"  {line}"),)
+            style: Style = "minus" if line.startswith("-") else "plus"
+            yield Span(style, f"  {line[:2]}", lead=True), Span(style, line[2:])
         if len(patch) > _MOST_PATCHED:
             yield (Span("remark", f"  … {len(patch) - _MOST_PATCHED} more lines"),)
 
