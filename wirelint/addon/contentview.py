@@ -25,18 +25,18 @@ _NOT_OURS = -1.0
 
 _IN_CONSOLE: dict[Style, str] = {
     "head": "header",
-    "speaker": "highlight",
+    "speaker": "header",
     "text": "text",
-    "thinking": "offset",
-    "remark": "offset",
+    "thinking": "content_none",
+    "remark": "content_none",
     "call": "replay",
-    "result": "Token_Name_Tag",
+    "result": "text",
     "failed": "error",
     "minus": "to_client",
-    "plus": "from_client",
+    "plus": "Token_Name_Tag",
     "error": "error",
     "warning": "warn",
-    "info": "header",
+    "info": "offset",
 }
 """mitmproxy 11: names of its palettes."""
 _IN_BROWSER: dict[Style, str] = {
@@ -94,7 +94,7 @@ class Contentview:
     """mitmproxy 12."""
 
     name = NAME
-    syntax_highlight: Literal["yaml", "none"] = "yaml"
+    syntax_highlight: Literal["none"] = "none"
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -141,7 +141,10 @@ def _is_console() -> bool:
 
 def _width() -> int:
     """The console has a width that can be asked for; for mitmweb it is one at which its pane shows whole lines."""
-    return shutil.get_terminal_size((WIDTH, 24)).columns - 2 if _is_console() else WIDTH
+    if not _is_console():
+        return WIDTH
+    columns = shutil.get_terminal_size((WIDTH, 24)).columns
+    return (columns // 2 if ctx.options.console_layout == "horizontal" else columns) - 2
 
 
 def install(viewer: Viewer) -> Callable[[], None]:

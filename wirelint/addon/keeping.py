@@ -15,6 +15,10 @@ from wirelint.addon.failures import Failures
 from wirelint.addon.glimpses import is_shown
 
 
+_OPEN_AT_ONCE = 64
+"""Flows that are still under way, and stay for now, that are passed over at a time."""
+
+
 class Keeping:
     """`most` gives how many flows may stay, None for all of them; `dropped` is told the id of a flow that left."""
 
@@ -44,13 +48,15 @@ class Keeping:
 
     def _drop(self, count: int) -> None:
         view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
-        for _ in range(count):
+        for _ in range(count + _OPEN_AT_ONCE):
+            if count <= 0:
+                return
             name, _ = self._passed.popitem(last=False)
             found = view.get_by_id(name)
-            if found is None:  # somebody removed it
-                continue
-            if found.live:
+            if found is not None and found.live:
                 self._passed[name] = None
                 continue
-            view.remove([found])
-            self._dropped(name)
+            count -= 1
+            if found is not None:  # else somebody removed it
+                view.remove([found])
+                self._dropped(name)

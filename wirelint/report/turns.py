@@ -34,7 +34,7 @@ Look = Literal["text", "thinking", "call", "result", "failed", "remark"]
 
 _LATEST = 12
 """Messages of a history that are shown; of those before it only what a finding points at."""
-_LIMITS = {"system": 300, "user": 2000, "assistant": 2000, "tool": 600, "reply": 20_000}
+_LIMITS = {"system": 300, "user": 2000, "assistant": 2000, "tool": 600, "reply": 20_000, "server": 20_000}
 _ARGUMENTS, _RESULT, _THINKING = 2000, 600, 160
 _CONTEXT = 300
 
@@ -81,7 +81,8 @@ def asked(exchange: Exchange, pointed: Container[str] = ()) -> list[Turn]:
         many = f"{folded} earlier messages" if folded > 1 else "1 earlier message"
         turns.append(Turn("", "remark", f"… {many}", "request"))
         beginning = []
-    return turns + _paired([*beginning, *messages[first:]])
+    turns += _paired([*beginning, *messages[first:]])
+    return [replace(turn, speaker="client") for turn in turns] if exchange.api == "mcp" else turns
 
 
 def answered(exchange: Exchange, later: Later | None = None) -> list[Turn]:
@@ -91,7 +92,8 @@ def answered(exchange: Exchange, later: Later | None = None) -> list[Turn]:
         return []
     turns: list[Turn] = []
     for choice in reply.choices:
-        speaker = f"reply {choice.index}" if len(reply.choices) > 1 else "reply"
+        speaker = "server" if exchange.api == "mcp" else "reply"
+        speaker = f"{speaker} {choice.index}" if len(reply.choices) > 1 else speaker
         for part in choice.parts:
             turns.append(_turn(part, speaker, "response"))
             if isinstance(part, ToolCall) and part.id and later is not None and (text := later(part.id)) is not None:
