@@ -11,7 +11,7 @@ from mitmproxy import command, exceptions, http
 from mitmproxy.addons.view import View
 from mitmproxy.test import taddons, tflow
 
-from tests.addon.test_contentview import shown
+from tests.addon.test_contentview import reopened, shown
 from tests.addon.test_inspector import CUT, RECORD, pass_through
 from tests.build import Talk, schema
 from wirelint.addon.commands import RuleName
@@ -106,6 +106,9 @@ def test_a_fix_is_tried_on_a_copy(prompt: Prompt) -> None:
     assert "  ✎ xml-leak (unsafe) promoted a call of search" in lines
     assert leak.get_state() == before
     (copy,) = [flow for flow in prompt.view if flow.id not in (clean.id, leak.id)]
+    assert isinstance(copy, http.HTTPFlow)
+    assert copy.response is not None
+    assert copy.response.raw_content is not None
     assert prompt.view.focus.flow is copy
     assert copy.comment.startswith("fix tried · xml-leak")
     assert b"<invoke" not in copy.response.raw_content
@@ -114,5 +117,5 @@ def test_a_fix_is_tried_on_a_copy(prompt: Prompt) -> None:
     assert "+ → search" in page
     assert "- <invoke" in page
     # A copy that was kept in a file shows the same, and can be repaired again without a change.
-    again = http.HTTPFlow.from_state(copy.get_state())
+    again = reopened(copy)
     assert "+ → search" in shown(again, "response")[1]

@@ -13,12 +13,13 @@ from mitmproxy.test import taddons, tflow
 from tests.addon.build import flow_of, head_of
 from tests.addon.test_inspector import BODY, CUT, RECORD, pass_through
 from tests.build import Talk, User
-from wirelint.addon import looking, recalled
+from wirelint.addon import looking
 from wirelint.addon.contentview import NAME, Contentview, View
 from wirelint.addon.inspector import Inspector
 from wirelint.addon.memory import Memory
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
+from wirelint.engine import Engine
 from wirelint.model import Side
 
 M12 = hasattr(contentviews, "Contentview")
@@ -52,6 +53,13 @@ def ended(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
     return flow
 
 
+def reopened(flow: http.HTTPFlow) -> http.HTTPFlow:
+    """The flow as a file gives it back."""
+    again = http.HTTPFlow.from_state(flow.get_state())
+    assert isinstance(again, http.HTTPFlow)
+    return again
+
+
 def test_it_is_taken_for_exchanges_and_for_nothing_else(inspector: Inspector) -> None:
     flow = ended(inspector, RECORD)
     assert shown(flow, "request")[0] == shown(flow, "response")[0] == NAME
@@ -77,8 +85,8 @@ def test_a_flow_that_nobody_remembers_is_read_and_shows_the_same(
 ) -> None:
     flow = ended(inspector, CUT)
     before = [shown(flow, "request")[1], shown(flow, "response")[1]]
-    again = http.HTTPFlow.from_state(flow.get_state())  # as a file gives it
-    monkeypatch.setattr(recalled.Engine, "judge", lambda *_: pytest.fail("its verdict stands in its metadata"))
+    again = reopened(flow)
+    monkeypatch.setattr(Engine, "judge", lambda *_: pytest.fail("its verdict stands in its metadata"))
     after = [shown(again, "request")[1], shown(again, "response")[1]]
     assert _timeless(after) == _timeless(before)
     assert "‼ error truncated-stream" in after[1]
@@ -177,7 +185,7 @@ def test_a_second_load_takes_the_place_of_the_first(inspector: Inspector) -> Non
 )
 def test_metadata_that_is_no_verdict(inspector: Inspector, detail: Any) -> None:
     flow = ended(inspector, RECORD)
-    again = http.HTTPFlow.from_state(flow.get_state())
+    again = reopened(flow)
     again.metadata["wirelint.detail"] = detail
     again.metadata["wirelint.notes"] = detail
     assert "All is well." in shown(again, "response")[1]

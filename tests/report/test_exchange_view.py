@@ -140,7 +140,7 @@ def test_an_exchange_that_is_under_way_says_so() -> None:
     checked = judged(record, "xml-leak")
     checked = dataclasses.replace(checked, findings=())
     page = text(checked, "response", open=True)
-    assert "still under way: 7 characters have come so far, in 1 events" in page
+    assert "still under way: 7 characters have come so far, in 1 event\n" in page
     assert "nothing found so far" in page
     assert "reply      Half a\n           … more may come" in page
     nothing = dataclasses.replace(checked, exchange=dataclasses.replace(checked.exchange, reply=None, status=None))  # type: ignore[type-var]

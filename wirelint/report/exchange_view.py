@@ -173,7 +173,8 @@ def _progress(exchange: Exchange) -> str:
     if reply is None:
         return "still under way: nothing of the reply has come yet"
     said = sum(len(turn.full or turn.text) for turn in answered(exchange))
-    return f"still under way: {said:,} characters have come so far, in {reply.events:,} events"
+    events = "1 event" if reply.events == 1 else f"{reply.events:,} events"
+    return f"still under way: {said:,} characters have come so far, in {events}"
 
 
 def tally(findings: Sequence[Finding]) -> str:
