@@ -19,6 +19,7 @@ TOP = {
     "README.md",
     "addons",
     "captures",
+    "docs",
     "pyproject.toml",
     "rules",
     "tests",
