@@ -89,7 +89,7 @@ class Commands:
     def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
         """The manual of a rule, by its name or code."""
         if not rule:
-            raise _wrong("wirelint.explain RULE: name a rule, such as xml-leak or LK101")
+            raise wrong("wirelint.explain RULE: name a rule, such as xml-leak or LK101")
         found = self._rule(rule)
         fixes = ", ".join(safeties(found)) or "none"
         head = f"{found.code} {found.name} · {found.severity} · {found.layer} · fix: {fixes}"
@@ -106,14 +106,14 @@ class Commands:
             if isinstance(one, http.HTTPFlow) and self._looking.knows(one):
                 lines += self._try(one, made)
         if not lines:
-            raise _wrong("none of these flows is an exchange that wirelint understands")
+            raise wrong("none of these flows is an exchange that wirelint understands")
         _add(made)
         return lines
 
     def _try(self, one: http.HTTPFlow, made: list[http.HTTPFlow]) -> list[str]:
         if self._insight.open(one.id) is not None:
             return [f"{one.id[:8]}: still under way; try again when it has ended"]
-        tried = try_fix(one, self._before(one), self._insight.engine().rules, Permit("unsafe"))
+        tried = try_fix(one, flows_before(one), self._insight.engine().rules, Permit("unsafe"))
         if tried is None:
             return [f"{one.id[:8]}: this is of no API that wirelint understands"]
         if tried.copy is None:
@@ -126,19 +126,6 @@ class Commands:
         lines = [f"{one.id[:8]}: {many}, {left} left to complain about; see the copy {tried.copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
         return lines + [one_line(shorten(title, 400)) for title in titles]
-
-    def _before(self, one: http.HTTPFlow) -> list[http.HTTPFlow]:
-        """The flows that passed before in the same conversation, the latest of them."""
-        talk = one.metadata.get("wirelint.conversation")
-        if not talk:
-            return []
-        before: list[http.HTTPFlow] = []
-        for other in _all_flows():
-            if other is one:
-                break
-            if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.conversation") == talk:
-                before.append(other)
-        return before[-_EARLIER:]
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
@@ -157,7 +144,21 @@ class Commands:
         try:  # one that is left out in this run
             return Registry.load().get(name)
         except RuleError as error:
-            raise _wrong(str(error)) from error
+            raise wrong(str(error)) from error
+
+
+def flows_before(one: http.HTTPFlow) -> list[http.HTTPFlow]:
+    """The flows that passed before in the same conversation, the latest of them."""
+    talk = one.metadata.get("wirelint.conversation")
+    if not talk:
+        return []
+    before: list[http.HTTPFlow] = []
+    for other in _all_flows():
+        if other is one:
+            break
+        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.conversation") == talk:
+            before.append(other)
+    return before[-_EARLIER:]
 
 
 def _all_flows() -> Sequence[flow.Flow]:
@@ -172,5 +173,6 @@ def _add(flows: Sequence[http.HTTPFlow]) -> None:
         view.focus.flow = flows[0]
 
 
-def _wrong(text: str) -> exceptions.CommandError:
+def wrong(text: str) -> exceptions.CommandError:
+    """What is wrong with a command, in one line."""
     return exceptions.CommandError(one_line(text))
