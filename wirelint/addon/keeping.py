@@ -14,7 +14,6 @@ from mitmproxy import ctx, flow
 from wirelint.addon.failures import Failures
 from wirelint.addon.glimpses import is_shown
 
-
 _OPEN_AT_ONCE = 64
 """Flows that are still under way, and stay for now, that are passed over at a time."""
 
