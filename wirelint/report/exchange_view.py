@@ -294,6 +294,8 @@ def _column(
     for turn, findings in zip(turns, placed, strict=True):
         speaker = "" if turn.inner or turn.speaker == before else turn.speaker
         if speaker:
+            if before and changed is None:
+                yield ()
             before = turn.speaker
         yield from _turn(turn, speaker, changed)
         for finding in findings:
