@@ -47,6 +47,7 @@ class InvalidJsonArguments(Rule):
     name = "invalid-json-arguments"
     severity = "error"
     layer = "model"
+    needs = frozenset({"arguments"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

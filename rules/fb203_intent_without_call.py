@@ -76,6 +76,7 @@ class IntentWithoutCall(Rule):
     name = "intent-without-call"
     severity = "warning"
     layer = "model"
+    needs = frozenset({"finish"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

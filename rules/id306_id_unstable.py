@@ -48,6 +48,7 @@ class IdUnstable(Rule):
     name = "id-unstable"
     severity = "warning"
     layer = "gateway"
+    needs = frozenset({"framing"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

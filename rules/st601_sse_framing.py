@@ -101,6 +101,7 @@ class SseFraming(Rule):
     name = "sse-framing"
     severity = "error"
     layer = "gateway"
+    needs = frozenset({"framing"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

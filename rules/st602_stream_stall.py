@@ -71,6 +71,7 @@ class StreamStall(Rule):
     name = "stream-stall"
     severity = "warning"
     layer = "gateway"
+    needs = frozenset({"times"})
     fires: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 46_200, 46_210, 46_210)
     silent: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 26_200, 26_210, 26_210)
 

@@ -70,6 +70,7 @@ class StreamBurst(Rule):
     name = "stream-burst"
     severity = "warning"
     layer = "gateway"
+    needs = frozenset({"times"})
     fires: ClassVar[dict[str, Json]] = _example(31_000, 0)
     silent: ClassVar[dict[str, Json]] = _example(4_000, 35)
 

@@ -43,6 +43,7 @@ class TruncatedStream(Rule):
     name = "truncated-stream"
     severity = "error"
     layer = "gateway"
+    needs = frozenset({"framing"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

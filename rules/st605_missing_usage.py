@@ -45,6 +45,7 @@ class MissingUsage(Rule):
     name = "missing-usage"
     severity = "warning"
     layer = "gateway"
+    needs = frozenset({"framing"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -48,6 +48,7 @@ class ToolIndexCollision(Rule):
     name = "tool-index-collision"
     severity = "error"
     layer = "gateway"
+    needs = frozenset({"framing"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

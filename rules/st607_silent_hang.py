@@ -53,6 +53,7 @@ class SilentHang(Rule):
     name = "silent-hang"
     severity = "error"
     layer = "gateway"
+    needs = frozenset({"times"})
     channels = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {
         "request": _REQUEST,

@@ -57,6 +57,7 @@ class EmptyResponse(Rule):
     name = "empty-response"
     severity = "warning"
     layer = "model"
+    needs = frozenset({"reasoning"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

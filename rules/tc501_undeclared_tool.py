@@ -48,6 +48,7 @@ class UndeclaredTool(Rule):
     name = "undeclared-tool"
     severity = "error"
     layer = "model"
+    needs = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

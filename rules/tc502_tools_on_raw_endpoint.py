@@ -55,6 +55,7 @@ class ToolsOnRawEndpoint(Rule):
     name = "tools-on-raw-endpoint"
     severity = "error"
     layer = "client"
+    needs = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/completions",

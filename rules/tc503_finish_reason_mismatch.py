@@ -44,6 +44,7 @@ class FinishReasonMismatch(Rule):
     name = "finish-reason-mismatch"
     severity = "warning"
     layer = "gateway"
+    needs = frozenset({"finish"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

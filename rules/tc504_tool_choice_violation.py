@@ -48,6 +48,7 @@ class ToolChoiceViolation(Rule):
     name = "tool-choice-violation"
     severity = "warning"
     layer = "gateway"
+    needs = frozenset({"request"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -29,7 +29,7 @@ TOP = {
 
 # Imports point from a later row to an earlier one, or stay within a row.
 ROWS = (
-    {"arrivals", "jsonvalues", "links", "offsets", "rpc"},
+    {"arrivals", "jsonvalues", "lacks", "links", "offsets", "rpc"},
     {"model"},
     {"events"},
     {"wire"},
@@ -41,7 +41,7 @@ ROWS = (
     {"engine"},
     {"rewrite"},
     {"capture"},
-    {"paths"},
+    {"paths", "scores"},
     {"report"},
     {"addon", "mock", "demo"},
     {"cli", "__main__"},

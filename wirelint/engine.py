@@ -351,12 +351,14 @@ class Engine:
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
         findings: list[Finding] = []
+        if rule.needs & exchange.lacks:
+            return findings
         try:
             if rule in self.timed:
                 findings += rule.check_course(exchange, self.ledger)
             if exchange.open:
                 return findings
-            if exchange.request is not None:
+            if exchange.request is not None and "request" not in exchange.lacks:
                 findings += rule.check_request(exchange, self.ledger)
             if exchange.reply is not None:
                 findings += rule.check_reply(exchange, self.ledger)

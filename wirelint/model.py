@@ -17,6 +17,7 @@ from wirelint.arrivals import End as End
 from wirelint.arrivals import Timing as Timing
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
+from wirelint.lacks import Lack as Lack
 from wirelint.links import Link as Link
 from wirelint.offsets import NOWHERE, Offsets
 from wirelint.rpc import Rpc as Rpc
@@ -354,7 +355,7 @@ class Exchange:
     arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
     times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
     upstream sent; `delivered` what the client got, when that was something else. `conversation` and `link` are what the
-    ledger makes of it: before it has, `conversation` is what the request alone says.
+    ledger makes of it: before it has, `conversation` is what the request alone says. `lacks`: what is not known of it.
     """
 
     id: str
@@ -376,6 +377,7 @@ class Exchange:
     notes: tuple[str, ...] = field(default=())
     delivered: Reply | None = None
     link: Link | None = None
+    lacks: frozenset[Lack] = frozenset()
 
     @property
     def model(self) -> str:

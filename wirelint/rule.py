@@ -13,6 +13,7 @@ from wirelint.knowledge.excerpts import excerpt as excerpt
 from wirelint.knowledge.excerpts import printable
 from wirelint.model import Confidence as Confidence
 from wirelint.model import Exchange, Json
+from wirelint.model import Lack as Lack
 from wirelint.model import Layer as Layer
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
@@ -92,6 +93,8 @@ class Rule:
     confidence: ClassVar[Confidence] = "high"
     channels: ClassVar[frozenset[str]] = frozenset({"model"})
     """Whose traffic it is asked about: that of models, or of servers of tools (`mcp`)."""
+    needs: ClassVar[frozenset[Lack]] = frozenset()
+    """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
     limits: Limits = Limits()

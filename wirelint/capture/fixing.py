@@ -17,16 +17,25 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from wirelint.capture.readers import Problem
-from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
 from wirelint.engine import Engine, Session, internal
-from wirelint.model import Exchange, Json, Request, Side
+from wirelint.model import Exchange, Json, Lack, Request, Side
 from wirelint.repair import Permit, Repair
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.requests import mend_request
 from wirelint.rule import Finding, Rule
 
 Report = Callable[[str, Exception], None]
+
+_WRITTEN: frozenset[Form] = frozenset({"wirelint", "mitmproxy", "har"})
+_OTHERS: dict[Form, str] = {
+    "vcr": "a cassette",
+    "lhar": "an LHAR",
+    "claude-code": "a session log",
+    "k2vv": "a file of results",
+}
+_CURE = "`wirelint export` makes a capture of it, and that can be repaired"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +68,10 @@ def fix(
         if item.source != source:
             source = item.source
             engine = Engine(rules, report=report)
+            if item.form not in _WRITTEN:
+                yield Problem(source, "", f"{_OTHERS[item.form]} is not written", _CURE, fatal=True)
+        if item.form not in _WRITTEN:
+            continue
         yield _attempt(item, engine, permit, report)
 
 
@@ -76,7 +89,7 @@ def _fix(record: Record, engine: Engine, permit: Permit) -> Fixed:
     session = begin(_named_by_place(record))
     if session is None:
         return Fixed(record, None)
-    work = _Work(engine, permit)
+    work = _Work(engine, permit, record.lacks)
     forwarded = work.mend(session, record)
     respond(session, record)
     delivered = work.rewrite(session, record)
@@ -97,19 +110,20 @@ def _fix(record: Record, engine: Engine, permit: Permit) -> Fixed:
 class _Work:
     """The repair of one record: what is sent on in the place of what came, and all there is to tell about it."""
 
-    def __init__(self, engine: Engine, permit: Permit) -> None:
+    def __init__(self, engine: Engine, permit: Permit, lacks: frozenset[Lack]) -> None:
         self.repairs: list[Repair] = []
         self.notes: list[str] = []
         self.faults: list[Finding] = []
         self.changed = False
-        self._rules, self._ledger = engine.rules, engine.ledger
+        self._rules = tuple(rule for rule in engine.rules if not rule.needs & lacks)
+        self._ledger = engine.ledger
         self._permit = permit
         self._asked: Request | None = None
 
     def mend(self, session: Session, record: Record) -> Sent | None:
         """The request to be forwarded; None when it stays as it is."""
         body = record.request_body
-        if not body or session.request is None:
+        if not body or session.request is None or "request" in record.lacks:
             return self._keep(record.forwarded, record, "request")
         made = mend_request(session.head(), body, self._rules, self._ledger, self._permit)
         self.faults += made.faults

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -16,6 +17,7 @@ from typing import get_args
 import orjson
 
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.lacks import read as read_lacks
 from wirelint.model import End, Json, Timing
 from wirelint.repair import Repair
 
@@ -23,7 +25,10 @@ FORMAT = 1
 """The version of the format. It goes up when an older reader would misunderstand a newer line."""
 
 _ENDS: frozenset[str] = frozenset(get_args(End))
-_OWN = frozenset({"format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes"})
+_OWN = frozenset(
+    {*("format", "id", "end", "error", "timing", "request", "response", "forwarded", "delivered", "fixes", "lacks")}
+)
+_PRIOR = ", prior "
 _ANNOTATIONS = ("api", "model", "conversation", "findings", "notes")
 
 
@@ -66,6 +71,7 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
             "chunks": encode_chunks(record.chunks),
         },
         **changes(record),
+        **({"lacks": list[Json](sorted(record.lacks))} if record.lacks else {}),
     }
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
@@ -132,7 +138,24 @@ def decode(value: Json, source: str, place: str) -> Record:
         source=source,
         place=place,
         annotations={name: item for name, item in value.items() if name not in _OWN},
+        lacks=read_lacks(value.get("lacks")),
     )
+
+
+def decode_all(value: Json, source: str, place: str) -> list[Record]:
+    """The record of a line, and before it those that the line names as having passed (`prior`). Raises FormatError."""
+    record = decode(value, source, place)
+    before = record.annotations.get("prior")
+    prior = [
+        dataclasses.replace(decode(one, source, f"{place}{_PRIOR}{number}"), id=f"{record.id}/prior {number}")
+        for number, one in enumerate(before if isinstance(before, list) else (), 1)
+    ]
+    return [*prior, record]
+
+
+def is_prior(record: Record) -> bool:
+    """Whether a record is one that a line only names."""
+    return _PRIOR in record.place
 
 
 def read_headers(value: Json) -> Headers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,8 +10,11 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine, internal
-from wirelint.model import Exchange
+from wirelint.lacks import told
+from wirelint.model import Exchange, Lack
 from wirelint.rule import Finding, Rule
+
+NOT_JUDGED = "IN001"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +34,24 @@ def check(
     """Judges records in order; problems of the reader are handed on in their place."""
     engine = Engine(rules, report=report)
     source: str | None = None
+    lacking: frozenset[Lack] = frozenset()
     for item in items:
         if isinstance(item, Problem):
             yield item
             continue
         if item.source != source:
-            source = item.source
+            source, lacking = item.source, frozenset()
             engine = Engine(rules, report=report)
-        yield _check(item, engine, report)
+        checked = _check(item, engine, report)
+        if item.lacks - lacking:
+            checked = dataclasses.replace(checked, findings=(not_judged(item.lacks - lacking), *checked.findings))
+            lacking |= item.lacks
+        yield checked
+
+
+def not_judged(lacks: frozenset[Lack]) -> Finding:
+    """What cannot be judged in a file, said at the first exchange of it that lacks something."""
+    return Finding(NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {told(lacks)}")
 
 
 def _check(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None) -> Checked:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
-from wirelint.model import End, Json, Timing
+from wirelint.model import End, Json, Lack, Timing
 from wirelint.repair import Repair
+
+Form = Literal["wirelint", "mitmproxy", "har", "vcr", "lhar", "claude-code", "k2vv"]
 
 Headers = tuple[tuple[str, str], ...]
 """Header fields in wire order, names as they came."""
@@ -26,7 +29,8 @@ class Record:
 
     `chunks` are arrivals of the response body: (milliseconds after the request, bytes of the decoded body). `source` is
     the file as the user named it, `place` where in it (`line 3`, `flow 2`, `entry 7`). `annotations` are what a live
-    run had written beside it (api, findings, …); nothing is judged from them.
+    run had written beside it (api, findings, …); nothing is judged from them. `form` is the format of the file, and
+    `lacks` what it cannot tell.
 
     Request and response are always what came in. `forwarded` is the request that the upstream got and `delivered` the
     response that the client got, each None where nothing was changed; `fixes` are the changes.
@@ -50,3 +54,5 @@ class Record:
     source: str = ""
     place: str = ""
     annotations: Mapping[str, Json] = field(default_factory=dict)
+    form: Form = "wirelint"
+    lacks: frozenset[Lack] = frozenset()

@@ -61,6 +61,8 @@ def respond(session: Session, record: Record) -> None:
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
     """The exchange, once the session has read the body. `delivered`: what the client got, when that was something else."""
     exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks)
+    if record.lacks:
+        exchange = dataclasses.replace(exchange, lacks=record.lacks)
     return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange
 
 

@@ -10,11 +10,16 @@ import click
 from wirelint import __version__
 
 _COMMANDS = {
-    "check": "Judge captures: ours, mitmproxy flows, HAR.",
+    "check": "Judge captures: ours, mitmproxy flows, HAR, cassettes, session logs.",
+    "export": "Write captures as HAR, as a flow file for mitmweb, or as JSONL.",
+    "case": "Make a minimal redacted reproducer of one exchange.",
     "fix": "Repair captures, by the code that repairs live traffic.",
     "rules": "List the rules.",
     "rule": "Print the manual of a rule.",
     "show": "Show one exchange as a conversation, findings beside it.",
+    "report": "Write captures as one HTML page.",
+    "stats": "Score the models in captures: calls, schema errors, times, findings.",
+    "compare": "Hold models against a reference run of the same requests.",
     "proxy": "Start mitmproxy with wirelint in front of an upstream.",
     "mock": "Start a faulty LLM server.",
     "demo": "See it work: a faulty server, a real proxy, real SDKs.",

@@ -9,6 +9,7 @@ import click
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
+from wirelint.cli.case import verify
 from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
 from wirelint.report import FORMATS, Statistics
 from wirelint.rule import Limits
@@ -27,6 +28,7 @@ from wirelint.rule import Limits
 )
 @limit_options
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
+@click.option("--expect", is_flag=True, help="Hold what is found to what the cases in PATH say is in them.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even when something was found.")
 def check(
     paths: tuple[str, ...],
@@ -39,16 +41,20 @@ def check(
     burst: float,
     hang: float,
     statistics: bool,
+    expect: bool,
     exit_zero: bool,
 ) -> int:
     """Judge captures: files, folders, or - for standard input.
 
-    Reads wirelint's exchanges.jsonl (hand-made records with only `request` and `response` too), mitmproxy flow files and
-    HAR. Each file is judged by itself, in file order.
+    Reads wirelint's exchanges.jsonl (hand-made records with only `request` and `response` too), mitmproxy flow files,
+    HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier; what a format cannot tell is
+    not judged, and that is said. Each file is judged by itself, in file order.
 
     Exit status: 0 nothing of warning or worse, 1 findings, 2 something could not be read.
     """
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
+    if expect:
+        return verify(paths, rules)
     writer = FORMATS[output_format](sys.stdout)
     counts = Statistics()
     problems = 0

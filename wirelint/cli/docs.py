@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -11,6 +11,7 @@ from rich.console import Console
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
+from wirelint.cli.rule_pages import rule_pages
 from wirelint.cli.selection import fixes, load
 from wirelint.paths import Paths
 from wirelint.registry import shipped, summary
@@ -21,14 +22,10 @@ _WIDTH = 118
 
 
 def _rule_table() -> str:
-    rows = [
-        "| code | name | severity | layer | fix | what is wrong |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| {rule.code} | `{rule.name}` | {rule.severity} | {rule.layer} | {fixes(rule)} | {summary(rule)} |"
-            for rule in load().rules
-        ),
-    ]
+    rows = ["| code | name | severity | layer | fix | what is wrong |", "|---|---|---|---|---|---|"]
+    for rule in load().rules:
+        name = f"[`{rule.name}`](docs/rules/{rule.name}.md)"
+        rows.append(f"| {rule.code} | {name} | {rule.severity} | {rule.layer} | {fixes(rule)} | {summary(rule)} |")
     return "\n".join(rows)
 
 
@@ -85,23 +82,40 @@ def refreshed(text: str) -> str:
     return text
 
 
+def _pages(root: Path) -> Iterator[tuple[Path, str | None, str]]:
+    """Every page that is generated, in part or as a whole: its place, its text as it stands, and as it should be."""
+    for page in (root / "README.md", root / "CONTRIBUTING.md"):
+        if not page.is_file():
+            raise click.ClickException(f"{page}: not there; run this in a checkout")
+    for page in (root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))):
+        text = page.read_text(encoding="utf-8")
+        yield page, text, refreshed(text)
+    for name, made in rule_pages(load().rules).items():
+        page = root / "docs" / "rules" / name
+        yield page, page.read_text(encoding="utf-8") if page.is_file() else None, made
+
+
+def _leftovers(root: Path) -> list[Path]:
+    """Pages of rules that are no more."""
+    names = {f"{rule.name}.md" for rule in load().rules} | {"README.md"}
+    return sorted(page for page in (root / "docs" / "rules").glob("*.md") if page.name not in names)
+
+
 @click.command()
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 when something is out of date.")
 def docs(only_check: bool) -> int:
     """Bring the generated parts of the documentation up to date."""
     root = shipped("rules").parent
-    stale = 0
-    for page in (root / "README.md", root / "CONTRIBUTING.md"):
-        if not page.is_file():
-            raise click.ClickException(f"{page}: not there; run this in a checkout")
-        text = page.read_text(encoding="utf-8")
-        made = refreshed(text)
-        if made == text:
-            continue
-        stale += 1
-        if only_check:
-            click.echo(f"{Path(page.name)} is out of date; run `make docs`")
-        else:
-            page.write_text(made, encoding="utf-8")
-            click.echo(f"wrote {page.name}")
-    return 1 if stale and only_check else 0
+    stale = [(page, made) for page, text, made in _pages(root) if made != text]
+    leftovers = _leftovers(root)
+    for page in [*(page for page, _ in stale), *leftovers]:
+        name = page.relative_to(root)
+        click.echo(f"{name} is out of date; run `make docs`" if only_check else f"wrote {name}")
+    if only_check:
+        return 1 if stale or leftovers else 0
+    for page, made in stale:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(made, encoding="utf-8")
+    for page in leftovers:
+        page.unlink()
+    return 0

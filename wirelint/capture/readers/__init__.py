@@ -1,4 +1,4 @@
-"""Capture files of any kind as records: our `exchanges.jsonl`, mitmproxy's flow files, HAR. Told by content, not name.
+"""Files of any kind as records: our captures, mitmproxy's flows, HAR, cassettes, logs of others. Told by content, not name.
 
     from wirelint.capture.readers import read, Problem
 
@@ -22,11 +22,15 @@ from wirelint.capture.record import Record
 
 __all__ = ["Problem", "captures_below", "open_source", "read"]
 
-_Kind = Literal["json", "flows"]
+_Kind = Literal["json", "flows", "yaml"]
 _FLOW = re.compile(rb"\d{1,12}:")
-_CAPTURE = re.compile(rb"[\"'](?:request|response|log)[\"']\s*:\s*[{n]")
+_CAPTURE = re.compile(
+    rb"[\"'](?:request|response|log|lhar)[\"']\s*:\s*[{n]|[\"'](?:http_)?interactions[\"']\s*:\s*\["
+    rb"|[\"'](?:parentUuid|leafUuid|isSidechain|trace_id)[\"']\s*:"
+)
+_CASSETTE = re.compile(rb"^(?:http_)?interactions:", re.MULTILINE)
 _HEAD = 1 << 16
-_KINDS = "exchanges.jsonl, mitmproxy flow files and HAR are read"
+_KINDS = "exchanges.jsonl, mitmproxy flow files, HAR, VCR cassettes, LHAR, Claude Code and K2VV logs are read"
 
 
 def read(paths: Iterable[str | Path]) -> Iterator[Record | Problem]:
@@ -66,6 +70,10 @@ def _read_kind(kind: _Kind, data: Input, source: str) -> Iterator[Record | Probl
     match kind:
         case "json":
             yield from documents.read(data, source)
+        case "yaml":
+            from wirelint.capture.readers import vcr
+
+            yield from vcr.read(data, source)
         case "flows":
             # Loading mitmproxy takes most of a second, and only these files need it.
             from wirelint.capture.readers import flows
@@ -78,7 +86,9 @@ def _sniff(data: Input) -> _Kind | None:
     if _FLOW.match(head):
         return "flows"
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    return "json" if text.startswith((b"{", b"[")) else None
+    if text.startswith((b"{", b"[")):
+        return "json"
+    return "yaml" if _CASSETTE.search(text) else None
 
 
 def captures_below(folder: str | Path) -> Iterator[tuple[str, bool]]:

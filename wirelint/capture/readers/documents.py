@@ -1,23 +1,24 @@
-"""JSON sources: a record a line, a HAR, one record, or an array of records; which of them is told by the first line."""
+"""JSON sources: lines of records or of another tool's log, a HAR, a cassette, an array; told by what the first line is."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from typing import Protocol
 
 import orjson
 
-from wirelint.capture.format import FormatError, decode
-from wirelint.capture.readers import har
-from wirelint.capture.readers.source import Input, Problem
+from wirelint.capture.format import FormatError, decode_all
+from wirelint.capture.readers import claude_code, har, k2vv, lhar
+from wirelint.capture.readers.source import Input, Problem, Wrong
 from wirelint.capture.record import Record
 from wirelint.model import Json
 
 _BOM = b"\xef\xbb\xbf"
+_DOCUMENTS = ("log", "lhar", "interactions", "http_interactions")
 _OPENS_MORE = (b"{", b"[", b",")
-_HAR_START = re.compile(rb'\{\s*"log"\s*:')
-_SHORTEN = 80
+_WHOLE_START = re.compile(rb'\{\s*"(?:log|lhar|(?:http_)?interactions)"\s*:')
 
 
 def load(text: bytes) -> Json:
@@ -42,7 +43,7 @@ def read(data: Input, source: str) -> Iterator[Record | Problem]:
         skipped += 1
     first = first.removeprefix(_BOM)
     # A line that ends in the middle of a document, and HAR on one line, are read as a whole.
-    if _HAR_START.match(first.strip()) or first.rstrip().endswith(_OPENS_MORE) or first.lstrip().startswith(b"["):
+    if _WHOLE_START.match(first.strip()) or first.rstrip().endswith(_OPENS_MORE) or first.lstrip().startswith(b"["):
         yield from _read_whole(first + b"".join(lines), source)
         return
     yield from _read_lines(first, lines, source, skipped + 1)
@@ -57,66 +58,107 @@ def _read_whole(text: bytes, source: str) -> Iterator[Record | Problem]:
         else:
             yield Problem(source, "", f"broken JSON: {error}", "was it written to the end?", fatal=True)
         return
-    if isinstance(document, dict) and "log" in document:
-        yield from har.read(document, source)
+    if isinstance(document, dict) and any(name in document for name in _DOCUMENTS):
+        yield from _read_document(document, source)
         return
     records = document if isinstance(document, list) else [document]
     yield from _read_values(enumerate(records, 1), source, "record")
 
 
+def _read_document(document: dict[str, Json], source: str) -> Iterator[Record | Problem]:
+    if "log" in document:
+        yield from har.read(document, source)
+    elif "lhar" in document:
+        yield from lhar.read_document(document, source)
+    else:
+        # Loading the YAML that other cassettes are written in takes a while.
+        from wirelint.capture.readers import vcr
+
+        yield from vcr.read_document(document, source)
+
+
 def _read_values(
     values: Iterator[tuple[int, Json]] | enumerate[Json], source: str, noun: str
 ) -> Iterator[Record | Problem]:
-    wrong = _Wrong(source, noun)
+    wrong = Wrong(source, noun)
     for number, value in values:
         try:
-            record = decode(value, source, f"{noun} {number}")
+            records = decode_all(value, source, f"{noun} {number}")
         except FormatError as error:
             wrong.add(number, str(error))
         else:
             wrong.read += 1
-            yield record
+            yield from records
     yield from wrong.problem()
 
 
 def _read_lines(first: bytes, lines: Iterator[bytes], source: str, number: int) -> Iterator[Record | Problem]:
-    wrong = _Wrong(source, "line")
+    wrong = Wrong(source, "line")
+    taker: _Lines | None = None
     line: bytes | None = first
     while line is not None:
         if line.strip():
             try:
-                record = decode(load(line), source, f"line {number}")
+                value = load(line)
+                taker = taker or _taker(value, source)
+                records = list(taker.add(value, number))
             except FormatError as error:
                 wrong.add(number, str(error))
             except ValueError as error:
                 wrong.add(number, "cut off" if not line.endswith(b"\n") else f"broken JSON: {error}")
             else:
                 wrong.read += 1
-                yield record
+                yield from records
         line = next(lines, None)
         number += 1
+    if taker is not None:
+        yield from taker.close()
     yield from wrong.problem()
 
 
-class _Wrong:
-    """What could not be read of a source, for one problem at its end."""
+class _Lines(Protocol):
+    """Takes a log line by line. `add` raises FormatError for what is no line of it; `close` gives what was waiting."""
 
-    def __init__(self, source: str, noun: str) -> None:
-        self.read = 0
+    def add(self, value: Json, number: int) -> Iterator[Record | Problem]: ...
+
+    def close(self) -> Iterator[Record | Problem]: ...
+
+
+def _taker(value: Json, source: str) -> _Lines:
+    """What takes the lines of a file, by the first of them that is JSON."""
+    if isinstance(value, dict):
+        if any(name in value for name in _DOCUMENTS) and not {"request", "response"} & value.keys():
+            return _Document(source)
+        if claude_code.is_line(value):
+            return claude_code.Lines(source)
+        if lhar.is_line(value):
+            return lhar.Lines(source)
+        if k2vv.is_line(value):
+            return k2vv.Lines(source)
+    return _Records(source)
+
+
+class _Document:
+    """A document that stands in one line."""
+
+    def __init__(self, source: str) -> None:
         self._source = source
-        self._noun = noun
-        self._first: tuple[int, str] | None = None
-        self._count = 0
 
-    def add(self, number: int, reason: str) -> None:
-        self._first = self._first or (number, reason if len(reason) <= _SHORTEN else f"{reason[: _SHORTEN - 1]}…")
-        self._count += 1
+    def add(self, value: Json, number: int) -> Iterator[Record | Problem]:
+        if not isinstance(value, dict):
+            raise FormatError("not a JSON object")
+        yield from _read_document(value, self._source)
 
-    def problem(self) -> Iterator[Problem]:
-        if self._first is None:
-            return
-        number, reason = self._first
-        others = f", and {self._count - 1} more like it" if self._count > 1 else ""
-        rest = f"the other {self.read} were read" if self.read else "nothing could be read"
-        cure = "upgrade wirelint" if "newer" in reason else rest
-        yield Problem(self._source, f"{self._noun} {number}", f"{reason}{others}", cure, fatal=not self.read)
+    def close(self) -> Iterator[Record]:
+        return iter(())
+
+
+class _Records:
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def add(self, value: Json, number: int) -> Iterator[Record]:
+        yield from decode_all(value, self._source, f"line {number}")
+
+    def close(self) -> Iterator[Record]:
+        return iter(())

@@ -16,6 +16,7 @@ from wirelint.capture.format import read_end
 from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
 from wirelint.capture.sides import NAMES, TIMES, restore, timed
+from wirelint.lacks import read as read_lacks
 from wirelint.model import End, Json, Timing
 from wirelint.wire.codings import CodingError, decode
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
@@ -73,6 +74,7 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
             end="complete" if turn.closed else end,
             source=source,
             place=f"flow {number}",
+            form="mitmproxy",
         )
         for count, turn in enumerate(turns(said), 1)
     ]
@@ -92,6 +94,7 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         annotations["notes"] = [*(earlier if isinstance(earlier, list) else []), *notes]
     beside = {name: annotations.pop(name) for name in NAMES if name in annotations}
     times = {name: annotations.pop(name) for name in TIMES if name in annotations}
+    error = annotations.pop("error", None)
     record = Record(
         id=flow.id,
         method=flow.request.method,
@@ -104,9 +107,11 @@ def _record(flow: http.HTTPFlow, source: str, number: int) -> Record:
         timing=_timing(flow),
         end=read_end(annotations.pop("end", None))
         or _end(flow, unread=any("content-encoding" in str(n) for n in notes)),
-        error=flow.error.msg if flow.error is not None else None,
+        error=flow.error.msg if flow.error is not None else error if isinstance(error, str) else None,
+        lacks=read_lacks(annotations.pop("lacks", None)),
         source=source,
         place=f"flow {number}",
+        form="mitmproxy",
         annotations=annotations,
     )
     record = timed(record, times)

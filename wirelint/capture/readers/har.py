@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -17,14 +18,17 @@ from datetime import datetime
 from wirelint.capture.format import read_end, read_headers
 from wirelint.capture.readers.source import Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import restore
+from wirelint.capture.sides import restore, timed
+from wirelint.lacks import read as read_lacks
 from wirelint.model import End, Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
 _GAP = re.compile(r"[\s,]*")
 _END_HEADER = "x-wirelint-end"
 BESIDE = "_wirelint"
-"""The member of a repaired entry that says what was repaired, and what had come in (`capture.sides`)."""
+"""The member of an entry that says what was repaired, and what had come in (`capture.sides`); of one that `wirelint export`
+wrote, what a HAR has no room for besides, and the findings."""
+_TOLD = ("api", "model", "conversation", "findings", "notes")
 
 # mitmproxy looks for an encoding inside bodies of these types; all others without a charset it reads as Latin-1.
 _READ_AS_UTF8 = ("json", "html", "xml", "css", "javascript")
@@ -100,9 +104,27 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
         error=error,
         source=source,
         place=f"entry {number}",
+        form="har",
     )
     beside = entry.get(BESIDE)
-    return restore(record, beside) if isinstance(beside, dict) else record
+    return _with_beside(record, beside) if isinstance(beside, dict) else record
+
+
+def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
+    """What stands in the entry for us alone: both sides of what was changed, and what an entry has no room for."""
+    record = restore(timed(record, beside), beside)
+    if "end" not in beside:
+        return record
+    id_, error = beside.get("id"), beside.get("error")
+    return dataclasses.replace(
+        record,
+        id=id_ if isinstance(id_, str) and id_ else record.id,
+        url=url if isinstance(url := beside.get("url"), str) else record.url,
+        end=read_end(beside["end"]) or record.end,
+        error=error if isinstance(error, str) else record.error,
+        lacks=read_lacks(beside.get("lacks")),
+        annotations={name: beside[name] for name in _TOLD if name in beside},
+    )
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:

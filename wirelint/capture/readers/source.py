@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 _PIECE = 1 << 22
+_SHORTEN = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +69,27 @@ class Input:
             return line
         head, self._head = self._head, b""
         return head + self._stream.readline()
+
+
+class Wrong:
+    """What could not be read of a source, for one problem at its end."""
+
+    def __init__(self, source: str, noun: str) -> None:
+        self.read = 0
+        self._source = source
+        self._noun = noun
+        self._first: tuple[int, str] | None = None
+        self._count = 0
+
+    def add(self, number: int, reason: str) -> None:
+        self._first = self._first or (number, reason if len(reason) <= _SHORTEN else f"{reason[: _SHORTEN - 1]}…")
+        self._count += 1
+
+    def problem(self) -> Iterator[Problem]:
+        if self._first is None:
+            return
+        number, reason = self._first
+        others = f", and {self._count - 1} more like it" if self._count > 1 else ""
+        rest = f"the other {self.read} were read" if self.read else "nothing could be read"
+        cure = "upgrade wirelint" if "newer" in reason else rest
+        yield Problem(self._source, f"{self._noun} {number}", f"{reason}{others}", cure, fatal=not self.read)

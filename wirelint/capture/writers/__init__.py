@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from wirelint.capture.fixing import Fixed
+from wirelint.capture.format import is_prior
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
 
 __all__ = ["write"]
@@ -27,7 +28,7 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
     `items` are all records of the file, in its order. Raises OSError, and ValueError for a document that is broken
     behind the records that could be read.
     """
-    rest = iter(items)
+    rest = (item for item in items if not is_prior(item.record))
     first = next(rest, None)
     if first is None:
         shutil.copyfile(source, target)

@@ -10,7 +10,7 @@ from wirelint.capture.format import changes
 from wirelint.capture.readers import har
 from wirelint.capture.readers.documents import load
 from wirelint.capture.record import Record, Sent
-from wirelint.capture.sides import beside_sent
+from wirelint.capture.sides import NAMES, beside_sent
 from wirelint.model import Json
 from wirelint.repair import Edit
 from wirelint.rewrite.edits import apply
@@ -84,7 +84,9 @@ def _record_edits(value: Json, record: Record, pointer: str) -> list[Edit]:
 
 
 def _entry_edits(entry: dict[str, Json], record: Record, pointer: str, from_mitmproxy: bool) -> list[Edit]:
-    before, made = entry.get(har.BESIDE), beside_sent(record)
+    before = entry.get(har.BESIDE)
+    kept = {name: item for name, item in _mapping(before).items() if name not in NAMES}
+    made = {**kept, **beside_sent(record)}
     if before == made or (before is None and not made):
         return []
     came = _mapping(_mapping(before).get("received"))

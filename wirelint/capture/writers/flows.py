@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
+from urllib.parse import SplitResult, urlsplit
 
-from mitmproxy import http
+from mitmproxy import connection, http
+from mitmproxy import flow as mitm_flow
 from mitmproxy.io import FlowReader, FlowWriter
+from mitmproxy.net.http import status_codes
 
 from wirelint.capture.fixing import Fixed, true_headers
-from wirelint.capture.record import Record, Sent
-from wirelint.capture.sides import NAMES, beside_sent
+from wirelint.capture.format import printable
+from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.sides import NAMES, beside_received, beside_sent, times_of
+from wirelint.model import Json
 
 _LENGTH = re.compile(rb"\d{1,12}:")
 _LONGEST = 13
@@ -88,3 +93,72 @@ def _show(message: http.Message, sent: Sent) -> None:
         for name, value in true_headers(sent.headers, sent.body)
     )
     message.raw_content = sent.body
+
+
+_NOWHERE = "unknown.invalid"
+"""The host of an exchange whose recording does not name one (RFC 6761)."""
+
+
+def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Json]) -> bytes:
+    """A record as a flow that mitmproxy opens: what came in, and what was sent on beside it, as in `flows.mitm`."""
+    parts = urlsplit(record.url)
+    port = _port(parts)
+    host = parts.hostname or _NOWHERE
+    client = connection.Client(peername=("", 0), sockname=("", 0), timestamp_start=0)
+    flow = http.HTTPFlow(client, connection.Server(address=(host, port)))
+    started = record.timing.started or 0.0
+    ended = started + (record.timing.duration or record.timing.first_byte or 0.0) / 1000
+    path = f"{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+    flow.request = http.Request(
+        host=host,
+        port=port,
+        method=record.method.encode(),
+        scheme=(parts.scheme or "http").encode(),
+        authority=b"",
+        path=path.encode("utf-8", "surrogateescape"),
+        http_version=b"HTTP/1.1",
+        headers=_fields(record.request_headers, record.request_body),
+        content=record.request_body,
+        trailers=None,
+        timestamp_start=started,
+        timestamp_end=started,
+    )
+    if record.status is not None:
+        flow.response = http.Response(
+            http_version=b"HTTP/1.1",
+            status_code=record.status,
+            reason=status_codes.RESPONSES.get(record.status, "").encode(),
+            headers=_fields(record.response_headers, record.response_body),
+            content=record.response_body,
+            trailers=None,
+            timestamp_start=started + (record.timing.first_byte or 0.0) / 1000,
+            timestamp_end=ended,
+        )
+    elif record.error is not None:
+        flow.error = mitm_flow.Error(record.error, ended)
+    flow.id = record.id
+    flow.comment, flow.marked = comment, marked
+    beside: dict[str, Json] = {**times_of(record), **beside_received(record), "end": record.end}
+    if record.lacks:
+        beside["lacks"] = list[Json](sorted(record.lacks))
+    if flow.response is not None and record.error is not None:
+        beside["error"] = record.error
+    flow.metadata = {**{name: printable(item) for name, item in metadata.items()}}
+    flow.metadata.update({f"{_OURS}{name}": printable(item) for name, item in beside.items()})
+    out = io.BytesIO()
+    FlowWriter(out).add(flow)  # type: ignore[no-untyped-call, unused-ignore]
+    return out.getvalue()
+
+
+def _fields(headers: Headers, body: bytes | None) -> http.Headers:
+    fields = headers if body is None else true_headers(headers, body)
+    return http.Headers(
+        (name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")) for name, value in fields
+    )
+
+
+def _port(parts: SplitResult) -> int:
+    try:
+        return parts.port or (443 if parts.scheme in ("https", "wss") else 80)
+    except ValueError:
+        return 80

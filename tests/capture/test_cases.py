@@ -1,0 +1,247 @@
+"""Minimal reproducers: small, silent about people, the same every time, and still showing what they were made for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.build import REGISTRY, as_record
+from wirelint.capture.cases import NoFindingError, disappointed, encode_case, expected, reproduce
+from wirelint.capture.format import decode_all
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.record import Record
+from wirelint.capture.shrinking import Budget, Shrinker, at, minimise, neutral, put, texts
+from wirelint.cli.case import case
+from wirelint.cli.check import check as check_command
+from wirelint.model import Json
+
+ROOT = Path(__file__).resolve().parents[2]
+RULES = REGISTRY.select([])
+FAULTY = [json.loads(line) for line in (ROOT / "tests" / "corpus" / "anomalies.jsonl").read_text("utf-8").splitlines()]
+ONE_EACH = {line["label"]: line for line in reversed(FAULTY)}
+KEY = "sk-proj-Zq8vKx2LmTn4Rw6YpBdFhJcGs1Eu3Ao5Xi7Vk9MtQw"
+
+
+# --- shrinking --------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(0, 30), max_size=30), st.sets(st.integers(0, 30), max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_minimise_is_minimal(items: list[int], needed: set[int]) -> None:
+    wanted = needed & set(items)
+
+    def test(left: Any) -> bool:
+        return wanted <= set(left)
+
+    assert sorted(minimise(items, test)) == sorted(wanted)
+
+
+values: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text("abcXY12 .", max_size=12),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abc", max_size=3), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(values, values)
+@settings(max_examples=150, deadline=None)
+def test_shrinking_keeps_what_it_has_to(inner: Json, beside: Json) -> None:
+    """A needle in a haystack: all else goes, and what may stay says nothing."""
+    value: Json = {"keep": [beside, {"deep": [inner, "needle in here"]}], "other": beside}
+
+    def test(made: Json) -> bool:
+        return any("needle" in text for _, text in texts(made))
+
+    shrinker = Shrinker(value, test, Budget(3000))
+    shrinker.drop((), frozenset({"keep"}))
+    for path in shrinker.plain(lambda path, text: False):
+        shrinker.shorten(path)
+    assert [text for _, text in texts(shrinker.value) if neutral(text) != text] == ["needle "]
+    assert test(shrinker.value)
+
+
+@given(values)
+@settings(max_examples=100, deadline=None)
+def test_places(value: Json) -> None:
+    for path, text in texts(value):
+        assert at(value, path) == text
+        assert put(value, path, text) == value
+        assert at(put(value, path, "other"), path) == "other"
+
+
+SHAPES = {
+    "Hello, Wörld 42!": "Xxxxx, Xxxxx 00!",
+    "a\n[redacted:1f3a9c2e]b": "x\n[redacted:1f3a9c2e]x",
+    "": "",
+}
+
+
+@pytest.mark.parametrize(("text", "made"), SHAPES.items(), ids=["words", "a mark", "nothing"])
+def test_neutral(text: str, made: str) -> None:
+    assert neutral(text) == made
+    assert neutral(made) == made
+
+
+def test_the_budget_ends_it() -> None:
+    asked = 0
+
+    def test(made: Json) -> bool:
+        nonlocal asked
+        asked += 1
+        return False
+
+    shrinker = Shrinker({"a": [{"b": "c"}] * 50}, test, Budget(7))
+    shrinker.drop()
+    shrinker.plain(lambda path, text: False)
+    assert asked == 7
+    assert shrinker.budget.spent
+
+
+# --- cases ------------------------------------------------------------------------------------------------------------
+
+
+def _records(line: dict[str, Any]) -> list[Record]:
+    return [as_record({"id": "before", **one}) for one in line.get("prior", ())] + [as_record(line)]
+
+
+@pytest.mark.parametrize("line", ONE_EACH.values(), ids=ONE_EACH)
+def test_a_case_of_every_rule(line: dict[str, Any]) -> None:
+    *prior, record = _records(line)
+    made = reproduce(record, RULES, names=[line["label"]], prior=prior, seconds=600)
+    assert made.complete
+    encoded = encode_case(made)
+    assert len(made.record.request_body or b"") <= len(record.request_body or b"")
+    records = decode_all(json.loads(encoded), "case", "line 1")
+    *_, last = (one for one in check(records, RULES) if isinstance(one, Checked))
+    assert line["label"] in {finding.name for finding in last.findings}
+    assert disappointed(records[-1], last.findings) == []
+    assert {item["rule"] for item in expected(records[-1]) or ()} >= {line["label"]}
+
+
+def _chat(content: str, answer: str, **request: Any) -> dict[str, Any]:
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": name, "description": f"does {name}", "parameters": {"type": "object"}},
+        }
+        for name in ("read_file", "send_mail", "list_people")
+    ]
+    message = {"role": "assistant", "content": answer}
+    return {
+        "id": "x",
+        "request": {
+            "url": "https://llm.corp.example/v1/chat/completions?key=abcdefghijkl",
+            "headers": {"authorization": f"Bearer {KEY}", "user-agent": "Agent of Doris"},
+            "body": {"model": "acme-1", "messages": [
+                {"role": "system", "content": "You help Doris Musterfrau."},
+                {"role": "user", "content": content},
+            ], "tools": tools, **request},
+        },
+        "response": {"status": 200, "headers": {"content-type": "application/json"}, "body": {
+            "id": "c", "object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        }},
+    }  # fmt: skip
+
+
+LEAK = 'Of course, Doris!\n\n<invoke name="read_file">\n<arg name="path">/home/doris/taxes.txt</arg>\n</invoke>'
+
+
+def test_nothing_is_said_about_people() -> None:
+    record = as_record(_chat(f"Doris here, {KEY}, read my taxes " * 20, LEAK))
+    made = reproduce(record, RULES, names=["xml-leak"])
+    encoded = encode_case(made).decode()
+    for word in ("Doris", "doris", "taxes", "corp", "Musterfrau", "send_mail", KEY):
+        assert word not in encoded
+    assert "read_file" in encoded
+    assert len(encoded) < 1500
+    assert made.plain == ("/response/choices/0/message/content",)
+    assert encode_case(reproduce(record, RULES, names=["xml-leak"])).decode() == encoded
+
+
+def test_no_finding_no_case() -> None:
+    record = as_record(_chat("Hello", "Hello! How can I help?"))
+    with pytest.raises(NoFindingError, match="no finding to reproduce"):
+        reproduce(record, RULES)
+    with pytest.raises(NoFindingError, match="no finding of think-leak"):
+        reproduce(as_record(_chat("Read it", LEAK)), RULES, names=["think-leak"])
+
+
+def test_little_time_gives_a_larger_case() -> None:
+    record = as_record(_chat("Read it", LEAK))
+    hasty = reproduce(record, RULES, names=["xml-leak"], steps=6)
+    assert not hasty.complete
+    assert hasty.steps <= 6
+    assert [finding.name for finding in hasty.expect] == ["xml-leak"]
+
+
+# --- the commands -----------------------------------------------------------------------------------------------------
+
+
+def _call(command: Any, *arguments: Any) -> tuple[int, str]:
+    result = CliRunner().invoke(command, [str(one) for one in arguments], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    return int(result.return_value), result.output
+
+
+def _lines(path: Path, *lines: Any) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_the_command_makes_what_check_confirms(tmp_path: Path) -> None:
+    source = _lines(tmp_path / "in.jsonl", _chat("Hello", "Hello!"), {**_chat("Read it", LEAK), "id": "leak"})
+    out = tmp_path / "case.jsonl"
+    status, told = _call(case, source, "-o", out)
+    assert status == 0
+    assert "xml-leak" in told
+    assert "read them before you give the case away" in told
+    assert _call(check_command, out, "--expect")[0] == 0
+    assert _call(check_command, out)[0] == 1
+    broken = out.read_text(encoding="utf-8").replace("<", "(")
+    out.write_text(broken, encoding="utf-8")
+    status, told = _call(check_command, out, "--expect")
+    assert status == 1
+    assert "case: expected xml-leak response /choices/0/message/content" in told
+
+
+EXPECT = {
+    "as it says": ([{"rule": "xml-leak", "side": "response"}], 0),
+    "not what it says": ([{"rule": "think-leak"}], 1),
+    "nothing, and there is something": ([], 1),
+}
+
+
+@pytest.mark.parametrize(("expect", "status"), EXPECT.values(), ids=EXPECT)
+def test_cases_made_by_hand(tmp_path: Path, expect: list[Any], status: int) -> None:
+    path = _lines(tmp_path / "cases.jsonl", {**_chat("Read it", LEAK), "expect": expect}, _chat("Hi", "Hi!"))
+    assert _call(check_command, path, "--expect")[0] == status
+
+
+PROBLEMS: dict[str, tuple[Callable[[Path], list[Any]], str]] = {
+    "no such exchange": (lambda path: [path, "nobody"], "no exchange nobody"),
+    "two are meant": (lambda path: [path], "2 exchanges are meant; name one: a, b"),
+    "nothing is found": (lambda path: [path, "c"], "c: no finding to reproduce"),
+    "not found": (lambda path: [path.with_name("none")], "no exchange in it"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "says"), PROBLEMS.values(), ids=PROBLEMS)
+def test_what_is_no_case(tmp_path: Path, arguments: Callable[[Path], list[Any]], says: str) -> None:
+    path = _lines(
+        tmp_path / "in.jsonl",
+        {**_chat("Read it", LEAK), "id": "a"},
+        {**_chat("Read that", LEAK), "id": "b"},
+        {**_chat("Hi", "Hi!"), "id": "c"},
+    )
+    with pytest.raises(Exception, match=says):
+        _call(case, *arguments(path))
+    with pytest.raises(Exception, match="no cases; `wirelint case` makes them"):
+        _call(check_command, path, "--expect")

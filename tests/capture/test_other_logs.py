@@ -1,0 +1,476 @@
+"""Cassettes, LHAR, session logs and results of a verifier: what is read of them, and what is not judged."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import http.server
+import json
+import threading
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from tests.build import REGISTRY
+from wirelint.capture.fixing import fix
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import Problem, read
+from wirelint.capture.record import Record
+from wirelint.repair import Permit
+
+RULES = REGISTRY.select([])
+CHAT = "https://llm.example/v1/chat/completions"
+ASK = {"model": "acme-1", "messages": [{"role": "user", "content": "Höre zu: 😀"}]}
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "find",
+        "parameters": {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]},
+    },
+}
+
+
+def _answer(text: str = "Gern. 😀", finish: str | None = "stop", **message: Any) -> dict[str, Any]:
+    said = {"role": "assistant", "content": text, **message}
+    return {
+        "id": "c-1",
+        "object": "chat.completion",
+        "model": "acme-1",
+        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+    }
+
+
+def _call(arguments: str) -> dict[str, Any]:
+    return {"id": "call_Qw8", "type": "function", "function": {"name": "find", "arguments": arguments}}
+
+
+def _write(folder: Path, *lines: Any, name: str = "log") -> Path:
+    path = folder / name
+    path.write_bytes("\n".join(item if isinstance(item, str) else json.dumps(item) for item in lines).encode() + b"\n")
+    return path
+
+
+def _split(path: Path) -> tuple[list[Record], list[str]]:
+    items = list(read([path]))
+    problems = [str(item).replace(f"{path}: ", "") for item in items if isinstance(item, Problem)]
+    return [item for item in items if isinstance(item, Record)], problems
+
+
+def _found(path: Path) -> list[list[str]]:
+    """The names of what is found, exchange by exchange, what is not judged left out."""
+    checked = [item for item in check(read([path]), RULES) if isinstance(item, Checked)]
+    return [[one.name for one in item.findings if one.severity != "info"] for item in checked]
+
+
+def _unjudged(path: Path) -> str:
+    checked = [item for item in check(read([path]), RULES) if isinstance(item, Checked)]
+    return " | ".join(one.message for item in checked for one in item.findings if one.name == "not-judged")
+
+
+# --- cassettes --------------------------------------------------------------------------------------------------------
+
+
+def _interaction(request: Any = None, response: Any = None) -> dict[str, Any]:
+    return {
+        "request": {
+            "method": "POST",
+            "uri": CHAT,
+            "headers": {"Content-Type": ["application/json"]},
+            **(request or {}),
+        },
+        "response": {"status": {"code": 200, "message": "OK"}, "headers": {}, **(response or {})},
+    }
+
+
+PLAIN = json.dumps(_answer(), ensure_ascii=False).encode()
+ZIPPED = gzip.compress(PLAIN)
+GZIP = {"content-encoding": ["gzip"]}
+BODIES: dict[str, tuple[dict[str, Any], bytes | None]] = {
+    "text": ({"body": {"string": PLAIN.decode()}}, PLAIN),
+    "a plain string": ({"body": PLAIN.decode()}, PLAIN),
+    "nothing": ({"body": {"string": ""}}, b""),
+    "left out": ({}, None),
+    "a value": ({"parsed_body": _answer(), "body": {"string": ""}}, orjson.dumps(_answer())),
+    "base64 of Ruby's": ({"body": {"encoding": "ASCII-8BIT", "base64_string": base64.b64encode(PLAIN).decode()}}, PLAIN),
+    "coded": ({"headers": GZIP, "body": {"base64_string": base64.b64encode(ZIPPED).decode()}}, PLAIN),
+    "no longer coded, though it says so": ({"headers": GZIP, "body": {"string": PLAIN.decode()}}, PLAIN),
+    "flat, of httpx": ({"status": None, "status_code": 200, "content": PLAIN.decode()}, PLAIN),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("response", "body"), BODIES.values(), ids=BODIES)
+def test_bodies_of_a_cassette(tmp_path: Path, response: dict[str, Any], body: bytes | None) -> None:
+    cassette = {"version": 1, "interactions": [_interaction({"body": json.dumps(ASK)}, response)]}
+    for path in (_write(tmp_path, cassette), _write(tmp_path, json.dumps(cassette, indent=4), name="b.json")):
+        (record,), problems = _split(path)
+        assert not problems
+        assert (record.method, record.url, record.status, record.place) == ("POST", CHAT, 200, "interaction 1")
+        assert record.response_body == body
+        assert json.loads(record.request_body or b"") == ASK
+        assert record.form == "vcr"
+
+
+YAML = """# recorded by hand
+version: 1
+interactions:
+- request:
+    body: '{"model": "acme-1", "messages": [{"role": "user", "content": "- a
+
+      - b: c"}]}'
+    headers:
+      Content-Type: [application/json]
+    method: POST
+    uri: https://llm.example/v1/chat/completions
+  response:
+    body:
+      string: |
+        {"choices": [{"index": 0, "message": {"role": "assistant", "content": "- request:"},
+        "finish_reason": "stop"}]}
+    headers: {x-price: [1e3], x-id: ["0010"]}
+    status: {code: 200, message: OK}
+
+- request:
+    body: !!python/object/new:_io.BytesIO
+      state: !!python/tuple
+      - !!binary |
+        eyJtb2RlbCI6ICJtIn0=
+      - 0
+      - null
+    headers: {}
+    method: post
+    uri: https://llm.example/v1/chat/completions
+  response:
+    status: {code: 500, message: Oh}
+    headers: {}
+    body: {string: !!binary b2g=}
+- request: {method: POST, uri: "https://llm.example/x", body: [unclosed}
+  response: {}
+- request: {method: GET, uri: "https://llm.example/v1/models", body: null}
+  response: {status: {code: 200}, body: {string: '{}'}}
+recorded_with: somebody
+"""
+
+
+def test_a_cassette_in_yaml(tmp_path: Path) -> None:
+    """One interaction that is broken does not take the others with it; nothing of Python is run to read them."""
+    path = _write(tmp_path, YAML)
+    records, problems = _split(path)
+    assert [record.place for record in records] == ["interaction 1", "interaction 2", "interaction 4"]
+    assert records[0].request_body == b'{"model": "acme-1", "messages": [{"role": "user", "content": "- a\n- b: c"}]}'
+    assert b'"- request:"' in (records[0].response_body or b"")
+    assert dict(records[0].response_headers) == {"x-price": "1e3", "x-id": "0010"}
+    assert (records[1].method, records[1].request_body, records[1].response_body) == ("POST", b'{"model": "m"}', b"oh")
+    assert len(problems) == 1
+    assert problems[0].startswith("interaction 3: broken YAML: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    {
+        "none": ("interactions: []\nversion: 1", "without interactions"),
+        "none in JSON": ('{"interactions": [], "version": 1}', "without interactions"),
+        "no request": ("interactions:\n- response: {}", "interaction 1: no `request` in it (nothing could be read)"),
+        "cut off": ('interactions:\n- request: {body: "abc', "interaction 1: broken YAML"),
+    }.values(),
+)
+def test_cassettes_that_cannot_be_read(tmp_path: Path, text: str, says: str) -> None:
+    records, problems = _split(_write(tmp_path, text))
+    assert not records
+    assert says in problems[0]
+
+
+class _Endpoint(http.server.BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        body = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"\xc3\xa9"},"finish_reason":null}]}\n\n'
+        body = body if asked.get("stream") else PLAIN
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream" if asked.get("stream") else "application/json")
+        if "gzip" in self.headers.get("accept-encoding", ""):
+            body = gzip.compress(body)
+            self.send_header("content-encoding", "gzip")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def endpoint() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), _Endpoint)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1/chat/completions"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"decode_compressed_response": True}, {"decode_compressed_response": True, "serializer": "json"}],
+    ids=["yaml", "yaml, decoded", "json, decoded"],
+)
+def test_what_vcrpy_records(tmp_path: Path, endpoint: str, options: dict[str, Any]) -> None:
+    vcr = pytest.importorskip("vcr")
+    path = tmp_path / "cassette"
+    with vcr.VCR(**options).use_cassette(str(path), record_mode="all"):
+        for stream in (True, False):
+            for coding in ("gzip", "identity"):
+                body = json.dumps({**ASK, "stream": stream}).encode()
+                headers = {"content-type": "application/json", "accept-encoding": coding}
+                urllib.request.urlopen(urllib.request.Request(endpoint, body, headers), timeout=10).read()
+    records, problems = _split(path)
+    assert not problems
+    assert [record.url for record in records] == [endpoint] * 4
+    assert [record.response_body == PLAIN for record in records] == [False, False, True, True]
+    assert _found(path) == [["truncated-stream"], ["truncated-stream"], [], []]
+    assert _unjudged(path) == "not judged here: when the pieces of a reply came"
+
+
+# --- LHAR -------------------------------------------------------------------------------------------------------------
+
+
+def _entry(request: Any, response: Any, **http_: Any) -> dict[str, Any]:
+    return {
+        "type": "entry",
+        "id": "e-1",
+        "trace_id": "t",
+        "timestamp": "2026-01-31T09:45:00.000Z",
+        "gen_ai": {},
+        "http": {"method": "POST", "url": CHAT, "status_code": 200, "api_format": "chat-completions", **http_},
+        "timings": {"send_ms": 1, "wait_ms": 20, "receive_ms": 5, "total_ms": 26, "tokens_per_second": None},
+        "raw": {"request_body": request, "response_body": response},
+    }
+
+
+SESSION = {"type": "session", "trace_id": "t", "started_at": "2026-01-31T09:45:00Z", "tool": "x", "model": "acme-1"}
+CUT = 'data: {"choices":[{"index":0,"delta":{"content":"The steps are"},"finish_reason":null}]}\n\n'
+
+
+@pytest.mark.parametrize("answer", [CUT, {"streaming": True, "chunks": CUT}], ids=["text", "in a wrapper"])
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_lhar(tmp_path: Path, answer: Any, wrapped: bool) -> None:
+    entries = [_entry(ASK, answer), _entry(ASK, _answer(), url=None), _entry(None, None)]
+    lines = [{"lhar": {"version": "0.1.0", "entries": entries}}] if wrapped else [SESSION, *entries]
+    path = _write(tmp_path, *lines)
+    records, problems = _split(path)
+    assert [record.url for record in records] == [CHAT, "/v1/chat/completions"]
+    assert (records[0].timing.first_byte, records[0].timing.duration) == (21, 26)
+    assert _found(path) == [["truncated-stream"], []]
+    assert problems == [
+        "1 of 3 entries without bodies (nothing can be judged without them; export with privacy `full`)"
+    ]
+
+
+# --- K2-Vendor-Verifier -----------------------------------------------------------------------------------------------
+
+
+def _result(response: Any, *, status: str = "success", **request: Any) -> dict[str, Any]:
+    body = {name: value for name, value in {**ASK, "tools": [TOOL], **request}.items() if value is not None}
+    return {
+        "data_index": 7,
+        "request": body,
+        "response": response,
+        "status": status,
+        "finish_reason": None,
+        "tool_calls_valid": None,
+        "last_run_at": "2026-01-31T09:45:00.5",
+        "duration_ms": 500,
+        "hash": "00",
+    }
+
+
+MARKUP = "<|tool_calls_section_begin|><|tool_call_begin|>functions.find:0<|tool_call_argument_begin|>{}"
+RAW: dict[str, Any] = {
+    "stream": True,
+    "prompt": "x<|im_assistant|>assistant<|im_middle|>",
+    "messages": None,
+    "tools": None,
+}
+RESULTS: dict[str, tuple[dict[str, Any], list[str]]] = {
+    "fine": (_result(_answer("", "tool_calls", tool_calls=[_call('{"what": "x"}')])), []),
+    "schema": (_result(_answer("", "tool_calls", tool_calls=[_call('{"what": 5}')]), stream=True), ["schema-violation"]),
+    "the wrong reason": (
+        _result(_answer("", "stop", tool_calls=[_call('{"what": "x"}')])),
+        ["finish-reason-mismatch"],
+    ),
+    "a reason that the verifier made up": (
+        _result(_answer("", "stop", tool_calls=[_call('{"what": "x"}')]), stream=True), []),
+    "nothing in it": (_result(_answer("", "stop", tool_calls=None)), ["empty-response"]),
+    "nothing but the reasoning, which the verifier dropped": (
+        _result(_answer("", "stop", tool_calls=None), stream=True), []),
+    "markup in the text of a raw endpoint": (_result(_answer(MARKUP, "tool_calls", tool_calls=[_call("{}")]), **RAW), []),
+    "refused": (_result({"error": "Error code: 429 - {'error': {}}"}, status="failed"), []),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("line", "names"), RESULTS.values(), ids=RESULTS)
+def test_results_of_a_verifier(tmp_path: Path, line: dict[str, Any], names: list[str]) -> None:
+    path = _write(tmp_path, line)
+    (record,), problems = _split(path)
+    assert not problems
+    assert record.timing.duration == 500
+    assert record.status == (200 if line["status"] == "success" else 429)
+    assert _found(path) == [names]
+    assert _unjudged(path).startswith("not judged here: ")
+
+
+# --- session logs -----------------------------------------------------------------------------------------------------
+
+
+class _Log:
+    """Writes a log line by line, each following the last unless told otherwise."""
+
+    def __init__(self) -> None:
+        self.lines: list[dict[str, Any]] = [{"type": "summary", "summary": "s", "leafUuid": "elsewhere"}]
+        self.last: str | None = None
+
+    def line(self, kind: str, follows: Any = ..., **fields: Any) -> str:
+        uuid = f"u{len(self.lines)}"
+        parent = self.last if follows is ... else follows
+        base = {"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": "s-1", "isSidechain": False}
+        self.lines.append({**base, "timestamp": "2026-01-31T09:45:00.000Z", **fields})
+        self.last = uuid
+        return uuid
+
+    def user(self, content: Any, follows: Any = ..., **fields: Any) -> str:
+        return self.line("user", follows, message={"role": "user", "content": content}, **fields)
+
+    def result(self, id_: str, text: str = "done", follows: Any = ...) -> str:
+        return self.user([{"type": "tool_result", "tool_use_id": id_, "content": text}], follows)
+
+    def model(self, id_: str, block: Any, stop: str | None = None, follows: Any = ..., **fields: Any) -> str:
+        content = [{"type": "text", "text": block}] if isinstance(block, str) else [block]
+        message = {"id": id_, "type": "message", "role": "assistant", "model": "claude-x", "content": content}
+        return self.line("assistant", follows, message={**message, "stop_reason": stop}, **fields)
+
+
+def _use(id_: str, name: str = "Bash", **input_: Any) -> dict[str, Any]:
+    return {"type": "tool_use", "id": id_, "name": name, "input": input_}
+
+
+def _told(record: Record) -> tuple[list[str], list[str]]:
+    """The request and the reply of a record, a letter per message, its blocks told by their kinds."""
+    asked, answer = json.loads(record.request_body or b""), json.loads(record.response_body or b"")
+    history = [f"{one['role'][0]}:{'+'.join(_kind(block) for block in one['content'])}" for one in asked["messages"]]
+    return history, [_kind(block) for block in answer["content"]]
+
+
+def _kind(block: dict[str, Any]) -> str:
+    return block.get("text") or block.get("id") or f"={block.get('tool_use_id')}"
+
+
+def test_a_session(tmp_path: Path) -> None:
+    """One message of the model over several lines, results of its first calls between them; then a branch, a sub-agent,
+    a compaction, and what the client wrote itself."""
+    log = _Log()
+    log.user("list and read")
+    log.model("m1", "Let me look.")
+    first = log.model("m1", _use("t1"))
+    log.model("m1", _use("t2", "Read"), "tool_use")
+    log.result("t1", follows=first)
+    log.result("t2")
+    log.line("system", subtype="turn_duration")
+    second = log.model("m2", "There are two.", "end_turn")
+    log.user("thanks")
+    log.model("m3", "You are welcome.", "end_turn")
+    log.user("no, another question", follows=second)
+    log.user("a note of the client", isMeta=True)
+    log.model("e1", "API Error: 529", model_is="synthetic", isApiErrorMessage=True)
+    log.model("m4", "Sure.")
+    log.user("[Request interrupted by user]")
+    log.user("the sub-agent's task", follows=None, isSidechain=True, agentId="a")
+    log.model("s1", "Done.", "end_turn", isSidechain=True, agentId="a")
+    log.line("system", None, subtype="compact_boundary")
+    log.user("what was said so far", isCompactSummary=True)
+    log.model("m5", "Going on.", "end_turn")
+    path = _write(tmp_path, *log.lines, *log.lines[3:5])  # lines of a session that was resumed are there twice
+    records, problems = _split(path)
+    assert not problems
+    begun = ["u:list and read", "a:Let me look.+t1+t2", "u:=t1+=t2"]
+    assert {record.id: _told(record) for record in records} == {
+        "m1": (begun[:1], ["Let me look.", "t1", "t2"]),
+        "m2": (begun, ["There are two."]),
+        "m3": ([*begun, "a:There are two.", "u:thanks"], ["You are welcome."]),
+        "m4": ([*begun, "a:There are two.", "u:no, another question+a note of the client"], ["Sure."]),
+        "s1": (["u:the sub-agent's task"], ["Done."]),
+        "m5": (["u:what was said so far"], ["Going on."]),
+    }
+    assert {record.id: record.end for record in records if record.end != "complete"} == {"m4": "client-left"}
+    assert {record.id for record in records if "finish" in record.lacks} == {"m4"}
+    assert [record.place for record in records if record.id == "m2"] == ["line 9"]
+    assert _found(path) == [[]] * 6
+    assert "requests as they were sent, which tools were declared" in _unjudged(path)
+
+
+def test_a_fault_in_a_session(tmp_path: Path) -> None:
+    log = _Log()
+    log.user("run it")
+    log.model("m1", _use("t1", command="ls"), "tool_use")
+    log.result("t1", "a.py")
+    log.model("m2", 'Now this.\n\n<invoke name="Bash">\n<parameter name="command">python a.py</parameter>\n</invoke>')
+    path = _write(tmp_path, *log.lines, '{"type": "assistant", "uuid": "cut')
+    assert _found(path) == [[], ["xml-leak"]]
+    (problem,) = _split(path)[1]
+    assert problem.startswith("line 6: broken JSON")
+    assert problem.endswith("(the other 5 were read)")
+
+
+def test_a_session_is_no_wire(tmp_path: Path) -> None:
+    """What a log leaves out is no fault: tools that nobody declared, results that are missing, an unfinished reply."""
+    log = _Log()
+    log.user("go")
+    log.model("m1", _use("t1"), "tool_use")
+    log.user("never mind, what else?")
+    log.model("m2", _use("toolu-odd:0", "mcp__files__read"))
+    log.result("toolu-odd:0")
+    log.result("toolu-odd:0")
+    log.model("m3", "I read it.")
+    assert _found(_write(tmp_path, *log.lines)) == [[], [], []]
+
+
+def test_long_histories_are_cut_at_a_message_of_the_user(tmp_path: Path) -> None:
+    log = _Log()
+    for number in range(30):
+        log.user(f"task {number}")
+        log.model(f"m{number}", _use(f"t{number}"), "tool_use")
+        log.result(f"t{number}", "x" * 100_000)
+    records, _ = _split(_write(tmp_path, *log.lines))
+    histories = [_told(record)[0] for record in records]
+    assert max(len(record.request_body or b"") for record in records) < 1_200_000
+    assert histories[0] == ["u:task 0"]
+    assert histories[-1][0].startswith("u:")
+    assert histories[-1][-1].endswith("task 29")
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_them(tmp_path: Path) -> None:
+    """Each is told by its content, whatever it is called; other JSON is passed by."""
+    log = _Log()
+    log.user("hello")
+    log.model("m1", "Hello!", "end_turn")
+    _write(tmp_path, *log.lines, name="a.txt")
+    _write(tmp_path, RESULTS["fine"][0], name="b.txt")
+    _write(tmp_path, SESSION, _entry(ASK, _answer()), name="c.txt")
+    _write(tmp_path, YAML, name="d.txt")
+    _write(tmp_path, {"interactions": [_interaction({"body": "{}"})]}, name="e.txt")
+    _write(tmp_path, {"settings": {"theme": "dark"}}, name="f.json")
+    _write(tmp_path, "name: CI\non: push", name="g.yaml")
+    records, _ = _split(tmp_path)
+    forms = {Path(record.source).name: record.form for record in records}
+    assert forms == {"a.txt": "claude-code", "b.txt": "k2vv", "c.txt": "lhar", "d.txt": "vcr", "e.txt": "vcr"}
+
+
+def test_they_are_not_repaired_in_place(tmp_path: Path) -> None:
+    path = _write(tmp_path, RESULTS["schema"][0])
+    (problem,) = fix(read([path]), RULES, Permit("safe"))
+    assert isinstance(problem, Problem)
+    assert problem.fatal
+    assert "`wirelint export`" in str(problem)

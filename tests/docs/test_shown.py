@@ -1,0 +1,159 @@
+"""What the documentation shows: links lead somewhere, commands run, options exist.
+
+Commands that read captures are run, each in a folder with the files that the pages speak of. Those that start a proxy or a
+server run until they are told to stop, so here their words are read by the command itself and go no further; the live tests
+start them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import click
+import pytest
+
+from tests.build import Call, Talk, User, schema
+from tests.cli.conftest import Ran, wirelint
+from wirelint.addon.options import OPTIONS
+from wirelint.cli import cli
+
+__all__ = ["wirelint"]
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WRITTEN = [page for page in PAGES if page.parent.name != "rules"]
+"""Those of the rules are made by one function: their commands are of one kind."""
+
+pytestmark = pytest.mark.xdist_group("shown")  # a command may read what the one before it has written
+
+LASTING = {"proxy", "mock", "demo", "run", "doctor"}
+"""Commands that start processes, or look at the machine."""
+OURS = {"docs", "new-rule"}
+"""Commands for a checkout, which have tests of their own."""
+
+_FENCE = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+?)\s*$", re.MULTILINE)
+
+
+class Shown(NamedTuple):
+    page: str
+    words: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.page}: {' '.join(self.words)}"
+
+
+def _lines(page: Path) -> Iterator[str]:
+    """The commands of a page, without comments."""
+    for block in _FENCE.findall(page.read_text(encoding="utf-8")):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield re.sub(r"(^|\s)#\s.*", "", line).strip()
+
+
+def _commands(page: Path) -> Iterator[Shown]:
+    name = page.relative_to(ROOT).as_posix()
+    for line in _lines(page):
+        for part in re.split(r"\s(?:\||&&|;)\s", line):
+            try:
+                words = shlex.split(part)
+            except ValueError:  # a string over several lines
+                continue
+            while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
+                words = words[1:]
+            if words[:3] == [".venv/bin/python", "-m", "wirelint"]:
+                words = ["wirelint", *words[3:]]
+            if words and words[0] == "wirelint" and len(words) > 1:
+                yield Shown(name, [word for word in words if word not in ("&", "<", ">")])
+
+
+ALL = [shown for page in WRITTEN for shown in _commands(page)]
+RUN = list({tuple(shown.words): shown for shown in ALL if shown.words[1] not in LASTING | OURS}.values())
+
+
+def test_there_are_commands() -> None:
+    assert len(RUN) > 20
+    assert {shown.words[1] for shown in ALL} & LASTING
+
+
+@pytest.mark.parametrize("shown", ALL, ids=str)
+def test_a_command_takes_what_is_shown(shown: Shown) -> None:
+    context = cli.make_context("wirelint", shown.words[1:], help_option_names=["-h", "--help"])
+    command = cli.get_command(context, shown.words[1])
+    assert command is not None, f"{shown}: there is no such command"
+    try:
+        command.make_context(shown.words[1], shown.words[2:], parent=context)
+    except click.exceptions.Exit:
+        pass
+    except click.ClickException as error:
+        pytest.fail(f"{shown}: {error.format_message()}")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all the files of which the pages speak."""
+    here = tmp_path_factory.mktemp("shown")
+    samples = ROOT / "captures" / "samples"
+    call = Talk((User("Tide?"),), tools={"tide": schema(port="string")}, calls=(Call("tide", {"port": "Hove"}),))
+    records = [
+        {**call.record("openai.chat", False), "id": "3f2a9c11-0000"},
+        {**call.record("anthropic.messages", True), "id": "7b1e"},
+    ]
+    run = "".join(json.dumps(record) + "\n" for record in records)
+    for name in ("captures", "recordings", "reference", "openrouter", "vllm"):
+        (here / name).mkdir()
+        (here / name / "run.jsonl").write_text(run, encoding="utf-8")
+    shutil.copytree(samples, here / "captures" / "samples")
+    for name in ("run", "vendor", "mine", "reference", "candidate", "before", "after"):
+        (here / f"{name}.jsonl").write_text(run, encoding="utf-8")
+    (here / "addons").symlink_to(ROOT / "addons")
+    shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
+    return here
+
+
+@pytest.mark.parametrize("shown", RUN, ids=str)
+def test_a_command_runs(
+    shown: Shown,
+    folder: Path,
+    wirelint: Callable[..., Ran],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    ran = wirelint(*map(os.path.expanduser, shown.words[1:]), stdin=(folder / "run.jsonl").read_bytes())
+    assert ran.status in (0, 1), f"{shown}\n{ran.err}"
+    assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^(`{3,}).*?^\1", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"`[^`\n]*`", "", text)
+    for link in _LINK.findall(text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{link} leads nowhere"
+        if anchor:
+            assert anchor in _anchors(target), f"there is no heading {link}"
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that a renderer of Markdown gives the headings."""
+    titles = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_options_exist(page: Path) -> None:
+    known = {option.name for option in OPTIONS}
+    named = set(re.findall(r"\bwirelint_[a-z_]+\b", page.read_text(encoding="utf-8")))
+    assert named - known - {"wirelint_proxy"} == set()  # the fixture of the pytest plugin

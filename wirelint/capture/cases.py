@@ -1,0 +1,303 @@
+"""Minimal reproducers: the least of an exchange that still shows what is wrong with it, fit to be given away.
+
+    case = reproduce(record, rules, names=["xml-leak"], prior=records_before_it)
+    Path("case.jsonl").write_bytes(encode_case(case))
+
+Messages, tools, fields and events are dropped, texts are shortened and made to say nothing (`xxxx`), as long as the same
+rules find the same kind of thing on the same side, and nothing else is found. Secrets are redacted first of all. The same
+record and rules give the same case. `expect` in its line says what is found in it; `disappointed`, whether it still is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import orjson
+
+from wirelint.capture.drafts import Draft, draft
+from wirelint.capture.format import changes, decode, encode
+from wirelint.capture.record import Record
+from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import replay
+from wirelint.capture.shrinking import Budget, Path, Shrinker, minimise, neutral, texts
+from wirelint.engine import Engine
+from wirelint.model import Exchange, Json, Timing
+from wirelint.rule import Finding, Rule
+
+_MOST_PRIOR = 200
+_MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
+_STAYS = frozenset({"type", "role", "object", "model", "index", "jsonrpc", "id", "n", "data", "at", "text", "content",
+                    "stream", "name", "function", "arguments", "input", "finish_reason", "stop_reason", "finishReason",
+                    "message", "delta", "choices", "messages"})  # fmt: skip
+"""Members that are not taken out: a body without them is hard to read, and little smaller."""
+_WORDS = frozenset({"type", "role", "object", "model", "finish_reason", "stop_reason", "jsonrpc", "method", "event",
+                    "finishReason", "status", "format"})  # fmt: skip
+"""Members whose texts are words of the protocol."""
+_HEADERS = frozenset({"content-type", "anthropic-version", "mcp-session-id", "x-wirelint-end"})
+_HOST = "https://api.example"
+
+
+class NoFindingError(ValueError):
+    """There is nothing to reproduce: none of the rules finds anything in the exchange."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A reproducer. `prior` are exchanges that have to pass before it. `plain` are the places of texts that still say
+    something, because the finding hangs on it; `complete` is False where the budget ended before everything was tried."""
+
+    record: Record
+    prior: tuple[Record, ...]
+    expect: tuple[Finding, ...]
+    plain: tuple[str, ...] = ()
+    complete: bool = True
+    steps: int = 0
+
+
+def reproduce(
+    record: Record,
+    rules: Sequence[Rule],
+    *,
+    names: Collection[str] = (),
+    prior: Sequence[Record] = (),
+    steps: int = 2500,
+    seconds: float = 30.0,
+) -> Case:
+    """The minimal case of an exchange. `names`: the rules whose findings have to stay (default: those of warning or worse,
+    else all). `prior`: what passed before it in the same file. Raises NoFindingError.
+
+    Findings are made `steps` times at most, for `seconds` at most; where the time ends first, the result may differ from
+    one run to the next.
+    """
+    redactor = _Numbered()
+    return _Reduction(redactor.record(record), [redactor.record(one) for one in prior[-_MOST_PRIOR:]], rules).run(
+        names, Budget(steps, seconds)
+    )
+
+
+def encode_case(case: Case) -> bytes:
+    """The line of a case: a record with `prior`, where it needs any, and `expect`."""
+    extra: dict[str, Json] = {"expect": [_expected(finding) for finding in case.expect]}
+    if case.prior:
+        extra["prior"] = [orjson.loads(encode(_bare(one))) for one in case.prior]
+    return encode(_bare(case.record), extra)
+
+
+def expected(record: Record) -> list[dict[str, Json]] | None:
+    """What a line says is to be found in it; None where it says nothing of it."""
+    expect = record.annotations.get("expect")
+    return [item for item in expect if isinstance(item, dict)] if isinstance(expect, list) else None
+
+
+def disappointed(record: Record, findings: Iterable[Finding]) -> list[str]:
+    """What was expected and is not found, a line each. Where nothing was to be found, what is found all the same."""
+    found = [finding for finding in findings if finding.severity != "info"]
+    expect = expected(record)
+    if expect is None:
+        return []
+    if not expect:
+        return [f"nothing was expected; found {one.name} at {one.side} {one.pointer or ''}".rstrip() for one in found]
+    told = [_expected(finding) for finding in findings]
+    return [f"expected {_said(item)}" for item in expect if not any(_fits(item, one) for one in told)]
+
+
+def _said(item: dict[str, Json]) -> str:
+    words = [item.get("rule"), item.get("side"), item.get("pointer")]
+    return " ".join(str(word) for word in words if word)
+
+
+def _fits(item: dict[str, Json], found: dict[str, Json]) -> bool:
+    return all(found.get(name) == value for name, value in item.items() if name in found)
+
+
+def _expected(finding: Finding) -> dict[str, Json]:
+    return {
+        "rule": finding.name,
+        "code": finding.code,
+        "side": finding.side,
+        "pointer": finding.pointer,
+        "event": finding.event,
+    }
+
+
+def _bare(record: Record) -> Record:
+    """Without what was written beside it in a live run."""
+    return dataclasses.replace(record, annotations={})
+
+
+class _Numbered:
+    """Redaction whose marks are numbered: those of the redactor hang on a key of the process."""
+
+    def __init__(self) -> None:
+        self._redactor = Redactor()
+        self._numbers: dict[str, str] = {}
+
+    def record(self, record: Record) -> Record:
+        clean = self._redactor.record(_bare(record))
+        line: Json = orjson.loads(_MARK.sub(self._number, encode(clean).decode()))
+        return dataclasses.replace(
+            decode(line, clean.source, clean.place), form=clean.form, chunks=clean.chunks, lacks=clean.lacks
+        )
+
+    def _number(self, match: re.Match[str]) -> str:
+        return self._numbers.setdefault(match[0], f"[redacted:{len(self._numbers) + 1:08x}]")
+
+
+_Kind = tuple[str, str, str, str, str, str, str]
+
+
+def _kind(finding: Finding) -> _Kind:
+    """What has to stay of a finding. Without its place's form and its fix, one fault would slip into another."""
+    place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
+    safety = finding.fix.safety if finding.fix is not None else ""
+    return finding.code, finding.side, finding.severity, finding.confidence, finding.layer, place, safety
+
+
+class _Reduction:
+    def __init__(self, record: Record, prior: list[Record], rules: Sequence[Rule]) -> None:
+        self._record, self._prior, self._rules = record, prior, rules
+        self._wanted: frozenset[_Kind] = frozenset()
+        self._allowed: frozenset[str] = frozenset()
+
+    def run(self, names: Collection[str], budget: Budget) -> Case:
+        found = self._judge(self._record, self._prior)[0]
+        wanted = [one for one in found if one.name in names or one.code in names]
+        if not names:
+            wanted = [one for one in found if one.severity != "info"] or list(found)
+        if not wanted:
+            raise NoFindingError(f"no finding{f' of {chr(44).join(sorted(names))}' if names else ''} to reproduce")
+        self._wanted = frozenset(map(_kind, wanted))
+        self._allowed = frozenset(one.code for one in found)
+        self._drop_prior(budget)
+        self._bare_head(budget)
+        self._prior = [self._reduce(one, budget, before=number)[0] for number, one in enumerate(self._prior)]
+        self._record, plain = self._reduce(self._record, budget)
+        self._record = dataclasses.replace(self._record, id="case")
+        self._prior = [dataclasses.replace(one, id=f"case/{n}") for n, one in enumerate(self._prior, 1)]
+        expect = tuple(one for one in self._judge(self._record, self._prior)[0] if one.severity != "info")
+        kept = expect or self._judge(self._record, self._prior)[0]
+        return Case(self._record, tuple(self._prior), kept, tuple(plain), not budget.spent, budget.steps)
+
+    def _judge(self, record: Record, prior: Sequence[Record]) -> tuple[tuple[Finding, ...], Exchange | None]:
+        engine = Engine(self._rules)
+        for one in prior:
+            before = replay(one)
+            if before is not None:
+                engine.check(engine.ledger.place(before))
+        exchange = replay(record)
+        if exchange is None:
+            return (), None
+        return engine.check(engine.ledger.place(exchange)), exchange
+
+    def _holds(self, record: Record, prior: Sequence[Record]) -> bool:
+        found = self._judge(record, prior)[0]
+        kinds = {_kind(one) for one in found}
+        worse = {one.code for one in found if one.severity != "info"}
+        return self._wanted <= kinds and worse <= self._allowed
+
+    def _try(self, record: Record, budget: Budget) -> bool:
+        if not budget.take() or not self._holds(record, self._prior):
+            return False
+        self._record = record
+        return True
+
+    def _drop_prior(self, budget: Budget) -> None:
+        def without(left: Sequence[int]) -> bool:
+            if not budget.take() or not self._holds(self._record, [before[number] for number in left]):
+                return False
+            self._prior = [before[number] for number in left]
+            return True
+
+        before = self._prior
+        if before:
+            minimise(range(len(before)), without)
+
+    def _bare_head(self, budget: Budget) -> None:
+        """Takes off what stands around the bodies, as far as nothing hangs on it."""
+        record = self._record
+        if changes(record):
+            self._try(dataclasses.replace(record, forwarded=None, delivered=None, fixes=()), budget)
+        self._try(dataclasses.replace(self._record, timing=Timing(), chunks=(), error=None), budget)
+        self._try(
+            dataclasses.replace(self._record, timing=dataclasses.replace(self._record.timing, started=None)), budget
+        )
+        parts = urlsplit(self._record.url)
+        for url in (f"{_HOST}{parts.path}", parts._replace(query="", fragment="").geturl()):
+            if self._try(dataclasses.replace(self._record, url=url), budget):
+                break
+        for keep in (frozenset[str](), frozenset({"content-type"}), _HEADERS):
+            asked = tuple(field for field in self._record.request_headers if field[0].lower() in keep)
+            if self._try(dataclasses.replace(self._record, request_headers=asked), budget):
+                break
+        for keep in (frozenset({"content-type"}), _HEADERS):
+            answered = tuple(field for field in self._record.response_headers if field[0].lower() in keep)
+            if self._try(dataclasses.replace(self._record, response_headers=answered), budget):
+                break
+
+    def _reduce(self, record: Record, budget: Budget, before: int | None = None) -> tuple[Record, list[str]]:
+        """The smallest form of one record in its place: that of the case, or one of those before it."""
+
+        def holds(made: Record) -> bool:
+            if before is None:
+                return self._holds(made, self._prior)
+            return self._holds(self._record, [*self._prior[:before], made, *self._prior[before + 1 :]])
+
+        parts = urlsplit(record.url)
+        elsewhere = dataclasses.replace(record, url=f"{_HOST}{parts.path}")
+        if before is not None and parts.netloc and budget.take() and holds(elsewhere):
+            record = elsewhere
+
+        form = draft(record)
+        if not holds(form.record(form.value)):
+            return record, ["/request", "/response"]
+        timeless = form.without_times()
+        if budget.take() and holds(timeless.record(timeless.value)):
+            form = timeless
+        shrinker = Shrinker(form.value, lambda value: holds(form.record(value)), budget)
+        for side in ("response", "request"):
+            shrinker.drop((side,), _STAYS)
+        names = self._names(form, shrinker.value) | frozenset(_keys(shrinker.value))
+        for path in shrinker.plain(lambda path, text: _is_protocol(path) or text in names):
+            shrinker.shorten(path)
+        shrinker.clip()
+        for side in ("response", "request"):
+            shrinker.drop((side,), _STAYS)
+        left = [
+            path
+            for path, text in texts(shrinker.value)
+            if not _is_protocol(path) and text not in names and neutral(text) != text
+        ]
+        places = [f"/{'/'.join(map(str, path))}" for path in left]
+        return form.record(shrinker.value), [*places, *(["/response"] if form.opaque else [])]
+
+    def _names(self, form: Draft, value: Json) -> frozenset[str]:
+        """The names of tools: they say much to who reads the case, and little about people."""
+        exchange = self._judge(form.record(value), ())[1]
+        if exchange is None:
+            return frozenset()
+        names: set[str] = set()
+        if exchange.request is not None:
+            names = {tool.name for tool in exchange.request.tools}
+            names |= {call.name for message in exchange.request.messages for call in message.calls if call.name}
+        if exchange.reply is not None:
+            names |= {call.name for choice in exchange.reply.choices for call in choice.calls if call.name}
+        return frozenset(names)
+
+
+def _is_protocol(path: Path) -> bool:
+    name = next((key for key in reversed(path) if isinstance(key, str)), "")
+    return name in _WORDS or name == "id" or name.endswith(("_id", "Id"))
+
+
+def _keys(value: Json) -> set[str]:
+    match value:
+        case dict():
+            return set(value).union(*map(_keys, value.values()))
+        case list():
+            return set().union(*map(_keys, value))
+        case _:
+            return set()

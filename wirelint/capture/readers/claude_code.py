@@ -1,0 +1,285 @@
+"""Session logs of Claude Code, from below `~/.claude/projects`: what was said to the model and by it, a piece a line.
+
+    {"type": "user",      "uuid": …, "parentUuid": …, "message": {"role": "user", "content": …}}
+    {"type": "assistant", "uuid": …, "parentUuid": …, "message": {"id": "msg_…", "content": [<one block>], …}}
+
+Theory of operation. Every message of the model becomes an exchange: the request is the conversation as the log has it up to
+there, the reply is the message. A message is spread over lines of the same `message.id`, between which results of its
+first calls may stand already. Lines point to the one they follow: so a *thread* is followed, that of the user and those of
+sub-agents (`isSidechain`); one that goes on from an earlier place is a branch, and one that follows nothing (a compaction,
+a sub-agent) begins anew. Lines of other types only hand on the place that they follow.
+
+What was on the wire and not in the log stays out: the system prompt, and the declared tools. Of tools those are named that
+the model called in the session so far: they are there, and nobody knows what else is. Messages that the client wrote in the
+model's place (`<synthetic>`) are no exchanges. There is no documentation of the format; this follows public logs of
+versions 1.0 to 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from wirelint.capture.format import FormatError, dump
+from wirelint.capture.record import Headers, Record
+from wirelint.model import Json, Lack, Timing
+
+_LACKS: frozenset[Lack] = frozenset({"request", "tools", "arguments", "framing", "times", "headers"})
+_SPOKEN = frozenset({"user", "assistant"})
+_ENTRIES = frozenset(
+    {*_SPOKEN, "system", "summary", "file-history-snapshot", "queue-operation", "attachment", "progress"}
+)
+_SIGNS = ("sessionId", "parentUuid", "leafUuid", "snapshot", "isSidechain")
+_VERSION = ("anthropic-version", "2023-06-01")
+_INTERRUPTED = "[Request interrupted by user"
+_LONGEST = 1 << 20
+"""Bytes of a history that are kept: more is cut at a message of the user. Otherwise a log's exchanges are its square."""
+
+Block = dict[str, Json]
+
+
+@dataclass(slots=True, eq=False)
+class _Message:
+    role: str
+    blocks: list[Block]
+    prompt: bool = False
+    """Whether the user spoke in it."""
+    size: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Reply:
+    """A message of the model that may still go on, and what came back meanwhile."""
+
+    id: str
+    line: int
+    model: str
+    history: int
+    started: float | None
+    blocks: list[Block] = field(default_factory=list)
+    results: list[Block] = field(default_factory=list)
+    stop_reason: Json = None
+    usage: Json = None
+    session: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class _Thread:
+    messages: list[_Message] = field(default_factory=list)
+    reply: _Reply | None = None
+    heard: float | None = None
+    """When the last thing was said to the model."""
+
+
+_Place = tuple[_Thread, int]
+"""A line's thread, and the number of the message in it that the line is part of."""
+
+
+def is_line(value: Mapping[str, Json]) -> bool:
+    """Whether an object may be a line of a session log."""
+    return value.get("type") in _ENTRIES and any(sign in value for sign in _SIGNS)
+
+
+class Lines:
+    """Takes the lines of one log."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._places: dict[str, _Place] = {}
+        self._last: dict[tuple[bool, str], _Thread] = {}
+        self._threads: list[_Thread] = []
+        self._tools: dict[str, None] = {}
+        self._ids: set[str] = set()
+
+    def add(self, value: Json, number: int) -> Iterator[Record]:
+        """The records that are complete with this line. Raises FormatError."""
+        if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+            raise FormatError("no entry of a session log")
+        uuid = value.get("uuid")
+        if not isinstance(uuid, str) or uuid in self._places:
+            return  # a summary, a snapshot; or copied from the session that this one goes on from
+        thread, at = self._follow(value)
+        message = value.get("message")
+        if value["type"] not in _SPOKEN or not isinstance(message, dict) or _is_synthetic(value, message):
+            self._places[uuid] = thread, at
+            return
+        blocks = _blocks(message.get("content"))
+        if value["type"] == "assistant":
+            yield from self._hear(thread, at, value, message, blocks, number)
+        else:
+            yield from self._say(thread, at, value, blocks)
+
+    def close(self) -> Iterator[Record]:
+        waiting = [thread for thread in self._threads if thread.reply is not None]
+        for thread in sorted(waiting, key=lambda thread: thread.reply.line if thread.reply else 0):
+            yield from self._finish(thread)
+
+    def _follow(self, value: Mapping[str, Json]) -> _Place:
+        parent = value.get("parentUuid")
+        key = (value.get("isSidechain") is True, str(value.get("agentId") or ""))
+        place = self._places.get(parent) if isinstance(parent, str) else None
+        if place is None:
+            known = self._last.get(key) if isinstance(parent, str) else None
+            thread = known or self._begin()
+            place = (thread, _end(thread))
+        self._last[key] = place[0]
+        return place
+
+    def _begin(self, messages: list[_Message] | None = None) -> _Thread:
+        thread = _Thread(messages or [])
+        self._threads.append(thread)
+        return thread
+
+    def _branch(self, thread: _Thread, at: int) -> _Thread:
+        """The thread to go on with: another one, where a line follows an earlier place than the end."""
+        if at >= len(thread.messages) - (thread.reply is None):
+            return thread
+        return self._begin(thread.messages[: at + 1])
+
+    def _hear(
+        self,
+        thread: _Thread,
+        at: int,
+        value: Mapping[str, Json],
+        message: Mapping[str, Json],
+        blocks: list[Block],
+        number: int,
+    ) -> Iterator[Record]:
+        named = message.get("id") or value.get("requestId") or value.get("uuid")
+        reply = thread.reply
+        if reply is None or reply.id != named:
+            ongoing = self._branch(thread, at)
+            if ongoing is thread:
+                yield from self._finish(thread)
+            thread = ongoing
+            reply = thread.reply = _Reply(
+                str(named), number, str(message.get("model") or ""), len(thread.messages), thread.heard,
+                session=str(value.get("sessionId") or ""),
+            )  # fmt: skip
+        reply.blocks += [block for block in blocks if block not in reply.blocks]
+        reply.stop_reason = message.get("stop_reason") or reply.stop_reason
+        reply.usage = message.get("usage") or reply.usage
+        for block in blocks:
+            if block.get("type") == "tool_use" and isinstance(name := block.get("name"), str):
+                self._tools[name] = None
+        self._settle(thread, value, len(thread.messages))
+
+    def _say(self, thread: _Thread, at: int, value: Mapping[str, Json], blocks: list[Block]) -> Iterator[Record]:
+        returned = any(block.get("type") == "tool_result" for block in blocks)
+        if returned and thread.reply is not None:
+            thread.reply.results += blocks
+            thread.heard = _time(value.get("timestamp"))
+            self._settle(thread, value, len(thread.messages) + 1)
+            return
+        ongoing = thread if returned else self._branch(thread, at)
+        if ongoing is thread:
+            yield from self._finish(thread, interrupted=_is_interruption(blocks))
+        thread = ongoing
+        prompt = not returned and value.get("isMeta") is not True
+        _append(thread.messages, "user", blocks, prompt=prompt)
+        thread.heard = _time(value.get("timestamp"))
+        self._settle(thread, value, len(thread.messages) - 1)
+
+    def _settle(self, thread: _Thread, value: Mapping[str, Json], at: int) -> None:
+        self._places[str(value["uuid"])] = thread, at
+        self._last[value.get("isSidechain") is True, str(value.get("agentId") or "")] = thread
+
+    def _finish(self, thread: _Thread, *, interrupted: bool = False) -> Iterator[Record]:
+        """The exchange of the reply that a thread was waiting for, if it was."""
+        reply, thread.reply = thread.reply, None
+        if reply is None:
+            return
+        history = _recent(thread.messages[: reply.history])
+        _append(thread.messages, "assistant", reply.blocks)
+        if reply.results:
+            _append(thread.messages, "user", reply.results)
+        id_ = reply.id if reply.id not in self._ids else f"{reply.id}:{reply.line}"
+        self._ids.add(id_)
+        asked: dict[str, Json] = {
+            "model": reply.model,
+            "messages": [{"role": one.role, "content": list[Json](one.blocks)} for one in history],
+        }
+        if self._tools:
+            asked["tools"] = [{"name": name} for name in self._tools]
+        answer: dict[str, Json] = {
+            "id": reply.id,
+            "type": "message",
+            "role": "assistant",
+            "model": reply.model,
+            "content": list[Json](reply.blocks),
+            "stop_reason": reply.stop_reason,
+            **({"usage": reply.usage} if reply.usage else {}),
+        }
+        yield Record(
+            id=id_,
+            method="POST",
+            url="/v1/messages",
+            request_headers=_headers(reply.session),
+            request_body=dump(asked),
+            status=200,
+            response_body=dump(answer),
+            timing=Timing(reply.started),
+            end="client-left" if interrupted else "complete",
+            source=self._source,
+            place=f"line {reply.line}",
+            form="claude-code",
+            lacks=_LACKS if reply.stop_reason is not None else _LACKS | {"finish"},
+        )
+
+
+def _headers(session: str) -> Headers:
+    """What every request to the API has (there is one version of it), and the session's name."""
+    return _VERSION, *((("x-claude-code-session-id", session),) if session else ())
+
+
+def _end(thread: _Thread) -> int:
+    """The number of the last message of a thread, of those that are still coming too."""
+    reply = thread.reply
+    return len(thread.messages) - 1 + (reply is not None) + bool(reply is not None and reply.results)
+
+
+def _append(messages: list[_Message], role: str, blocks: list[Block], *, prompt: bool = False) -> None:
+    """Adds to a history. Messages of the same side after one another are sent as one."""
+    size = len(dump(list[Json](blocks)))
+    if messages and messages[-1].role == role:
+        before = messages[-1]
+        # Another thread may have it too.
+        messages[-1] = _Message(role, [*before.blocks, *blocks], before.prompt or prompt, before.size + size)
+    else:
+        messages.append(_Message(role, list(blocks), prompt, size))
+
+
+def _recent(messages: list[_Message]) -> list[_Message]:
+    """The end of a history, from a message of the user on."""
+    if sum(one.size for one in messages) <= _LONGEST:
+        return messages
+    size, start = 0, len(messages)
+    for number in range(len(messages) - 1, -1, -1):
+        size += messages[number].size
+        if size > _LONGEST and start < len(messages):
+            break
+        if messages[number].prompt:
+            start = number
+    return messages[start:] if start < len(messages) else messages
+
+
+def _blocks(content: Json) -> list[Block]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _is_synthetic(value: Mapping[str, Json], message: Mapping[str, Json]) -> bool:
+    return value.get("isApiErrorMessage") is True or message.get("model") == "<synthetic>"
+
+
+def _is_interruption(blocks: list[Block]) -> bool:
+    return any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
+
+
+def _time(value: Json) -> float | None:
+    try:
+        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
+    except (ValueError, OverflowError):
+        return None

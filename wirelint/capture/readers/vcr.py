@@ -1,0 +1,220 @@
+"""Cassettes: what vcrpy records (YAML and JSON, pytest-recording included), and Ruby's VCR.
+
+    interactions:
+    - request: {method: POST, uri: …, body: '…', headers: {…}}
+      response: {status: {code: 200, message: OK}, headers: {…}, body: {string: '…'}}
+    version: 1
+
+Bodies are text, or bytes (`!!binary`, `base64_string`), under the content coding that they had unless the recorder undid
+it; some projects write JSON bodies as values (`parsed_body`). Responses of httpx in older cassettes are flat
+(`status_code`, `content`). Sources: vcrpy, vcr/serialize.py and vcr/stubs; pydantic-ai, tests/json_body_serializer.py.
+
+Theory of operation. The YAML of a cassette is read one interaction at a time: each is an item of a block sequence, and no
+line inside an item begins as far to the left as the item does. A YAML parser takes seconds for a megabyte and many times
+the memory; this way the first interaction is there at once, and one that is broken does not take the others with it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.constructor import SafeConstructor
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
+
+from wirelint.capture.format import FormatError, dump, read_headers
+from wirelint.capture.readers.source import Input, Problem, Wrong
+from wirelint.capture.record import Headers, Record
+from wirelint.model import Json, Lack
+from wirelint.wire.codings import CodingError, decode
+
+_LACKS: frozenset[Lack] = frozenset({"times"})
+_LIST = re.compile(rb"(?:http_)?interactions:\s*(?:#.*)?$")
+_ITEM = re.compile(rb"( *)- ")
+_UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
+
+
+def read(data: Input, source: str) -> Iterator[Record | Problem]:
+    """The records of a cassette in YAML."""
+    wrong = Wrong(source, "interaction")
+    number = 0
+    for text in _items(data.lines()):
+        number += 1
+        try:
+            items = _load(text)
+            record = _interaction(items[0] if isinstance(items, list) and items else None, source, number)
+        except YAMLError as error:
+            wrong.add(number, f"broken YAML: {' '.join(str(getattr(error, 'problem', None) or error).split())}")
+        except FormatError as error:
+            wrong.add(number, str(error))
+        else:
+            wrong.read += 1
+            yield record
+    if not number:
+        yield Problem(source, "", "a cassette without interactions", "record it again", fatal=True)
+    yield from wrong.problem()
+
+
+def read_document(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
+    """The records of a cassette in JSON."""
+    interactions = document.get("interactions", document.get("http_interactions"))
+    if not isinstance(interactions, list) or not interactions:
+        yield Problem(source, "", "a cassette without interactions", "record it again", fatal=True)
+        return
+    wrong = Wrong(source, "interaction")
+    for number, item in enumerate(interactions, 1):
+        try:
+            record = _interaction(item, source, number)
+        except FormatError as error:
+            wrong.add(number, str(error))
+        else:
+            wrong.read += 1
+            yield record
+    yield from wrong.problem()
+
+
+def _items(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The text of each interaction, a sequence of one item."""
+    for line in lines:
+        if _LIST.match(line.removeprefix(b"\xef\xbb\xbf").strip()) and not line.startswith((b" ", b"#")):
+            break
+    piece: list[bytes] = []
+    start: bytes | None = None
+    for line in lines:
+        if start is None:
+            found = _ITEM.match(line)
+            if found is None and line.strip():
+                return  # `interactions: []`, or nothing that anybody writes
+            start = b"" if found is None else found[1] + b"- "
+            start = start or None
+        elif line[:1].strip() and not line.startswith((start, b"#")):
+            break  # the next key of the document
+        elif line.startswith(start) and piece:
+            yield b"".join(piece)
+            piece = []
+        piece.append(line)
+    if start is not None:
+        yield b"".join(piece)
+
+
+class _Constructor(SafeConstructor):
+    """Builds what cassettes hold, and of objects of Python no more than what they were made of."""
+
+    def construct_float(self, node: Any) -> Any:
+        # PyYAML, which wrote it, takes no number without a dot for a float.
+        value = self.construct_scalar(node)
+        return value if "." not in value else super().construct_yaml_float(node)
+
+    def construct_other(self, _suffix: str, node: Any) -> Any:
+        match node:
+            case ScalarNode():
+                return self.construct_scalar(node)
+            case SequenceNode():
+                return self.construct_sequence(node, deep=True)
+            case MappingNode():
+                # A file that was a request's body: its state begins with the bytes.
+                items = self.construct_mapping(node, deep=True)
+                inner = items.get("state") or items.get("args")
+                return inner[0] if isinstance(inner, (list, tuple)) and inner else inner
+        return None
+
+
+_Constructor.add_constructor("tag:yaml.org,2002:float", _Constructor.construct_float)
+for _tag in _UNKNOWN_TAGS:
+    _Constructor.add_multi_constructor(_tag, _Constructor.construct_other)
+
+
+def _load(text: bytes) -> Any:
+    yaml = YAML(typ="safe")
+    yaml.version = (1, 1)  # type: ignore[assignment, unused-ignore]
+    yaml.Constructor = _Constructor
+    try:
+        return yaml.load(text)
+    except (ValueError, RecursionError, UnicodeError) as error:
+        raise YAMLError(f"{error}") from error
+
+
+def _interaction(item: Any, source: str, number: int) -> Record:
+    if not isinstance(item, dict) or not isinstance(item.get("request"), dict):
+        raise FormatError("no `request` in it")
+    request = item["request"]
+    response = item.get("response")
+    response = response if isinstance(response, dict) else {}
+    asked, answered = _headers(request), _headers(response)
+    status = response.get("status") or response.get("status_code")
+    status = status.get("code") if isinstance(status, dict) else status
+    notes: list[Json] = []
+    return Record(
+        id=f"{source}:{number}",
+        method=str(request.get("method") or "GET").upper(),
+        url=str(request.get("uri") or request.get("url") or ""),
+        request_headers=asked,
+        request_body=_body(request, asked, "request", notes) or None,
+        status=status if isinstance(status, int) and status > 0 else None,
+        response_headers=answered,
+        response_body=_body(response, answered, "response", notes),
+        end="unread" if any("content-encoding" in str(note) for note in notes) else "unknown",
+        source=source,
+        place=f"interaction {number}",
+        annotations={"notes": notes} if notes else {},
+        form="vcr",
+        lacks=_LACKS,
+    )
+
+
+def _headers(message: Mapping[str, Any]) -> Headers:
+    headers = message.get("headers")
+    if not isinstance(headers, dict):
+        return ()
+    plain: dict[str, Json] = {}
+    for name, values in headers.items():
+        listed = values if isinstance(values, (list, tuple)) else [values]
+        plain[_text(name)] = [_text(value) for value in listed]
+    return read_headers(plain)
+
+
+def _body(message: Mapping[str, Any], headers: Headers, side: str, notes: list[Json]) -> bytes | None:
+    if "parsed_body" in message:
+        return dump(message["parsed_body"])
+    raw = _bytes(message.get("body", message.get("content")))
+    if raw is None:
+        return None
+    coding = next((value for name, value in headers if name.lower() == "content-encoding"), None)
+    try:
+        return decode(coding, raw)
+    except CodingError as error:
+        # Recorders undo the coding and leave its header; text says that they did.
+        if raw.lstrip()[:1] in (b"{", b"[", b"d", b"e", b":", b""):
+            return raw
+        notes.append(f"the body of the {side} is not what its content-encoding says: {error}")
+        return None
+
+
+def _bytes(body: Any) -> bytes | None:
+    match body:
+        case None:
+            return None
+        case bytes():
+            return body
+        case str():
+            return body.encode("utf-8", "surrogatepass")
+        case {"base64_string": str(text)} | {"encoding": "base64", "string": str(text)}:
+            try:
+                return base64.b64decode(text)
+            except (binascii.Error, ValueError) as error:
+                raise FormatError(f"a body is no base64: {error}") from error
+        case {"string": inner}:
+            return _bytes(inner)
+        case list() | tuple():
+            return b"".join(_bytes(piece) or b"" for piece in body)
+        case _:
+            return dump(body)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)

@@ -1,0 +1,94 @@
+"""`wirelint report`: captures as one HTML page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wirelint.capture.offline import check as judge
+from wirelint.capture.readers import Problem, read
+from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell, tell_failure
+from wirelint.report.html import write_report
+from wirelint.rule import Limits
+
+_HEAD = 64
+
+
+@click.command()
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "-o",
+    "--output",
+    "out",
+    type=click.Path(path_type=Path),
+    default=Path("report.html"),
+    show_default=True,
+    metavar="FILE",
+    help="Where to write the page.",
+)
+@click.option("--title", default="", metavar="TEXT", help="What the page is called; else the names of the captures.")
+@rule_options
+@policy_option
+@limit_options
+def report(
+    paths: tuple[str, ...],
+    out: Path,
+    title: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    folders: tuple[Path, ...],
+    policy: Path | None,
+    stall: float,
+    burst: float,
+    hang: float,
+) -> int:
+    """Write captures as one HTML page: summary, filters, search, every exchange with its findings at their place.
+
+    Reads what `wirelint check` reads. The page needs no network and no other file, so it can be mailed or attached to an
+    issue; what was captured is in it.
+
+    Exit status: 0 the page is written, 2 something could not be read.
+    """
+    _refuse(out, paths)
+    rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
+    try:
+        written = write_report(
+            judge(read(paths), rules, tell_failure), out, rules=rules, title=title, on_problem=_tell_problem
+        )
+    except OSError as error:
+        raise click.ClickException(f"{out}: cannot be written: {error.strerror or error}; choose another -o") from error
+    if not written.exchanges:
+        raise click.ClickException(f"no exchange to report; {out} is not written")
+    tell(
+        f"{written.exchanges} exchange{'' if written.exchanges == 1 else 's'}, {written.affected} with findings "
+        f"({_size(written.size)})"
+    )
+    click.echo(out)
+    return 2 if written.problems else 0
+
+
+def _refuse(out: Path, paths: tuple[str, ...]) -> None:
+    """Raises where the page would take the place of something that is no page."""
+    if str(out) == "-":
+        raise click.ClickException("-o -: the page is written to a file; name one")
+    if out.is_dir():
+        raise click.ClickException(f"{out}: a folder; name a file, as in -o {out / 'report.html'}")
+    if not out.parent.is_dir():
+        raise click.ClickException(f"{out}: no folder {out.parent}; make it first")
+    if not out.exists():
+        return
+    if not out.is_file() or any(path != "-" and Path(path).exists() and out.samefile(path) for path in paths):
+        raise click.ClickException(f"{out}: would be overwritten by the page; choose another -o")
+    with open(out, "rb") as file:
+        head = file.read(_HEAD).lstrip().lower()
+    if head and not head.startswith(b"<!doctype html"):
+        raise click.ClickException(f"{out}: not an HTML page, and it would be overwritten; choose another -o")
+
+
+def _tell_problem(problem: Problem) -> None:
+    tell(f"wirelint: {problem}")
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(count / 1e3, 0.1):.1f} kB"

@@ -1,0 +1,115 @@
+"""Checked exchanges as one HTML page that needs nothing else: `wirelint report`, and whoever has judged some traffic.
+
+    from wirelint.report.html import write_report
+    written = write_report(check(read(["captures"]), rules), Path("report.html"), rules=rules)
+
+Theory of operation. Exchanges come one by one and are written one by one, compressed, to a temporary file; only their
+lines in the list and the counts are kept. At the end the page is put together: summary and manuals as HTML made by a
+template that escapes all it is given, then the data as it was written, then the script, which makes boxes of what somebody
+looks at. It makes elements and texts, never HTML. The page appears under its name when it is whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from wirelint.capture.offline import Checked
+from wirelint.capture.readers import Problem
+from wirelint.model import Json
+from wirelint.report.html.blocks import Blocks, element
+from wirelint.report.html.exchange import detail, row, unshown
+from wirelint.report.html.manuals import manuals
+from wirelint.report.html.page import Section, write_page
+from wirelint.report.html.plain import Object, dump
+from wirelint.report.html.summary import Summary
+from wirelint.rule import Rule
+
+__all__ = ["Section", "Written", "write_report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A page that was written. `size` is in bytes, `problems` what could not be read."""
+
+    path: Path
+    size: int
+    exchanges: int
+    affected: int
+    problems: int
+
+
+def write_report(
+    items: Iterable[Checked | Problem],
+    out: Path,
+    *,
+    rules: Sequence[Rule] = (),
+    title: str = "",
+    sections: Sequence[Section] = (),
+    on_problem: Callable[[Problem], None] = lambda problem: None,
+) -> Written:
+    """Writes a page of `items` to `out`, replacing what is there when the page is whole. Raises OSError.
+
+    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary. Where there
+    is no exchange at all, nothing is written (`exchanges` is 0).
+    """
+    summary, problems, rows = Summary(), [], list[Json]()
+    anchors = Counter[str]()
+    with tempfile.TemporaryFile() as data:
+        blocks = Blocks(data)
+        for item in items:
+            if isinstance(item, Problem):
+                problems.append(str(item))
+                on_problem(item)
+                continue
+            summary.add(item)
+            rows.append(_anchored(row(item), anchors))
+            blocks.exchange(_detail(item, blocks))
+        blocks.close()
+        if not rows:
+            return Written(out, 0, 0, 0, len(problems))
+        index = element("index", dump({"blocks": blocks.firsts, "rows": rows}))
+        with _replacing(out) as page:
+            write_page(
+                page,
+                title=title or ", ".join(summary.sources),
+                summary=summary,
+                manuals=manuals(rules, (count.name for count in summary.counts("rule"))),
+                sections=sections,
+                problems=problems,
+                data=data,
+                index=index,
+            )
+    return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _detail(item: Checked, blocks: Blocks) -> Object:
+    try:
+        return detail(item, blocks)
+    except Exception as error:  # fail open: one exchange that we cannot lay out does not take the others with it
+        return unshown(item, error)
+
+
+def _anchored(made: Object, anchors: Counter[str]) -> Object:
+    """With `anchor`, by which links name it: its id, with a number where another had that before."""
+    name = str(made["id"] or made["place"] or "exchange")
+    anchors[name] += 1
+    return made | {"anchor": name if anchors[name] == 1 else f"{name}~{anchors[name]}"}
+
+
+@contextlib.contextmanager
+def _replacing(out: Path) -> Iterator[BinaryIO]:
+    """A file that takes its place when it has been written; until then, and if that fails, what is there stays."""
+    beside = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with open(beside, "wb") as file:
+            yield file
+        os.replace(beside, out)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,15 @@
+"""Scorecards and comparisons as a person or a program wants them: tables, Markdown, JSON, a picture."""
+
+from wirelint.report.scorecard.documents import card_document, comparison_document
+from wirelint.report.scorecard.picture import picture
+from wirelint.report.scorecard.tables import comparison_tables, score_tables, write_markdown, write_tables
+
+__all__ = [
+    "card_document",
+    "comparison_document",
+    "comparison_tables",
+    "picture",
+    "score_tables",
+    "write_markdown",
+    "write_tables",
+]
