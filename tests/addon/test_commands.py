@@ -16,6 +16,8 @@ from tests.addon.test_inspector import CUT, RECORD, pass_through
 from tests.build import Talk, schema
 from wirelint.addon.commands import RuleName
 from wirelint.addon.inspector import Inspector
+from wirelint.capture.readers import read
+from wirelint.capture.record import Record
 
 TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
 LEAK = Talk(tools=TOOLS, text='I look.\n<invoke name="search"><arg name="q">launch</arg></invoke>').record(
@@ -89,8 +91,19 @@ WRONG = {
 }
 
 
+WRONG |= {
+    "wirelint.report @all /": "/: this is no file; name one, such as /report.html",
+    "wirelint.report @all /no/such/folder/x.html": "/no/such/folder/x.html: there is no folder /no/such/folder",
+    "wirelint.report '~comment nothing-like-it' x.html": "none of these flows is an exchange that wirelint understands",
+    "wirelint.case @focus /": "/: this is no file; name one, such as /case.jsonl",
+    "wirelint.case @focus case.jsonl": "nothing was found in this exchange; there is nothing to reproduce",
+    "wirelint.case '~comment nothing-like-it' x": "Command requires one flow",
+}
+
+
 @pytest.mark.parametrize("line", WRONG)
 def test_wrong_arguments(prompt: Prompt, line: str) -> None:
+    prompt.passes(RECORD)
     with pytest.raises(exceptions.CommandError) as raised:
         prompt(line)
     assert str(raised.value).startswith(WRONG[line])
@@ -119,3 +132,18 @@ def test_a_fix_is_tried_on_a_copy(prompt: Prompt) -> None:
     # A copy that was kept in a file shows the same, and can be repaired again without a change.
     again = reopened(copy)
     assert "+ → search" in shown(again, "response")[1]
+
+
+def test_a_report(prompt: Prompt, tmp_path: Path) -> None:
+    prompt.passes(RECORD), prompt.passes(LEAK)
+    path = tmp_path / "report.html"
+    assert prompt(f"wirelint.report @all {path}") == f"2 exchanges written to {path}"
+    assert "xml-leak" in path.read_text()
+
+
+def test_a_case(prompt: Prompt, tmp_path: Path) -> None:
+    prompt.passes(LEAK)
+    path = tmp_path / "case.jsonl"
+    assert prompt(f"wirelint.case @focus {path}").startswith(f"the case is written to {path}")
+    (record,) = [item for item in read([str(path)]) if isinstance(item, Record)]
+    assert "xml-leak" in [item["rule"] for item in record.annotations["expect"]]  # type: ignore[union-attr, index, call-overload]

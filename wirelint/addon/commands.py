@@ -1,4 +1,4 @@
-"""The commands of mitmproxy's prompt: `wirelint.findings`, `wirelint.explain`, `wirelint.fix`.
+"""The commands of mitmproxy's prompt: `wirelint.findings`, `wirelint.explain`, `wirelint.fix`; those that write: `papers`.
 
 Results are lists of lines, which the console shows in a window and mitmweb beneath its prompt. What is wrong with an
 argument is one line as well.

@@ -16,6 +16,7 @@ from wirelint.addon.glimpses import Glimpses, forget_drawn, is_shown
 from wirelint.addon.keeping import Keeping
 from wirelint.addon.looking import Insight, Looking
 from wirelint.addon.memory import Memory
+from wirelint.addon.papers import Papers
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.watch import Open
 from wirelint.capture.offline import Checked
@@ -33,7 +34,7 @@ class Desk:
         self._viewer = Viewer(looking, failures)
         self._glimpses = Glimpses(found, self.show, failures)
         keeping = Keeping(self._most, self._memory.forget, failures)
-        self.addons = [self._glimpses, keeping, Commands(insight, looking, self._memory)]
+        self.addons = [self._glimpses, keeping, Commands(insight, looking, self._memory), Papers(insight, looking)]
         self._remove: Callable[[], None] = lambda: None
 
     def load(self, loader: Loader) -> None:
