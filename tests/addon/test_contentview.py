@@ -12,6 +12,7 @@ from mitmproxy.test import taddons, tflow
 
 from tests.addon.build import flow_of, head_of
 from tests.addon.test_inspector import BODY, CUT, RECORD, pass_through
+from tests.addon.test_sockets import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User
 from wirelint.addon import looking
 from wirelint.addon.contentview import NAME, Contentview, View
@@ -37,7 +38,10 @@ def inspector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspe
 
 def shown(flow: http.HTTPFlow, side: Side, view: str = "auto") -> tuple[str, str]:
     """The name of the view that mitmproxy takes, and what it shows."""
-    message: Any = getattr(flow, side)
+    return of_message(flow, getattr(flow, side), view)
+
+
+def of_message(flow: http.HTTPFlow, message: Any, view: str = "auto") -> tuple[str, str]:
     if M12:
         made: Any = contentviews.prettify_message(message, flow, view)
         return made.view_name, made.text
@@ -215,3 +219,35 @@ def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
     ended(inspector, Talk(history=HISTORY, tools=TOOLS, text="On the fourth.").record("openai.chat", True))
     ended(inspector, Talk(history=(User("Something else."),)).record("openai.chat", True))
     assert "← On the 4th.  came back later" in shown(first, "response")[1]
+
+
+def test_messages_that_begin_and_end_an_exchange_of_a_socket(
+    inspector: Inspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wirelint.addon.desk.is_shown", lambda: True)
+    flow = socket()
+    assert flow.websocket is not None
+    flow.websocket.closed_by_client = None
+    say(inspector, flow, True, asked(CLEAN))
+    name, page = of_message(flow, flow.websocket.messages[-1])
+    assert (name, "still under way" in page) == (NAME, True)
+    say(inspector, flow, False, *answered(CLEAN))
+    say(inspector, flow, True, asked(LEAK))
+    say(inspector, flow, False, *answered(LEAK))
+    shown = [of_message(flow, message) for message in flow.websocket.messages]
+    ours = [page for name, page in shown if name == NAME]
+    assert len(ours) == 4
+    assert "user       Please go on." in ours[0]
+    assert "under way" not in ours[0]
+    assert "reply      All is well." in ours[1]
+    assert "‼ error xml-leak" in ours[3]
+    again = http.HTTPFlow.from_state(flow.get_state())
+    assert isinstance(again, http.HTTPFlow)
+    assert again.websocket is not None
+    assert "‼ error xml-leak" in of_message(again, again.websocket.messages[-1])[1]
+    other = socket()
+    other.request.path = "/chat"
+    say(inspector, other, True, b'{"type": "response.create"}')
+    say(inspector, other, False, b'{"type": "error"}')
+    assert other.websocket is not None
+    assert NAME not in [of_message(other, message)[0] for message in other.websocket.messages]

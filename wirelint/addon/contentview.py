@@ -10,12 +10,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol
 
-from mitmproxy import contentviews, ctx, http
+from mitmproxy import contentviews, ctx, http, websocket
 
 from wirelint.addon.failures import Failures
 from wirelint.addon.looking import Looking
 from wirelint.model import Side
-from wirelint.report.exchange_view import WIDTH, Line, Span, Style, failure, lines, plain
+from wirelint.report.exchange_view import WIDTH, Line, Shown, Span, Style, failure, lines, plain
 from wirelint.report.writer import visible
 
 NAME = "LLM exchange"
@@ -65,17 +65,21 @@ class Viewer:
 
     def claims(self, flow: object, message: object) -> bool:
         try:
-            return isinstance(flow, http.HTTPFlow) and message is not None and self._looking.knows(flow)
+            if not isinstance(flow, http.HTTPFlow):
+                return False
+            if isinstance(message, websocket.WebSocketMessage):
+                return self._looking.knows_turn(flow, message)
+            return message is not None and self._looking.knows(flow)
         except Exception as error:  # fail open: another view shows it
             self._failures.tell("choosing the content view", error)
             return False
 
     def page(self, data: bytes, flow: object, message: object) -> list[Line]:
-        if not isinstance(flow, http.HTTPFlow) or not isinstance(message, http.Message):
-            return _raw("there is no exchange to this content", data)
-        side: Side = "response" if isinstance(message, http.Response) else "request"
         try:
-            shown = self._looking.look(flow)
+            found = self._look(flow, message)
+            if found is None:
+                return _raw("there is no exchange to this content", data)
+            shown, side = found
             if shown.checked.exchange is None and not shown.open:
                 why = next((finding.message for finding in shown.checked.findings), "")
                 return _raw(why or "this is of no API that wirelint understands", data)
@@ -83,6 +87,15 @@ class Viewer:
         except Exception as error:  # fail open
             self._failures.tell("the content view", error)
             return _raw(f"the view of this exchange failed ({type(error).__name__}: {error})", data)
+
+    def _look(self, flow: object, message: object) -> tuple[Shown, Side] | None:
+        match flow, message:
+            case http.HTTPFlow(), http.Message():
+                return self._looking.look(flow), "response" if isinstance(message, http.Response) else "request"
+            case http.HTTPFlow(), websocket.WebSocketMessage():
+                return self._looking.look_at_turn(flow, message)
+            case _:
+                return None
 
 
 def _raw(why: str, data: bytes) -> list[Line]:
@@ -100,10 +113,14 @@ class Contentview:
         self._viewer = viewer
 
     def prettify(self, data: bytes, metadata: contentviews.Metadata) -> str:
-        return plain(self._viewer.page(data, metadata.flow, metadata.http_message))
+        return plain(self._viewer.page(data, metadata.flow, metadata.http_message or metadata.websocket_message))
 
     def render_priority(self, data: bytes, metadata: contentviews.Metadata) -> float:
-        return _OURS if self._viewer.claims(metadata.flow, metadata.http_message) else _NOT_OURS
+        return (
+            _OURS
+            if self._viewer.claims(metadata.flow, metadata.http_message or metadata.websocket_message)
+            else _NOT_OURS
+        )
 
     def __lt__(self, other: Named) -> bool:
         return self.name < other.name
@@ -118,14 +135,28 @@ class View:
         self._viewer = viewer
 
     def __call__(
-        self, data: bytes, *, flow: object = None, http_message: object = None, **_: object
+        self,
+        data: bytes,
+        *,
+        flow: object = None,
+        http_message: object = None,
+        websocket_message: object = None,
+        **_: object,
     ) -> tuple[str, Iterator[list[tuple[str, str]]]]:
         styles = _IN_CONSOLE if _is_console() else _IN_BROWSER
-        page = self._viewer.page(data, flow, http_message)
+        page = self._viewer.page(data, flow, http_message or websocket_message)
         return NAME, ([(styles[span.style], span.text) for span in line] or [("text", " ")] for line in page)
 
-    def render_priority(self, data: bytes, *, flow: object = None, http_message: object = None, **_: object) -> float:
-        return _OURS if self._viewer.claims(flow, http_message) else _NOT_OURS
+    def render_priority(
+        self,
+        data: bytes,
+        *,
+        flow: object = None,
+        http_message: object = None,
+        websocket_message: object = None,
+        **_: object,
+    ) -> float:
+        return _OURS if self._viewer.claims(flow, http_message or websocket_message) else _NOT_OURS
 
     def __lt__(self, other: Named) -> bool:
         return self.name < other.name

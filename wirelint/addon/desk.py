@@ -57,8 +57,9 @@ class Desk:
 
     def judged(self, flow: http.HTTPFlow, verdict: Verdict) -> None:
         """There is a verdict on a flow."""
-        if is_shown() and flow.websocket is None:
-            self._memory.keep(flow, Checked(verdict.record, verdict.exchange, verdict.findings), verdict.notes)
+        if is_shown():
+            checked = Checked(verdict.record, verdict.exchange, verdict.findings)
+            self._memory.keep(flow, checked, verdict.notes, verdict.record.id)
             forget_drawn()
 
     def show(self, flow: http.HTTPFlow) -> None:

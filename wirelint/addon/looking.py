@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from mitmproxy import http
+from mitmproxy import http, websocket
 
-from wirelint.addon.memory import Memory
+from wirelint.addon.memory import Kept, Memory
 from wirelint.addon.options import Settings
-from wirelint.addon.recalled import recall
+from wirelint.addon.recalled import judged, recall
+from wirelint.addon.turns import is_over, turn_of
 from wirelint.addon.visit import Visit
 from wirelint.addon.watch import Open
 from wirelint.capture.offline import Checked
+from wirelint.capture.readers.flows import records_of
 from wirelint.capture.redact import Redactor
+from wirelint.capture.replay import begin
 from wirelint.engine import Engine
-from wirelint.model import Timing
+from wirelint.model import Side, Timing
 from wirelint.report.exchange_view import Shown
 
 
@@ -45,6 +48,13 @@ class Looking:
         api = flow.metadata.get("wirelint.api")
         return (isinstance(api, str) and bool(api)) or self._insight.open(flow.id) is not None
 
+    def knows_turn(self, flow: http.HTTPFlow, message: websocket.WebSocketMessage) -> bool:
+        """The same of a message on a socket: whether it begins such an exchange, or ends one."""
+        found = turn_of(flow, message)
+        if found is None:
+            return False
+        return bool(flow.metadata.get("wirelint.api")) or begin(records_of(flow)[found[0] - 1]) is not None
+
     def look(self, flow: http.HTTPFlow) -> Shown:
         """What is known. Raises what reading a flow raises."""
         found = self._insight.open(flow.id)
@@ -55,6 +65,26 @@ class Looking:
         if kept is None:
             checked, notes = recall(flow, self._insight.engine(), self._insight.redactor())
             kept = self._memory.keep(flow, checked, notes)
+        return self._shown(kept)
+
+    def look_at_turn(self, flow: http.HTTPFlow, message: websocket.WebSocketMessage) -> tuple[Shown, Side] | None:
+        """The same for a message on a socket that begins an exchange or ends it; None for all others."""
+        found = turn_of(flow, message)
+        if found is None:
+            return None
+        number, side = found
+        self._insight.settle()
+        name = f"{flow.id}:{number}"
+        kept = self._memory.find(flow, name)
+        if kept is None:
+            record = self._insight.redactor().record(records_of(flow)[number - 1])
+            checked = judged(record, self._insight.engine())
+            if not is_over(flow, number):
+                return Shown(checked, open=True), side
+            kept = self._memory.keep(flow, checked, name=name)
+        return self._shown(kept), side
+
+    def _shown(self, kept: Kept) -> Shown:
         exchange = kept.checked.exchange
         if exchange is None:
             return Shown(kept.checked, notes=kept.notes)

@@ -47,20 +47,23 @@ class Memory:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def keep(self, flow: http.HTTPFlow, checked: Checked, notes: tuple[str, ...] = ()) -> Kept:
-        self.forget(flow.id)
+    def keep(self, flow: http.HTTPFlow, checked: Checked, notes: tuple[str, ...] = (), name: str | None = None) -> Kept:
+        """`name`: that of one exchange of several on a socket."""
+        name = name or flow.id
+        self.forget(name)
         kept = Kept(checked, notes, flow.request.raw_content, _answer(flow))
-        self._kept[flow.id] = kept
+        self._kept[name] = kept
         self._size += kept.size
         while len(self._kept) > 1 and (len(self._kept) > self._most or self._size > self._most_bytes):
             self.forget(next(iter(self._kept)))
         return kept
 
-    def find(self, flow: http.HTTPFlow) -> Kept | None:
-        kept = self._kept.get(flow.id)
+    def find(self, flow: http.HTTPFlow, name: str | None = None) -> Kept | None:
+        name = name or flow.id
+        kept = self._kept.get(name)
         if kept is None or not kept.is_about(flow):
             return None
-        self._kept.move_to_end(flow.id)
+        self._kept.move_to_end(name)
         return kept
 
     def forget(self, name: str) -> None:

@@ -8,6 +8,7 @@ from mitmproxy import http
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import record_of
+from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
@@ -34,6 +35,12 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> tuple[Che
     said = flow.metadata.get("wirelint.notes")
     notes = tuple(note for note in said if isinstance(note, str)) if isinstance(said, list) else ()
     return Checked(record, exchange, findings or ()), notes
+
+
+def judged(record: Record, engine: Engine) -> Checked:
+    """A record judged in the light of the ledger as it stands, which stays as it is."""
+    exchange = replay(record)
+    return Checked(record, exchange, engine.judge(engine.ledger.place(exchange)) if exchange is not None else ())
 
 
 def findings_of(flow: http.HTTPFlow) -> tuple[Finding, ...] | None:

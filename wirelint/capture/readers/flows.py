@@ -123,6 +123,11 @@ def record_of(flow: http.HTTPFlow) -> Record:
     return replace(_record(flow, "", 1), place="")
 
 
+def records_of(flow: http.HTTPFlow) -> list[Record]:
+    """The same of a flow that may be a socket with several exchanges."""
+    return [replace(record, place="") for record in _records(flow, "", 1)]
+
+
 def _headers(message: http.Message) -> Headers:
     return tuple(
         (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
