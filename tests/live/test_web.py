@@ -154,6 +154,7 @@ def opened(folder: Path, upstream: str, *options: str) -> contextlib.AbstractCon
             port = taken.getsockname()[1]
         given = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
         with running(folder, upstream, *given, *options, tool="mitmweb") as proxy:
+            proxy.wait_for("Web server listening at ")
             yield proxy, Web(port)
 
     return run()
