@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
@@ -177,23 +177,23 @@ class PlaceholderArgument(Rule):
                 yield (edits if not number else [], done)
 
     def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
-        asked = list(self._asked(exchange))
-        if len(asked) != 1 or exchange.request is None or "jsonrpc" not in exchange.request.body:
-            return None  # the other messages of a batch are to be answered by the server
-        if "application/json" not in exchange.request_headers.get("accept", ""):
-            return None  # in the older transport answers come on another connection
-        call, arguments = asked[0]
-        why = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety)).blocked
-        if why is None:
+        blocked = [
+            (call, why)
+            for call, arguments in self._asked(exchange)
+            if (why := self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety)).blocked)
+        ]
+        if not blocked or exchange.request is None:
             return None
-        said: Json = [{"type": "text", "text": farewell(call.name or "", why)}]
-        document: Json = {
-            "jsonrpc": "2.0",
-            "id": exchange.request.body.get("id"),
-            "result": {"content": said, "isError": True},
-        }
-        title = f"{call.name}: answered the call in the place of the server"
-        return Answer(document, self.repair("request", "unsafe", title, call.pointer, before=call.arguments.text))
+        answers = [_answer(exchange.request.body, call, farewell(call.name or "", why)) for call, why in blocked]
+        first = blocked[0][0]
+        names = ", ".join(dict.fromkeys(call.name or "" for call, _ in blocked))
+        title = f"{names}: answered the call in the place of the server"
+        repair = self.repair("request", "unsafe", title, first.pointer, before=first.arguments.text)
+        if "jsonrpc" in exchange.request.body:
+            return Answer(answers[0], repair)
+        gone = {call.pointer.split("/")[1] for call, _ in blocked}
+        edits = [Edit("remove", f"/{number}") for number in exchange.request.body if number in gone]
+        return Answer(answers, repair, edits if len(gone) < len(exchange.request.body) else ())
 
     def _asked(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
         """The calls that a request hands to a server of tools, where policies are in force."""
@@ -215,6 +215,14 @@ class PlaceholderArgument(Rule):
             confidence=fault.confidence,
             fix=Fix(fault.safety, fault.order) if fault.safety is not None and fixable else None,
         )
+
+
+def _answer(body: Mapping[str, Json], call: ToolCall, said: str) -> Json:
+    """The result of a call that is blocked. `body` is a message, or a batch of them by their numbers."""
+    message = body if "jsonrpc" in body else body.get(call.pointer.split("/")[1])
+    asked = message.get("id") if isinstance(message, dict) else None
+    result: Json = {"content": [{"type": "text", "text": said}], "isError": True}
+    return {"jsonrpc": "2.0", "id": asked, "result": result}
 
 
 def _declared(call: ToolCall, request: Request) -> Tool | None:

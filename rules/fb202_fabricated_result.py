@@ -9,6 +9,7 @@ from wirelint.knowledge.contradictions import contradictions
 from wirelint.knowledge.facts import facts
 from wirelint.knowledge.handed_back import confirmed
 from wirelint.knowledge.invented import Invented, invented_result, lays_down
+from wirelint.knowledge.mcp_errors import retold, served_errors
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.rewriters.inventions import Editor
 from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
@@ -37,7 +38,8 @@ class FabricatedResult(Rule):
     ## False positives
     Silent on markup in code or block quotes and on markup that the user has asked about, on counts that agree with
     any number of the results, on narrowed counts ("2 relevant articles", "none of them mentions it"), when one result
-    of several supports the text, and when the text admits the error.
+    of several supports the text, and when the text admits the error. The error of an MCP server, where the traffic
+    shows it to be one, is left to the rule that follows it from the server to the model.
 
     ## Fix safety
     Cutting an invented result is unsafe: the text after it goes too. Contradictions are reported only.
@@ -133,10 +135,16 @@ class FabricatedResult(Rule):
         known = facts(request, ran)
         if not known or any(_REDACTED in fact.result.text for fact in known):
             return
+        served = served_errors(request, ran, ledger)
         for part in choice.parts:
             if not isinstance(part, Text) or _REDACTED in part.text:
                 continue
-            for found in contradictions(prose.read(part.text), known, ran, request):
+            read = prose.read(part.text)
+            # An error of an MCP server that is retold has a rule of its own.
+            told = {(found.start, found.end) for found in retold(read, served, ran, request)}
+            for found in contradictions(read, known, ran, request):
+                if (found.start, found.end) in told:
+                    continue
                 sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
                 against = f"{found.against}{_AS_SERVED if sure else ''}"
                 yield self.finding(

@@ -5,17 +5,18 @@ from typing import ClassVar
 
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
-from wirelint.knowledge.contradictions import contradictions
 from wirelint.knowledge.error_texts import is_own_error
-from wirelint.knowledge.evidence import Outcome
-from wirelint.knowledge.facts import Fact, facts
-from wirelint.knowledge.handed_back import Back, handed_back
+from wirelint.knowledge.evidence import Ran
+from wirelint.knowledge.facts import Fact
+from wirelint.knowledge.handed_back import Back, confirmed, handed_back
+from wirelint.knowledge.mcp_errors import error_of, retold, served_errors
 from wirelint.knowledge.retelling import retelling
 from wirelint.model import Choice, Exchange, Json, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.toolwire import Passed
 
 _REDACTED = "[redacted:"
+_AS_SERVED = ", as the MCP server answered"
 _FLAGGED = ("anthropic.messages", "bedrock.converse")
 """APIs in which a result can say that it is an error."""
 
@@ -112,7 +113,7 @@ class McpErrorSwallowed(Rule):
         if exchange.request is None or not ledger.tools:
             return
         for back in handed_back(exchange.request, ledger, exchange.conversation):
-            failed = _error(back.passed(ledger.tools))
+            failed = error_of(back.passed(ledger.tools))
             if failed is not None and back.result.is_error is not True and _REDACTED not in back.result.text:
                 yield from self._lost(exchange, back, failed)
 
@@ -142,63 +143,31 @@ class McpErrorSwallowed(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or request.hosted:
             return
-        known = _known(request, ledger)
+        ran = evidence.ran(request.turn)
+        known = served_errors(request, ran, ledger)
         if not known:
             return
+        sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
         for choice in reply.choices:
             if not choice.calls and not choice.hosted:
-                yield from self._retold(request, choice, known)
+                yield from self._retold(request, choice, known, ran, sure=sure)
 
-    def _retold(self, request: Request, choice: Choice, known: Sequence[Fact]) -> Iterator[Finding]:
-        ran = evidence.ran(request.turn)
+    def _retold(
+        self, request: Request, choice: Choice, known: Sequence[Fact], ran: Sequence[Ran], *, sure: bool
+    ) -> Iterator[Finding]:
         for part in choice.parts:
             if not isinstance(part, Text) or _REDACTED in part.text:
                 continue
-            for found in contradictions(prose.read(part.text), known, ran, request):
-                if "error" not in found.against:
-                    continue
+            for found in retold(prose.read(part.text), known, ran, request):
+                against = f"{found.against}{_AS_SERVED if sure else ''}"
                 yield self.finding(
                     "response",
-                    f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {found.against}",
+                    f"says {excerpt(part.text[found.start : found.end], 80)!r}, but {against}",
                     part.pointer,
                     event=part.event_at(found.start),
                     span=(found.start, found.end),
                     severity=found.severity,
-                    confidence=found.confidence,
+                    confidence="high" if sure else found.confidence,
                     layer="model",
                 )
                 return
-
-
-def _error(passed: Sequence[Passed]) -> Passed | None:
-    """The call that failed, where every call like it is known to have failed."""
-    if not passed or not all(one.answered and one.error is True for one in passed):
-        return None
-    return passed[-1]
-
-
-def _known(request: Request, ledger: Ledger) -> tuple[Fact, ...]:
-    """The results of the turn, where one of them is an error of an MCP server; none otherwise."""
-    results = [result for message in request.turn for result in message.results]
-    failed = (
-        {back.result.pointer for back in handed_back(request, ledger) if _error(back.passed(ledger.tools))}
-        if ledger.tools
-        else set()
-    )
-    if not failed and not any(_is_envelope(result.text) for result in results):
-        return ()
-    known = facts(request, evidence.ran(request.turn))
-    if any(_REDACTED in fact.result.text for fact in known):
-        return ()
-    return tuple(
-        Fact(fact.result, Outcome(True, frozenset()), fact.able, fact.arguments)
-        if fact.result.pointer in failed
-        else fact
-        for fact in known
-    )
-
-
-def _is_envelope(text: str) -> bool:
-    """Whether a result is what an MCP server sends when a tool fails, handed on as it is."""
-    start = text[:4000]
-    return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]

@@ -162,10 +162,14 @@ class Edit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The JSON document that a client gets in the place of an upstream's reply, and what to tell about it."""
+    """The JSON document that a client gets in the place of an upstream's reply, and what to tell about it.
+
+    `edits` leave of the request what is sent all the same; `document` is an array then, and joins the reply to that.
+    """
 
     document: Json
     repair: Repair
+    edits: Sequence[Edit] = ()
 
 
 Mending: TypeAlias = "tuple[Sequence[Edit], Repair]"

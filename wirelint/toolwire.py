@@ -7,8 +7,8 @@ put names of servers before them (`mcp__docs__search`, `docs-search`, `docs.sear
 offered is the one that a server has is told by its prefix, its parameters and its description; where these do not say so,
 it is another tool.
 
-Exchanges are taken in when they have ended, live and offline alike. So answers on a stream that is still open are not
-known yet, and what is not known is None.
+Exchanges are taken in when they have ended, live and offline alike; of a stream that stays open, what it has answered is an
+exchange of its own. What is not known is None.
 """
 
 from __future__ import annotations
@@ -141,16 +141,16 @@ class ToolWire:
 
     def knows_session(self, exchange: Exchange) -> bool:
         """Whether every request of the session of an exchange has passed here, and none was forgotten."""
-        return not self._forgotten and _place(exchange) in self._begun
+        return not self._forgotten and place_of(exchange) in self._begun
 
     def waits(self, exchange: Exchange, id_: str) -> str | None:
         """The method of the request of this id that has not been answered in the session of an exchange."""
-        found = self._waiting.get((*_place(exchange), id_))
+        found = self._waiting.get((*place_of(exchange), id_))
         return found.method if found is not None else None
 
     def called(self, exchange: Exchange, id_: str | None) -> str | None:
         """The tool that was called by the request of this id, which waits in the session of an exchange."""
-        found = self._waiting.get((*_place(exchange), id_ or ""))
+        found = self._waiting.get((*place_of(exchange), id_ or ""))
         return found.call.name if found is not None and found.call is not None else None
 
     def _is(self, name: str, declared: Tool | None, server: str, tool: str) -> bool:
@@ -174,7 +174,7 @@ class ToolWire:
         if exchange.api != "mcp":
             self._note_calls(exchange)
             return
-        server, session = _place(exchange)
+        server, session = place_of(exchange)
         self._server(server).unread |= exchange.request is None or exchange.end == "unread"
         for message in exchange.request.messages if exchange.request is not None else ():
             for part in message.parts:
@@ -312,7 +312,7 @@ def _endings(name: str) -> Iterator[str]:
         rest = rest.partition("_")[2]
 
 
-def _place(exchange: Exchange) -> tuple[str, str]:
+def place_of(exchange: Exchange) -> tuple[str, str]:
     """The server and the session of an exchange."""
     url = urlsplit(exchange.url)
     session = exchange.request_headers.get(SESSION) or exchange.response_headers.get(SESSION)

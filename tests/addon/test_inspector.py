@@ -152,7 +152,7 @@ def test_a_flow_of_a_file_without_its_body(inspector: Inspector) -> None:
 def test_requests_that_are_none_of_ours(inspector: Inspector) -> None:
     for method, body in (("GET", b""), ("POST", b"not JSON"), ("POST", b'{"a": 1}'), ("PUT", b'{"messages": []}')):
         flow = flow_of(RECORD)
-        flow.request.method, flow.request.content = method, body
+        flow.request.method, flow.request.content, flow.request.path = method, body, "/notes"
         inspector.request(flow)
         flow.response = head_of(RECORD)
         inspector.responseheaders(flow)

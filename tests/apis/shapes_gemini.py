@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from tests.apis.shape import Shape
@@ -282,4 +283,28 @@ GEMINI: dict[str, Shape] = {
     "wrong types": Shape(whole={"candidates": [{"content": {"parts": [None, 3, {"text": 4}, {"text": None}]}}]}),
 }  # fmt: skip
 
-SHAPES_GEMINI = {"google.generate_content": GEMINI}
+
+def wrapped(shape: Shape) -> Shape:
+    """The same as Code Assist has it; events of a stream within others."""
+    whole = {"response": shape.whole, "traceId": "t1"} if shape.whole is not None else None
+    stream = shape.stream
+    if isinstance(stream, str):
+        lines = (line.removeprefix("data: ") for line in stream.split("\r\n"))
+        stream = events(*({"response": json.loads(line), "traceId": "t1"} for line in lines if line))
+    return replace(shape, whole=whole, stream=stream)
+
+
+def _is_wrapped(shape: Shape) -> bool:
+    """Whether Code Assist gives such a reply: it has events, and no errors in their place."""
+    if shape.error or shape.faults or (shape.whole in ({}, None) and shape.stream is None):
+        return False
+    text = shape.stream
+    return text is None or (isinstance(text, str) and text.startswith("data: {") and "\r\n" in text)
+
+
+WRAPPED = {
+    f"{name}, wrapped": wrapped(shape)
+    for name, shape in GEMINI.items()
+    if _is_wrapped(shape) and (shape.whole is None or "candidates" in shape.whole) and name != "wrong types"
+}
+SHAPES_GEMINI = {"google.generate_content": {**GEMINI, **WRAPPED}}

@@ -16,6 +16,7 @@ from tests.build import FORMS, Call, Talk, read, schema
 from tests.cuts import cuts, split
 from tests.shared import SHARED, traffic
 from wirelint.apis import APIS, Api, by_name, recognise, recognise_reply
+from wirelint.apis.likeness import IDLE
 from wirelint.capture.replay import replay
 from wirelint.events import Event, Fold, Frame
 from wirelint.model import (
@@ -39,6 +40,14 @@ CASES = [
     for name, shape in shapes.items()
     for form in ("whole", "stream")
     if getattr(shape, form) is not None
+]
+
+
+STREAMS = [
+    pytest.param(api, shape, id=f"{api}-{name}")
+    for api, shapes in SHAPES.items()
+    for name, shape in shapes.items()
+    if isinstance(shape.stream, str)
 ]
 
 
@@ -131,6 +140,28 @@ def test_every_frame_is_carried_by_its_events(api: str, shape: Shape, form: str)
     frames, events, _ = understood(the(api), [body_of(shape, form)])
     carried = {event.frame.number for event in events if event.frame is not None}
     assert carried == {frame.number for frame in frames}
+
+
+@pytest.mark.parametrize(("api", "shape"), [c for c in STREAMS if not (c.values[1].error or c.values[1].faults)])
+def test_idle_members_say_nothing(api: str, shape: Shape) -> None:
+    """Events are told to be alike whatever these say (`apis.likeness`)."""
+    body = body_of(shape, "stream")
+    idle = {**dict.fromkeys(IDLE, "q7"), "created": 7, "sequence_number": 7}
+    other = b"\n".join(_with_members(line, idle) for line in body.split(b"\n"))
+    _, events, reply = understood(the(api), [body])
+    _, others, same = understood(the(api), [other])
+    assert facts(same) == facts(reply)
+    assert [type(event) for event in others] == [type(event) for event in events]
+
+
+def _with_members(line: bytes, members: dict[str, Any]) -> bytes:
+    """A line of a stream with other values of some members of its document, if it has one that is an object."""
+    name, mark, value = line.partition(b"data:") if line.startswith(b"data:") else (b"", b"", line)
+    try:
+        document = json.loads(value)
+    except ValueError:
+        return line
+    return name + mark + json.dumps(document | members).encode() if isinstance(document, dict) else line
 
 
 @pytest.mark.parametrize(("api", "shape", "form"), CASES)

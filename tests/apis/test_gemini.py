@@ -53,10 +53,12 @@ def test_other_bodies_on_other_paths_are_not(body: dict[str, Json]) -> None:
     assert not gemini.claims("/anything", {}, body)
 
 
-def test_a_body_within_a_body_is_not_read() -> None:
+def test_a_body_within_a_body_is_read() -> None:
     """As Code Assist has it, at the same methods."""
     body: dict[str, Json] = {"model": "gemini-2.5-pro", "project": "p", "request": ASK}
-    assert recognise("POST", "/v1internal:streamGenerateContent", {}, body) is None
+    assert recognise("POST", "/v1internal:streamGenerateContent", {}, body) is gemini
+    assert recognise("POST", "/v1internal:streamGenerateContent", {}, {"request": {"x": 1}}) is None
+    assert recognise_reply({"response": reply(say("Hi"), "STOP"), "traceId": "t"}) is gemini
     assert recognise("POST", "/v1internal:streamGenerateContent", {}, {"messages": [{"role": "user"}]}) is gemini
 
 

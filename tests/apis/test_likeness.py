@@ -65,6 +65,49 @@ def test_events_that_have_nothing_in_common(before: Delta, event: Delta) -> None
     assert Likeness.of(before, event) is None
 
 
+IDLE_EVENT = (
+    b'data: {"id":"a","created":%d,"system_fingerprint":"fp_%s","choices":[{"delta":{"content":"%s"}}],'
+    b'"sequence_number": %d,"obfuscation":"%s"}\n\n'
+)
+IDLE = Likeness.of(
+    _delta("The", IDLE_EVENT % (1, b"07", b"The", 9, b"x8")),
+    _delta(" ferry", IDLE_EVENT % (2, b"8", b" ferry", 10, b"")),
+)
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        pytest.param(IDLE_EVENT % (30, b"9 a", b" harbour", 11, b"Q0"), " harbour", id="other values"),
+        pytest.param(IDLE_EVENT % (0, b"", b'a \\"b\\"', 0, b""), 'a "b"', id="empty values, an escaped text"),
+        pytest.param(IDLE_EVENT % (1, b"7", b'a","b":"', 1, b"c"), None, id="more than a text"),
+        pytest.param(IDLE_EVENT % (1, b'7","x":"', b"a", 1, b"c"), None, id="a member more before the text"),
+        pytest.param(IDLE_EVENT % (1, b"7", b"a", 1, b'c","x":"'), None, id="a member more behind the text"),
+        pytest.param(IDLE_EVENT % (1, b"7", b"a", 1, b"c\\"), None, id="a value that does not end"),
+        pytest.param(IDLE_EVENT % (1, b"\xc3", b"a", 1, b"c"), None, id="a value that is no UTF-8"),
+        pytest.param(IDLE_EVENT % (1, b"7\n", b"a", 1, b"c"), None, id="a line end in a value"),
+        pytest.param(IDLE_EVENT.replace(b": %d", b": 0%d") % (1, b"7", b"a", 1, b"c"), None, id="no JSON number"),
+        pytest.param(IDLE_EVENT.replace(b'"a"', b'"b"') % (1, b"7", b"a", 1, b"c"), None, id="another id"),
+    ],
+)
+def test_values_that_nobody_reads_may_differ(raw: bytes, text: str | None) -> None:
+    assert IDLE is not None
+    assert IDLE.text(raw) == text
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param(b'data: {"delta":{"content":"%s","p":"%s"}}\n\n', id="not of the document itself"),
+        pytest.param(b'data: {"delta":{"content":"%s"},"p":"%s","x":{"p":"a"}}\n\n', id="a name that stands twice"),
+        pytest.param(b'data: {"delta":{"content":"%s"},"id":"%s"}\n\n', id="a value that is read"),
+        pytest.param(b'data: {"delta":{"content":"%s"},"p":["%s"]}\n\n', id="neither string nor number"),
+    ],
+)
+def test_no_other_values_may_differ(form: bytes) -> None:
+    assert Likeness.of(_delta("a", form % (b"a", b"1")), _delta("b", form % (b"b", b"2"))) is None
+
+
 def test_the_string_that_changes_is_the_one_that_is_found() -> None:
     """The same text stands in another field of the first event."""
     form = b'data: {"id":"tide","choices":[{"index":0,"delta":{"content":"%s"}}]}\n\n'
@@ -97,6 +140,10 @@ FORMS = {
         for number, word in enumerate(word for word in WORDS for _ in range(4))
     ],
     "ids change": [{**event, "id": f"c{number}"} for number, event in enumerate(_PLAIN)],
+    "idle values": [
+        {"created": number // 3, "system_fingerprint": f"fp_{number % 4}", **event, "obfuscation": "x" * (number % 5)}
+        for number, event in enumerate(_PLAIN)
+    ],
     "usage between": [
         {**event, "usage": {"total_tokens": number}} if number % 5 == 4 else event
         for number, event in enumerate(_PLAIN)

@@ -165,6 +165,26 @@ def test_nothing_is_said_about_people() -> None:
     assert encode_case(reproduce(record, RULES, names=["xml-leak"])).decode() == encoded
 
 
+def test_a_stream_that_was_cut_into_pieces() -> None:
+    """The pieces of a text are put together first: what is left of it is what the model said, and not a shred."""
+    record = _chat("Read it", LEAK)
+    pieces = [LEAK[start : start + 5] for start in range(0, len(LEAK), 5)]
+    choices: list[dict[str, Any]] = [
+        {"index": 0, "delta": {"content": piece}, "finish_reason": None} for piece in pieces
+    ]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    events = [{"id": "c", "choices": [choice], "obfuscation": "x" * number} for number, choice in enumerate(choices)]
+    response: dict[str, Any] = {
+        "status": 200,
+        "headers": {"content-type": "text/event-stream"},
+        "body": "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n",
+    }
+    made = reproduce(as_record({**record, "response": response}), RULES, names=["xml-leak"])
+    body = (made.record.response_body or b"").decode()
+    assert '<invoke name=\\"read_file\\">' in body
+    assert body.count("data: ") <= 3
+
+
 def test_no_finding_no_case() -> None:
     record = as_record(_chat("Hello", "Hello! How can I help?"))
     with pytest.raises(NoFindingError, match="no finding to reproduce"):

@@ -168,12 +168,21 @@ def test_a_cassette_in_yaml(tmp_path: Path) -> None:
     assert problems[0].startswith("interaction 3: broken YAML: ")
 
 
+BOMB = "\n".join((
+    "interactions:", "- request:", "    a: &a0 [x, x, x, x, x, x, x, x, x]",
+    *(f"    b{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 9)),
+    "    body: *a8", "    method: POST", "  response: {}",
+))  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     {
         "none": ("interactions: []\nversion: 1", "without interactions"),
         "none in JSON": ('{"interactions": [], "version": 1}', "without interactions"),
         "no request": ("interactions:\n- response: {}", "interaction 1: no `request` in it (nothing could be read)"),
+        "a bomb": (BOMB, "larger than anybody sends"),
+        "a circle": ("interactions:\n- request: {method: POST, body: &a [*a]}\n  response: {}", "larger than anybody"),
         "cut off": ('interactions:\n- request: {body: "abc', "interaction 1: broken YAML"),
     }.values(),
 )

@@ -138,9 +138,7 @@ def test_json_with_a_length_keeps_its_length_and_the_connection(proxy: Proxy, up
 
 
 OTHERS: dict[str, tuple[str, bytes, str]] = {
-    "a form": ("/v1/chat/completions", b"model=x&messages=y", "POST"),
-    "an empty list of messages": ("/v1/chat/completions", b'{"model": "m", "messages": []}', "POST"),
-    "embeddings": ("/v1/embeddings", b'{"model": "m", "input": "x"}', "POST"),
+    "a form": ("/cart", b"model=x&messages=y", "POST"),
     "a chat of people": ("/api/chat", b'{"messages": [{"from": "ann", "text": "hi"}]}', "POST"),
     "a list of models": ("/v1/models", b"", "GET"),
     "no JSON": ("/v1/messages", b"\xff\xfe{", "POST"),
@@ -161,6 +159,25 @@ def test_what_is_not_ours_is_left_alone(proxy: Proxy, upstream: Upstream, name: 
     ask(proxy, FORMS["openai.chat", False], "after", f"after {name}")
     proxy.wait_for_record(f"after {name}")
     assert not [record for record in proxy.records() if record["request"]["headers"].get("x-test-id") == name]
+
+
+UNKNOWN: dict[str, tuple[str, bytes]] = {
+    "a form on the path of an API": ("/v1/chat/completions", b"model=x&messages=y"),
+    "no messages": ("/v1/chat/completions", b'{"model": "m", "messages": []}'),
+    "embeddings": ("/v1/embeddings", b'{"model": "m", "input": "x"}'),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_nobody_understands_passes_and_is_recorded(proxy: Proxy, upstream: Upstream, name: str) -> None:
+    path, body = UNKNOWN[name]
+    answer = b'{"choices": [{"index": 0, "delta": {"content": "<invoke name=\\"x\\">"}}]}'
+    upstream.scripts["unknown"] = replying([answer[:9], answer[9:]], content_type="application/json")
+    reply = post(proxy.port, path, body, {SCRIPT: "unknown", "x-test-id": name})
+    assert (reply.status, reply.body) == (200, answer)
+    record = proxy.wait_for_record(name)
+    assert (record["api"], record["findings"], record["notes"][0][:12]) == (None, [], "not judged: ")
+    assert (record["request"]["body"].encode(), record["response"]["body"].encode()) == (body, answer)
 
 
 @pytest.fixture(autouse=True)

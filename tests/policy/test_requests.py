@@ -13,6 +13,7 @@ from tests.rewriters.drive import SAFE, UNSAFE
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine
 from wirelint.repair import NO_FIXES, Permit
+from wirelint.rewrite.edits import apply
 from wirelint.rewrite.requests import answer_request, mend_request
 
 DROP = BELOW.format(action="drop", more="")
@@ -117,7 +118,7 @@ def test_a_blocked_call_is_answered_in_the_place_of_the_server() -> None:
 UNANSWERED: dict[str, tuple[Any, Permit]] = {
     "a call that may pass": (message({"shelf": "letters"}), UNSAFE),
     "another method": ({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, UNSAFE),
-    "a batch": ([message({"shelf": "Harbour"})], UNSAFE),
+    "a batch that may pass": ([message({"shelf": "letters"})], UNSAFE),
     "only what is safe": (message({"shelf": "Harbour"}), SAFE),
     "nothing": (message({"shelf": "Harbour"}), NO_FIXES),
 }
@@ -131,10 +132,15 @@ def test_other_requests_are_sent(name: str) -> None:
     assert mend_request(head, b"{}", [rule(BLOCK)], Ledger(), permit).body == b"{}"
 
 
-def test_where_answers_come_on_another_connection_the_request_is_sent() -> None:
-    made = record(message({"shelf": "Harbour"}))
-    made["request"]["headers"] = {"accept": "*/*", "content-type": "application/json"}
-    assert answer_request(read(made), [rule(BLOCK)], Ledger(), UNSAFE).answer is None
+def test_of_a_batch_the_rest_is_sent() -> None:
+    blocked, other = message({"shelf": "Harbour"}, id_=1), message({"shelf": "letters"}, id_=2)
+    answer = answer_request(read(record([other, blocked, blocked])), [rule(BLOCK)], Ledger(), UNSAFE).answer
+    assert answer is not None
+    assert [one["id"] for one in answer.document] == [1, 1]  # type: ignore[union-attr,call-overload,index]
+    assert apply(json.dumps([other, blocked, blocked]).encode(), answer.edits) == json.dumps([other]).encode()
+    whole = answer_request(read(record([blocked])), [rule(BLOCK)], Ledger(), UNSAFE).answer
+    assert whole is not None
+    assert (len(whole.document), whole.edits) == (1, ())  # type: ignore[arg-type]
 
 
 def test_a_rule_that_fails_to_answer_lets_the_request_pass() -> None:

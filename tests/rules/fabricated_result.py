@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.build import Assistant, Call, Result, Talk, Turn, User, schema
 from tests.rules.case import Fires
-from tests.rules.mcp import called
+from tests.rules.mcp import called, text
 from tests.rules.voices import BOOKING, CALENDAR, CODER, DATA, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEATHER, ran
 
 NOTHING = '{"total": 0, "hits": []}'
@@ -214,6 +214,14 @@ FIRES = {
 }
 
 SILENT = {
+    "the error of an MCP server, which is told by the rule for those": [
+        called("search_knowledge_base", {"query": "proxies"}, text("the index is locked", is_error=True)),
+        Talk(
+            ran("Search for proxies.", "search_knowledge_base", {"query": "proxies"}, "Error: the index is locked"),
+            "I searched and found 0 results.",
+            tools=KB,
+        ),
+    ],
     "hits that do not answer": Talk(
         ran(
             "Rules on kites?",

@@ -83,8 +83,9 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
     beside it. In a flow from a file both sides stay as they are there.
     """
     ours = f"{_PREFIX}findings" in flow.metadata
-    if ours and record is not None and flow.websocket is not None and _is_worse(flow, made):
-        return  # many exchanges pass over one socket: it shows the worst of them
+    several = flow.websocket is not None or flow.request.method == "GET"
+    if ours and record is not None and several and _is_worse(flow, made):
+        return  # many exchanges pass over one socket, or one stream of a session: it shows the worst of them
     sides = [f"{_PREFIX}{name}" for name in NAMES] if record is None else []
     for name in [name for name in flow.metadata if str(name).startswith(_PREFIX) and name not in sides]:
         del flow.metadata[name]  # of an earlier run, or of the flow that this one replays
@@ -149,7 +150,7 @@ def _comment(verdict: Verdict) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
     if trouble := _trouble(verdict):
         parts.append(trouble)
-    parts = parts or ["ok"]
+    parts = parts or ["ok" if verdict.api else "not judged"]
     if verdict.record.fixes:
         parts.append(f"{len(verdict.record.fixes)} fixed")
     if verdict.calls:

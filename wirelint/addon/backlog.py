@@ -1,8 +1,8 @@
 """Work that can wait until the traffic leaves room for it.
 
 Theory of operation. A proxy has one thread; whatever is done on it is waited for by everybody whose bytes are under way.
-What is not needed at once is put here and done in the order in which it came, a piece at a time: while there is traffic,
-nearly all of the time between two pieces is left to it; when there is none, one piece follows the other. What waits is
+What is not needed at once is put here and done in the order in which it came, a few pieces at a time: while there is
+traffic, nearly all of the time between them is left to it; when there is none, one piece follows the other. What waits is
 bounded. Above the bound the oldest pieces are done on the spot, so that those who bring more than can be done are slowed
 down by it, and nothing is lost.
 """
@@ -19,6 +19,9 @@ T = TypeVar("T")
 _MOST = 16 << 20
 _LEFT = 19
 """What the traffic has for each second of this work, in seconds."""
+_AT_ONCE = 0.003
+"""Seconds after which no other piece is begun: of several pieces one behind the other all but the first are done in a
+fraction of the time, since the code and data that they need are at hand."""
 _SHORTEST, _LONGEST = 0.005, 0.1
 """Bounds of a pause, in seconds."""
 
@@ -73,6 +76,8 @@ class Backlog(Generic[T]):
         if not self._waiting:
             return
         start = self._clock()
-        self._do()
-        took = self._clock() - start
+        took = 0.0
+        while self._waiting and took < _AT_ONCE:
+            self._do()
+            took = self._clock() - start
         self._schedule(min(max(_LEFT * took, _SHORTEST), _LONGEST) if self._busy() else 0.0)

@@ -37,10 +37,11 @@ from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.framing import headers_of
+from wirelint.addon.lingering import Lingering
 from wirelint.addon.log import log_exchange, logger, say
 from wirelint.addon.looking import Insight
 from wirelint.addon.mending import Mending
-from wirelint.addon.opening import duration_of, may_be_ours, open_unread, open_visit
+from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_unread, open_visit
 from wirelint.addon.rest import take_the_rest
 from wirelint.addon.sockets import Sockets
 from wirelint.addon.tee import Tee
@@ -106,7 +107,8 @@ class Inspector:
         self._desk = Desk(insight, self._visits.values, self._failures)
         self.addons = [self._desk]
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
-        self._sockets = Sockets(self._settle)
+        self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
+        self._sockets = Sockets(self._settle, self._ledger, self._failures)
         self._complaint: str | None = None
         self._running = False
 
@@ -208,11 +210,11 @@ class Inspector:
                 visit.session.read_request()
         except Exception as error:  # fail open: the reply is still passed on as it comes, and captured
             self._failures.fail(visit, "reading the request", error)
-        if visit.session is None and not visit.faults:
+        if visit.session is None and not visit.faults and not note_unknown(visit):
             return
         mending = None
-        if self._settings.permit and flow.live:
-            mending = Mending(flow, visit, self._settings, self._ledger, self._failures)
+        if self._settings.permit and flow.live and not visit.unknown:
+            mending = Mending(flow, visit, self._settings, self._ledger, self._failures, self._lingering.streams)
             mending.request()
         self._remember(flow, visit, mending)
 
@@ -232,6 +234,7 @@ class Inspector:
             visit.respond(flow.response.status_code, headers_of(flow.response))
         except Exception as error:  # fail open
             self._failures.fail(visit, "reading the head of the reply", error)
+        self._lingering.mind(flow, visit, streamed=streamed, blocks=mending is not None and mending.blocks)
         if streamed and mending is not None:
             mending.begin(flow.response, before)
 

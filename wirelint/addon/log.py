@@ -56,7 +56,7 @@ def exchange_line(verdict: Verdict) -> str:
         facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (verdict.api or "unread request", shorten(verdict.model, 48)) if part)
+    who = " ".join(part for part in (verdict.api or _unread(verdict), shorten(verdict.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
 
 
@@ -113,6 +113,11 @@ def say(text: str, level: int = logging.INFO) -> None:
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     line = one_line(text).encode(encoding, "backslashreplace").decode(encoding)
     logger.log(level, "%s", line)
+
+
+def _unread(verdict: Verdict) -> str:
+    """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
+    return "unread request" if verdict.findings else "unknown API"
 
 
 def _is_judged(verdict: Verdict) -> bool:

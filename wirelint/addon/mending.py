@@ -13,9 +13,12 @@ request count as taken as well, since a new one comes back beside them in the ne
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import orjson
 from mitmproxy import http
 
+from wirelint.addon.blocking import AddedAnswers, SessionStreams
 from wirelint.addon.collecting import collect, is_json, is_within
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
@@ -27,7 +30,10 @@ from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.conversation import Ledger
 from wirelint.engine import Session
+from wirelint.model import Json
+from wirelint.repair import Edit, Repair
 from wirelint.rewrite import Rewriting, rewrite_reply
+from wirelint.rewrite.edits import apply
 from wirelint.rewrite.requests import answer_request, mend_request
 
 _GOOD = (200, 201, 202, 203)
@@ -38,12 +44,25 @@ class Mending:
     """One for every exchange, and only where repairs are asked for. Nothing in here raises."""
 
     def __init__(
-        self, flow: http.HTTPFlow, visit: Visit, settings: Settings, ledger: Ledger, failures: Failures
+        self,
+        flow: http.HTTPFlow,
+        visit: Visit,
+        settings: Settings,
+        ledger: Ledger,
+        failures: Failures,
+        streams: SessionStreams,
     ) -> None:
         self._flow, self._visit = flow, visit
         self._settings, self._ledger, self._failures = settings, ledger, failures
+        self._streams = streams
         self._delivery: Delivery | None = None
+        self._added: AddedAnswers | None = None
         self._held = False
+
+    @property
+    def blocks(self) -> bool:
+        """Whether there are policies, by which calls may be blocked."""
+        return bool(self._settings.policies)
 
     # --- requests -----------------------------------------------------------------------------------------------------
 
@@ -83,13 +102,36 @@ class Mending:
         visit.faults += answered.faults
         if answered.answer is None:
             return False
-        repair = answered.answer.repair
+        document, repair, edits = answered.answer
         fields = {"content-type": "application/json"}
         if settings.header:
             fields[HEADER] = f'answered; rules="{repair.name}"'
-        self._flow.response = http.Response.make(200, orjson.dumps(answered.answer.document), fields)
-        visit.notes.append("the request was not sent; the reply is wirelint's own")
+        told = "the request was not sent; the reply is wirelint's own"
+        if edits:
+            return self._answer_in_part(document, repair, edits)
+        if "application/json" in self._flow.request.headers.get("accept", "") or isinstance(document, list):
+            self._flow.response = http.Response.make(200, orjson.dumps(document), fields)
+        elif self._streams.answer(session.head(), document):
+            self._flow.response = http.Response.make(202, b"Accepted", {**fields, "content-type": "text/plain"})
+            told = "the request was not sent; the answer on the stream of its session is wirelint's own"
+        else:
+            visit.notes.append("the call is to be blocked, and was sent: the stream of its session was not found")
+            return False
+        visit.notes.append(told)
         visit.note_fixes((repair,))
+        return True
+
+    def _answer_in_part(self, document: Json, repair: Repair, edits: Sequence[Edit]) -> bool:
+        """Sends what is left of a batch; the answers to what is not sent come with the reply."""
+        visit, request = self._visit, self._flow.request
+        body = apply(visit.request_body or b"", edits)
+        if not _is_decodable(request) or is_signed(request):
+            visit.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
+            return False
+        replace_body(request, body)
+        visit.forwarded = Sent(headers_of(request), body)
+        visit.note_fixes((repair,))
+        self._added = AddedAnswers(visit, document if isinstance(document, list) else [document])
         return True
 
     # --- replies ------------------------------------------------------------------------------------------------------
@@ -105,6 +147,9 @@ class Mending:
 
     def _begin(self, response: http.Response, before: bool | Stream) -> None:
         visit, settings = self._visit, self._settings
+        if self._added is not None:
+            self._added.begin(self._flow.request, response)
+            return
         if not self._is_repairable(response) or visit.session is None:
             return
         if callable(before):
@@ -139,6 +184,9 @@ class Mending:
         """Repairs a reply that is whole and not yet on its way."""
         visit = self._visit
         try:
+            if self._added is not None:
+                self._added.response(response)
+                return
             if self._delivery is None and visit.empty and response.raw_content and self._is_repairable(response):
                 self._rewrite(response, response.raw_content)
         except Exception as error:  # fail open
@@ -180,6 +228,8 @@ class Mending:
     def end(self, response: http.Response) -> bool:
         """The exchange is over: puts the body that the client got where mitmproxy has none. False: that is not known."""
         visit = self._visit
+        if self._added is not None:
+            return self._added.done
         if self._delivery is not None:
             self._delivery.settle()
             response.raw_content = visit.delivered.body if visit.delivered is not None else visit.raw_body()

@@ -11,6 +11,7 @@ from wirelint.addon.framing import headers_of
 from wirelint.addon.recorded import recorded
 from wirelint.addon.visit import Visit
 from wirelint.apis import recognise
+from wirelint.apis.unknown import is_text, unknown_because
 from wirelint.engine import Session, lower
 from wirelint.model import Json
 
@@ -67,6 +68,19 @@ def open_unread(flow: http.HTTPFlow, limit: int, *, large: bool) -> Visit | None
     why = f"is larger than wirelint_max_body ({limit} bytes)" if large else "was streamed past us"
     visit.give_up(f"the request {why}; the exchange passed unread")
     return visit
+
+
+def note_unknown(visit: Visit) -> bool:
+    """Whether an exchange that no API claims is to be recorded. The visit knows then why."""
+    body = visit.request_body or b""
+    visit.unknown = unknown_because(visit.method, visit.url, lower(visit.request_headers), body)
+    if not visit.unknown:
+        return False
+    visit.notes.append(f"not judged: {visit.unknown}")
+    if not is_text(body):
+        visit.request_body = None
+        visit.notes.append("the body of the request is no text; it was not kept")
+    return True
 
 
 def duration_of(flow: http.HTTPFlow) -> float | None:

@@ -96,7 +96,7 @@ class SettingError(ValueError):
 class Settings:
     """The options as they are meant. `max_body` in bytes, `hold` in seconds; `captures` None: nothing is written.
 
-    `keep_flows` None: all of them.
+    `keep_flows` None: all of them. `policies`: whether there are any.
     """
 
     rules: tuple[Rule, ...]
@@ -107,6 +107,7 @@ class Settings:
     header: bool
     hold: float
     keep_flows: int | None
+    policies: bool = False
 
 
 def settle(deferred: dict[str, object]) -> str | None:
@@ -157,6 +158,7 @@ def read(options: Mapping[str, str | None]) -> Settings:
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
         keep_flows=_count(values[KEEP_FLOWS.name]),
+        policies=bool(values[POLICY.name]),
     )
 
 

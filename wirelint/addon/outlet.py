@@ -44,7 +44,7 @@ class Held(Protocol):
 
 def attach(flow: http.HTTPFlow, held: Held) -> bool:
     """Opens the outlet for a reply that streams, and whose head has come. False: there is none."""
-    stream = _stream_of(flow)
+    stream = stream_of(flow)
     if stream is None:
         return False
     stream._handle_event = _streaming(stream, held)
@@ -54,14 +54,15 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
 def attach_whole(flow: http.HTTPFlow, comes: Callable[[bytes], None], came: Callable[[bytes], None]) -> bool:
     """The same for a reply that mitmproxy collects. `comes` is told of what comes, `came` of what there is when either side
     leaves early."""
-    stream = _stream_of(flow)
+    stream = stream_of(flow)
     if stream is None:
         return False
     stream._handle_event = _collecting(stream, comes, came)
     return True
 
 
-def _stream_of(flow: http.HTTPFlow) -> HttpStream | None:
+def stream_of(flow: http.HTTPFlow) -> HttpStream | None:
+    """The layer of a live exchange; None where it is not found."""
     master = getattr(ctx, "master", None)
     server = master.addons.get("proxyserver") if master is not None else None
     connection = getattr(server, "connections", {}).get(flow.client_conn.id)

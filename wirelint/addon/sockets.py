@@ -1,49 +1,81 @@
-"""Exchanges over WebSockets: read along while the messages pass, never changed.
+"""Exchanges over WebSockets: read along while the messages pass, and repaired where that is asked for.
 
-Theory of operation. mitmproxy calls one hook for each message, and waits for it; so a message can be replaced, or dropped,
-but not become two: what is injected in its place comes after all that had arrived with it. Repairs hold text back and let
-several events out at once, therefore there are none here, and where they are asked for the exchange says so.
+Theory of operation. A socket is looked at only as far as its client's messages begin exchanges of an API that is known
+(`wire.websocket`). The server's messages belong to the oldest exchange that is open. One that is still open when the socket
+closes was cut off.
 
-A socket is looked at only as far as its client's messages begin exchanges of an API that is known (`wire.websocket`). The
-server's messages belong to the oldest exchange that is open. One that is still open when the socket closes was cut off.
+mitmproxy calls one hook for each message, and waits for it. Of what a repair hands out for a message (`relaying`) the last
+one takes its place; those before it wait in `_Socket.leaving` until the socket sends that, which takes them along
+(`socket_outlet`). A message for which nothing leaves is dropped. Where the outlet cannot be opened nothing is repaired, and
+the exchange says so.
 """
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, websocket
 
 from wirelint.addon.ending import Ended
+from wirelint.addon.failures import Failures
 from wirelint.addon.framing import headers_of
 from wirelint.addon.options import Settings
+from wirelint.addon.relaying import Relay, mend
+from wirelint.addon.socket_outlet import attach, made_message
 from wirelint.addon.visit import Visit
+from wirelint.apis import recognise
+from wirelint.conversation import Ledger
 from wirelint.engine import Session, lower
 from wirelint.model import End
-from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, opens, socket_url
+from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
 
 _MOST_SOCKETS = 4096
 _MOST_OPEN = 16
 """Exchanges of one socket that wait for their replies; more of them are not read."""
 
-UNREPAIRED = "what passes over a WebSocket is judged and not repaired"
+UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Socket:
+    """`relay` repairs the replies of the oldest exchange that is open. `repairs`: whether the outlet was opened."""
+
     flow: http.HTTPFlow
     open: deque[Visit] = field(default_factory=deque)
     count: int = 0
+    repairs: bool | None = None
+    relay: Relay | None = None
+    leaving: list[bytes] = field(default_factory=list)
+
+    def ready(self) -> Sequence[bytes]:
+        leaving, self.leaving = self.leaving, []
+        return leaving
+
+    def due(self) -> float | None:
+        return self.relay.due() if self.relay is not None else None
+
+    def overdue(self) -> Sequence[bytes]:
+        return self._shown(self.relay.overdue() if self.relay is not None else [])
+
+    def remains(self) -> Sequence[bytes]:
+        return [*self.ready(), *self._shown(self.relay.remains() if self.relay is not None else [])]
+
+    def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
+        """Has the flow show messages that leave by themselves."""
+        if self.flow.websocket is not None:
+            self.flow.websocket.messages += [made_message(content) for content in made]
+        return made
 
 
 class Sockets:
     """The sockets of a proxy on which exchanges have been seen. `finish` takes over an exchange that has ended."""
 
-    def __init__(self, finish: Callable[[Ended], None]) -> None:
-        self._finish = finish
+    def __init__(self, finish: Callable[[Ended], None], ledger: Ledger, failures: Failures) -> None:
+        self._finish, self._ledger, self._failures = finish, ledger, failures
         self._sockets: OrderedDict[str, _Socket] = OrderedDict()
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
@@ -51,12 +83,12 @@ class Sockets:
         if flow.websocket is None or not flow.websocket.messages:
             return
         message = flow.websocket.messages[-1]
-        if not message.is_text:
+        if not message.is_text or message.injected or message.dropped:
             return
         if message.from_client:
             self._ask(flow, message, settings)
         elif (socket := self._sockets.get(flow.id)) is not None and socket.open:
-            self._answer(socket, message.content)
+            self._answer(socket, message, settings)
 
     def close(self, flow: http.HTTPFlow) -> None:
         """The socket of a flow has been closed."""
@@ -78,14 +110,16 @@ class Sockets:
     def _ask(self, flow: http.HTTPFlow, message: websocket.WebSocketMessage, settings: Settings) -> None:
         body: bytes = message.content
         large = len(body) > settings.max_body
-        if not large and not opens(body):
+        if not (may_open(body) if large else opens(body)):
             return
         socket = self._sockets.get(flow.id) or _Socket(flow)
-        if large or len(socket.open) >= _MOST_OPEN:
+        if len(socket.open) >= _MOST_OPEN:
             return
-        visit = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings)
+        visit = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
         if visit is None:
             return
+        if settings.permit and not large:
+            self._mend(socket, visit, message, settings)
         socket.count += 1
         socket.open.append(visit)
         self._sockets[flow.id] = socket
@@ -93,34 +127,77 @@ class Sockets:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many sockets at one time; this one was let go")
 
-    def _answer(self, socket: _Socket, content: bytes) -> None:
-        visit = socket.open[0]
+    def _mend(self, socket: _Socket, visit: Visit, message: websocket.WebSocketMessage, settings: Settings) -> None:
+        """Repairs a client's message, and sees to it that the replies can be."""
+        if not visit.live:
+            return
+        if socket.repairs is None:
+            try:
+                socket.repairs = attach(socket.flow, socket)
+            except Exception as error:  # fail open: it goes without
+                socket.repairs = False
+                self._failures.add(visit, "reaching the client", error)
+        if not socket.repairs:
+            visit.notes.append(UNREPAIRED)
+            return
+        mended = mend(socket.flow, visit, settings, self._ledger, self._failures)
+        if mended is not None:
+            message.content = mended
+
+    def _answer(self, socket: _Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
+        visit, content = socket.open[0], message.content
         if visit.status is None:
             visit.respond(STATUS, HEADERS)
-        line = as_line(content)
-        if visit.live:
-            visit.note(line)
+            if socket.repairs and settings.permit:
+                socket.relay = Relay.begin(visit, settings, self._ledger, self._failures)
+        last = closes(content)
+        if not visit.live:
+            visit.take(as_line(content))
+        elif socket.relay is None or not content.strip():
+            visit.note(as_line(content))
         else:
-            visit.take(line)
-        if closes(content):
-            socket.open.popleft()
-            self._finish(Ended(visit, socket.flow, "complete", None, visit.now() if visit.live else None))
+            self._pass(socket, socket.relay.take(content, last=last), message)
+        if last:
+            self._end(socket, "complete", None)
+
+    def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
+        """Has these messages sent in the place of one."""
+        if not made:
+            message.drop()  # type: ignore[no-untyped-call]
+            return
+        if made[-1] != message.content:
+            message.content = made[-1]
+        socket.leaving += made[:-1]
+        if socket.flow.websocket is not None:
+            socket.flow.websocket.messages[-1:-1] = [made_message(content) for content in made[:-1]]
+
+    def _end(self, socket: _Socket, end: End, error: str | None) -> None:
+        """The oldest exchange of a socket is over."""
+        visit = socket.open.popleft()
+        relay, socket.relay = socket.relay, None
+        if relay is not None:
+            relay.settle()
+        self._finish(Ended(visit, socket.flow, end, error, visit.now() if visit.live else None))
 
     def _cut(self, socket: _Socket, end: End, error: str) -> None:
         while socket.open:
-            visit = socket.open.popleft()
-            self._finish(Ended(visit, socket.flow, end, error, visit.now() if visit.live else None))
+            self._end(socket, end, error)
 
 
-def _begin(flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings) -> Visit | None:
-    """The visit of an exchange that a message begins; None when it is of no API that is known."""
+def _begin(
+    flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
+) -> Visit | None:
+    """The visit of an exchange that a message begins; None when it is of no API that is known.
+
+    `large`: the message is above the limit, and the exchange passes unread.
+    """
     visit = Visit(
         id=name,
         client=flow.client_conn.id,
         method=flow.request.method,
         url=socket_url(flow.request.pretty_url),
         request_headers=headers_of(flow.request),
-        request_body=message.content,
+        request_body=None if large else message.content,
         session=None,
         started=message.timestamp,
         limit=settings.max_body,
@@ -128,6 +205,8 @@ def _begin(flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, 
         began=time.perf_counter(),
         live=flow.live,
     )
+    if large:
+        return _unread(visit, settings.max_body)
     visit.session = Session.begin(
         id=name,
         method=visit.method,
@@ -136,8 +215,16 @@ def _begin(flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, 
         body=message.content,
         started=visit.started,
         max_body=settings.max_body,
-        later=True,
+        later=not settings.permit,
     )
-    if settings.permit:
-        visit.notes.append(UNREPAIRED)
     return visit if visit.session is not None else None
+
+
+def _unread(visit: Visit, limit: int) -> Visit | None:
+    headers, parts = lower(visit.request_headers), urlsplit(visit.url)
+    api = recognise("POST", parts.path, headers, {"input": [{"role": "user"}]}, parts.netloc)
+    if api is None:
+        return None
+    visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)
+    visit.give_up(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
+    return visit

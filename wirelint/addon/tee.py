@@ -29,6 +29,8 @@ class Tee:
         try:
             if data:
                 visit.note(data)
+                if visit.heard_by is not None:
+                    visit.heard_by()
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
             self._fail(visit, "reading the reply", error)
         if self._inner is not None:

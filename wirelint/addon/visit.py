@@ -8,11 +8,13 @@ limit; above that, and where a coding cannot be undone, it lets go of what it ha
 
 from __future__ import annotations
 
+import dataclasses
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
+from wirelint.apis.unknown import is_text
 from wirelint.arrivals import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
@@ -20,6 +22,7 @@ from wirelint.model import End, Request, Timing
 from wirelint.repair import Repair
 from wirelint.rewrite.recorded import arrived
 from wirelint.rule import Finding
+from wirelint.wire import EventStream
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decode, decoder
 
 _MOST_FAULTS = 8
@@ -38,6 +41,8 @@ class Visit:
     `reread`: reading along failed, and the bytes have to be read again. `collected`: the reply came on the wire, and is
     handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
+    `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
+    `heard_by` is called when bytes have come.
     """
 
     id: str
@@ -67,6 +72,8 @@ class Visit:
     asked_of: set[tuple[str, float]] = field(default_factory=set)
     early: list[Finding] = field(default_factory=list)
     shown: tuple[str, str] | None = None
+    unknown: str = ""
+    heard_by: Callable[[], None] | None = None
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
@@ -79,6 +86,9 @@ class Visit:
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
+    _parts: int = 1
+    _before: bytes = b""
+    _repeated: int = 0
 
     @property
     def readable(self) -> bool:
@@ -241,6 +251,32 @@ class Visit:
         if fault not in self.faults and len(self.faults) < _MOST_FAULTS:
             self.faults.append(fault)
 
+    def split(self) -> Visit | None:
+        """What has come of a stream of events, as an exchange of its own, and goes on behind it under another name.
+
+        None where that cannot be done now. An event that names the address of a session is part of all that come after it.
+        """
+        raw, stream = self._raw.getvalue(), EventStream()
+        frames = stream.feed(raw)
+        if self._decoder is not None or self._unread or self._broken or stream.waiting or not frames:
+            return None
+        part = dataclasses.replace(self, notes=[], faults=[], heard_by=None)
+        self._before += raw[self._repeated :]
+        self._parts += 1
+        self.id = f"{self.id.rpartition('~')[0] or self.id}~{self._parts}"
+        headers = lower(self.request_headers)
+        body = self.request_body or b""
+        self.session = Session.begin(
+            id=self.id, method=self.method, url=self.url, headers=headers, body=body, started=self.started
+        )
+        self.respond(self.status or 200, self.response_headers)
+        self.first_byte = part.first_byte
+        self._raw, self._plain, self._size = BytesIO(), bytearray(), 0
+        first = frames[0].raw if frames[0].event == "endpoint" else b""
+        self._repeated = len(first)
+        self.take(first, self.first_byte)
+        return part
+
     def note_fixes(self, repairs: Sequence[Repair]) -> None:
         """What was changed; of very many changes the first ones."""
         room = _MOST_FIXES - len(self.fixes)
@@ -269,7 +305,9 @@ class Visit:
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
-        return self._raw.getvalue() if self._size <= self.limit else None
+        if self._size > self.limit or len(self._before) > self.limit:
+            return None
+        return self._before + self._raw.getvalue()[self._repeated :] if self._before else self._raw.getvalue()
 
     def record(self, end: End, error: str | None, chunks: tuple[tuple[float, int], ...], timing: Timing) -> Record:
         """The exchange as bytes, codings undone."""
@@ -296,15 +334,18 @@ class Visit:
         if self.status is None or self._unread:
             return None
         if self._decoder is None:
-            return self._raw.getvalue()
-        if not self._broken:
+            return self._readable(self._raw.getvalue())
+        if not (self._broken or self.unknown):
             return bytes(self._plain)
         try:  # reading stopped somewhere; the bytes did not
-            return decode(
-                _coding(lower(self.response_headers).get("content-encoding")), self._raw.getvalue(), self.limit
-            )
+            coding = _coding(lower(self.response_headers).get("content-encoding"))
+            return self._readable(decode(coding, self._raw.getvalue(), self.limit))
         except CodingError:
             return None
+
+    def _readable(self, body: bytes) -> bytes | None:
+        """A body as it is recorded. Of what nobody understands only text is: the rest may be a file of somebody's."""
+        return body if not self.unknown or is_text(body) else None
 
     def close(self) -> None:
         """Lets go of everything; what still arrives is not looked at."""

@@ -3,7 +3,8 @@
 Requests: `POST …/models/{model}:generateContent`, or `:streamGenerateContent` for a stream: server-sent events with
 `?alt=sse`, a JSON array without. Every event is a reply of its own with more parts of the content; a function call comes
 whole in one of them, and most have no id. There is no terminator: a stream of events is over when every candidate has a
-finish reason, an array with its bracket. Members are in camel case; snake case is read as well. Source: the vendor's API
+finish reason, an array with its bracket. Members are in camel case; snake case is read as well. Code Assist puts all of it
+into another body (`gemini_wrapper`). Source: the vendor's API
 reference (GenerateContentResponse, Content, Part).
 """
 
@@ -25,6 +26,7 @@ from wirelint.apis.gemini_request import (
     several,
 )
 from wirelint.apis.gemini_schema import member, value_of
+from wirelint.apis.gemini_wrapper import is_wrapped, unwrapped
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
@@ -44,8 +46,9 @@ _REPLY = frozenset({"candidates", "promptFeedback", "prompt_feedback", "usageMet
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     _, colon, method = path.rpartition("/")[2].partition(":")
     if colon:
-        # Code Assist has the same methods around a body within a body, which is not read.
-        return method in METHODS and not (isinstance(body.get("request"), dict) and "contents" not in body)
+        return method in METHODS and (
+            is_wrapped(body) or not isinstance(body.get("request"), dict) or "contents" in body
+        )
     if path.endswith("/cachedContents") or "messages" in body:
         return False
     # Any path may serve this API behind a gateway.
@@ -54,6 +57,7 @@ def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> b
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:
+    document, _ = unwrapped(dict(document))
     listed = [candidate for _, candidate in mappings(document.get("candidates"))]
     if any(_is_content(candidate.get("content")) for candidate in listed):
         return True
@@ -94,6 +98,7 @@ class _Reader:
         self._head: tuple[str | None, str | None] = (None, None)
         self._count = 0
         self._array: bool | None = None
+        self._inside = ""
         self._done = self._failed = False
 
     def read(self, frame: Frame) -> list[Event]:
@@ -105,7 +110,8 @@ class _Reader:
                 return events
         reading = self._documents.read(frame)
         events = reading.offences
-        for document, place in reading.documents:
+        for whole, place in reading.documents:
+            document, self._inside = unwrapped(whole)
             if self._done and (document.get("candidates") or error_of(document)):
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
                 continue
@@ -163,13 +169,13 @@ class _Reader:
             index = number(candidate.get("index"))
             yield from self._candidate(position if index is None else index, candidate, frame)
         name, feedback = member(document, "promptFeedback")
-        yield from self._blocked(mapping(feedback), f"/{name}", frame)
+        yield from self._blocked(mapping(feedback), f"{self._inside}/{name}", frame)
         if usage := mapping(value_of(document, "usageMetadata")):
             yield Usage(usage, frame)
 
     def _candidate(self, choice: int, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         known = self._candidates.setdefault(choice, _Candidate())
-        place = f"/candidates/{choice}"
+        place = f"{self._inside}/candidates/{choice}"
         parts = mapping(body.get("content")).get("parts")
         for position, part in enumerate(parts if isinstance(parts, list) else [parts]):
             if isinstance(part, dict):

@@ -5,6 +5,7 @@ The model, and whether the reply is to be a stream, stand in the path: `…/mode
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import unquote
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 import orjson
 
 from wirelint.apis.gemini_schema import camel, json_schema, member, value_of
+from wirelint.apis.gemini_wrapper import REQUEST, is_wrapped, message_moved, moved
 from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
@@ -49,6 +51,8 @@ def read_request(body: Mapping[str, Json]) -> Request:
 
 
 def read_request_at(body: Mapping[str, Json], path: str) -> Request:
+    if is_wrapped(body):
+        return _read_wrapped(body, path)
     found = _PATH.search(path)
     tools = tuple(_tools(body.get("tools")))
     kinds = {tool.type for tool in tools}
@@ -64,6 +68,19 @@ def read_request_at(body: Mapping[str, Json], path: str) -> Request:
         hosted=any(tool.hosted for tool in tools),
         tools_known=not (cached or kinds & _UNSEEN_TOOLS),
         max_tokens=number(value_of(mapping(value_of(body, "generationConfig")), "maxOutputTokens")),
+    )
+
+
+def _read_wrapped(body: Mapping[str, Json], path: str) -> Request:
+    """A request within another one, which names the model."""
+    inner = read_request_at(mapping(body.get("request")), path)
+    return dataclasses.replace(
+        inner,
+        model=text(body.get("model")) or inner.model,
+        messages=tuple(message_moved(message, REQUEST) for message in inner.messages),
+        tools=tuple(moved(tool, REQUEST) for tool in inner.tools),
+        body=body,
+        stream=path.rstrip("/").endswith(":streamGenerateContent"),
     )
 
 

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis.gemini_parts import Calls, Parts, alike
 from wirelint.apis.gemini_schema import member, value_of
+from wirelint.apis.gemini_wrapper import REPLY, unwrapped
 from wirelint.apis.reading import mapping, mappings, number, text
 from wirelint.apis.writing import document_of, dump, groups, other_lines, spoken
 from wirelint.events import Close, Delta, Done, Event, Frame, Head, Label, Start, Stop
@@ -40,6 +41,9 @@ class _Writer:
         self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event], *, last: bool
     ) -> dict[str, Json]:
         """The document, saying `out` in the place of `own`. `last`: nothing comes that could complete a call."""
+        inner, place = unwrapped(dict(document))
+        if place:
+            return {**document, "response": self._patch(inner, own, out, last=last)}
         made = dict(document)
         head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
         if head is not None and (name := member(document, "responseId")[0]) in document:
@@ -96,7 +100,7 @@ class _Writer:
     def _is_aside(self, event: Event) -> bool:
         """Whether an event is about a prompt that was refused, which no candidate says."""
         start = event if isinstance(event, (Start, Stop)) else self._calls.starts.get(getattr(event, "block", -1))
-        return start is not None and start.pointer.startswith("/prompt")
+        return start is not None and start.pointer.removeprefix(REPLY).startswith("/prompt")
 
 
 class StreamWriter(_Writer):
@@ -108,6 +112,7 @@ class StreamWriter(_Writer):
         self._begun = self._ended = False
         self._line_end = b"\r\n"
         self._last: dict[str, Json] = {}
+        self._wrapped = False
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         if self._array is None:
@@ -139,8 +144,9 @@ class StreamWriter(_Writer):
         """Keeps how the stream ends its lines, and what a reply of it has beside candidates."""
         if self._last and not self._calls.pending:
             return
-        document = document_of(frame)
+        document, place = unwrapped(document_of(frame))
         if document:
+            self._wrapped = self._wrapped or bool(place)
             names = {member(document, name)[0] for name in ("modelVersion", "responseId", "createTime")}
             self._last = {name: value for name, value in document.items() if name in names} or self._last
             self._line_end = b"\r\n" if frame.raw.endswith(b"\r\n\r\n") else b"\n"
@@ -172,6 +178,7 @@ class StreamWriter(_Writer):
         made = self._patch(self._last, (), out, last=last)
         if not made.get("candidates"):
             return
+        made = {"response": made} if self._wrapped else made
         if self._array:
             yield (b",\n" if self._begun else b"[") + dump(made)
             self._begun = True

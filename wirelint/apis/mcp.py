@@ -59,6 +59,11 @@ def claims_other(method: str, path: str, headers: Mapping[str, str], body: Json)
             return False
 
 
+def is_stream(content_type: str) -> bool:
+    """Whether a reply of this type is a stream of events."""
+    return content_type.startswith("text/event-stream")
+
+
 def claims_reply(document: Mapping[str, Json]) -> bool:
     return is_ours(document)
 

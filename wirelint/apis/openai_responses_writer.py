@@ -54,8 +54,11 @@ class StreamWriter:
         self._sequence: int | None = None
         self._named = False
         self._reply_id: str | None = None
+        self._lines: bool | None = None
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
+        if self._lines is None:
+            self._lines = frame.raw.lstrip().startswith(b"{")  # of a socket: an event a line
         self._named = self._named or frame.event is not None
         if same(events, out) and not self._altered:
             self._note(frame, events)
@@ -287,7 +290,7 @@ class StreamWriter:
             self._sequence += 1
         named = frame.event is not None if frame is not None else self._named
         name = (text(made.get("type")) or (frame.event if frame is not None else None)) if named else None
-        return framed(made, name)
+        return dump(made) + b"\n" if self._lines else framed(made, name)
 
 
 def _documents(

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.capture.drafts import Draft, draft
+from wirelint.capture.drafts import Draft, draft, joined
 from wirelint.capture.format import changes, decode, encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
@@ -29,6 +29,7 @@ from wirelint.model import Exchange, Json, Timing
 from wirelint.rule import Finding, Rule
 
 _MOST_PRIOR = 200
+_QUOTED = re.compile(r"'[^']*'|`[^`]*`|\"[^\"]*\"|“[^”]*”|[0-9]+")
 _MARK = re.compile(r"\[redacted:[0-9a-f]{8}\]")
 _STAYS = frozenset({"type", "role", "object", "model", "index", "jsonrpc", "id", "n", "data", "at", "text", "content",
                     "stream", "name", "function", "arguments", "input", "finish_reason", "stop_reason", "finishReason",
@@ -147,14 +148,16 @@ class _Numbered:
         return self._numbers.setdefault(match[0], f"[redacted:{len(self._numbers) + 1:08x}]")
 
 
-_Kind = tuple[str, str, str, str, str, str, str]
+_Kind = tuple[str, str, str, str, str, str, str, str]
 
 
 def _kind(finding: Finding) -> _Kind:
-    """What has to stay of a finding. Without its place's form and its fix, one fault would slip into another."""
+    """What has to stay of a finding. Without the form of its place, its fix and what it says beside what it quotes, one
+    fault would slip into another."""
     place = "/".join("*" if step.isdigit() else step for step in (finding.pointer or "").split("/"))
     safety = finding.fix.safety if finding.fix is not None else ""
-    return finding.code, finding.side, finding.severity, finding.confidence, finding.layer, place, safety
+    said = _QUOTED.sub("…", finding.message)
+    return finding.code, finding.side, finding.severity, finding.confidence, finding.layer, place, safety, said
 
 
 class _Reduction:
@@ -258,6 +261,7 @@ class _Reduction:
         if budget.take() and holds(timeless.record(timeless.value)):
             form = timeless
         shrinker = Shrinker(form.value, lambda value: holds(form.record(value)), budget)
+        shrinker.offer(joined(shrinker.value))
         for side in ("response", "request"):
             shrinker.drop((side,), _STAYS)
         names = self._names(form, shrinker.value) | frozenset(_keys(shrinker.value))

@@ -19,11 +19,16 @@ from wirelint.arrivals import Timing
 from wirelint.capture.format import dump
 from wirelint.capture.messages import is_messages
 from wirelint.capture.record import Record
+from wirelint.capture.shrinking import put, texts
 from wirelint.engine import lower
 from wirelint.model import Json
 from wirelint.wire import Sniffer
 from wirelint.wire.eventstream import content_of, split, with_content
 
+_TEXTS = frozenset({"content", "text", "delta", "thinking", "reasoning", "reasoning_content", "arguments", "partial_json",
+                     "refusal"})  # fmt: skip
+"""Members that hold pieces of text."""
+_PADDING = frozenset({"obfuscation", "p"})
 _DATA = re.compile(rb"^data:[ ]?(.*)$", re.MULTILINE)
 
 
@@ -94,6 +99,43 @@ def draft(record: Record) -> Draft:
         return Draft(record, _value(asked, pieces, record, sound=sound), tuple(pieces), False, False)
     whole = _document(record.response_body)
     return Draft(record, {"request": asked, "response": whole}, None, False, opaque=whole is None and bool(body))
+
+
+def joined(value: Json) -> Json:
+    """The same with neighbouring frames made one, where all that tells them apart is a piece of text.
+
+    A text that is in one piece is easier to read, and less of it is lost when it is shortened.
+    """
+    answer = value.get("response") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(answer, list):
+        return value
+    frames: list[Json] = []
+    for frame in answer:
+        made = _join(frames[-1], frame) if frames else None
+        if made is None:
+            frames.append(frame)
+        else:
+            frames[-1] = made
+    return {**value, "response": frames}
+
+
+def _join(one: Json, other: Json) -> Json:
+    if not isinstance(one, dict) or not isinstance(other, dict) or "data" not in one or "data" not in other:
+        return None
+    before, after = one["data"], other["data"]
+    here, there = dict(texts(before)), dict(texts(after))
+    differing = [path for path in here if path[-1] not in _PADDING and here[path] != there.get(path)]
+    if len(differing) != 1 or here.keys() != there.keys():
+        return None
+    (path,) = differing
+    if path[-1] not in _TEXTS:
+        return None
+    made = put(before, path, here[path] + there[path])
+    # All but the text, and what is padding, has to be the same.
+    plain = [put(item, path, "") for item in (before, after)]
+    for padding in (path for path in here if path[-1] in _PADDING):
+        plain = [put(item, padding, "") for item in plain]
+    return {**one, "data": made, "at": other.get("at")} if plain[0] == plain[1] else None
 
 
 def _value(

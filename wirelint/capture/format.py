@@ -343,4 +343,10 @@ def printable(value: Json) -> Json:
 
 
 def _is_unicode(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # surrogates are all that UTF-8 has no bytes for
+        return False
+    return True

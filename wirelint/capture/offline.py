@@ -6,10 +6,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from wirelint.apis.unknown import unknown_because
 from wirelint.capture.readers import Problem
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
-from wirelint.engine import Engine, internal
+from wirelint.engine import Engine, internal, lower
 from wirelint.lacks import told
 from wirelint.model import Exchange, Lack
 from wirelint.rule import Finding, Rule
@@ -19,11 +20,15 @@ NOT_JUDGED = "IN001"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A record with what was made of it. `exchange` is None when it is of no API that is understood."""
+    """A record with what was made of it. `exchange` is None when it is of no API that is understood.
+
+    `because` says then why that is worth knowing; it is empty for traffic that has nothing to do with models and tools.
+    """
 
     record: Record
     exchange: Exchange | None
     findings: tuple[Finding, ...] = ()
+    because: str = ""
 
 
 def check(
@@ -58,7 +63,9 @@ def _check(record: Record, engine: Engine, report: Callable[[str, Exception], No
     try:
         exchange = replay(record)
         if exchange is None:
-            return Checked(record, None)
+            headers = lower(record.request_headers)
+            because = unknown_because(record.method, record.url, headers, record.request_body or b"")
+            return Checked(record, None, because=because)
         exchange = engine.ledger.place(exchange)
         return Checked(record, exchange, engine.check(exchange))
     except Exception as error:  # fail open: one record that we cannot read does not hide the others

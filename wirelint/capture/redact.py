@@ -130,8 +130,9 @@ class Redactor:
             return record
         self.learn(record.request_headers, record.url)
         body, chunks = record.response_body, record.chunks
+        secrets: set[str] = set()
         if body:
-            body, edits = self._redacted(body, None)
+            body, edits = self._redacted(body, None, secrets)
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
@@ -139,32 +140,30 @@ class Redactor:
             record,
             url=self.url(record.url),
             request_headers=self._headers(record.request_headers),
-            request_body=self.body(record.request_body, streamed=False),
+            request_body=self._body(record.request_body, secrets, streamed=False),
             response_headers=self._headers(record.response_headers),
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
-            forwarded=self._sent(record.forwarded, streamed=False),
-            delivered=self._sent(record.delivered, streamed=None),
-            fixes=self._repairs(record),
+            forwarded=self._sent(record.forwarded, secrets, streamed=False),
+            delivered=self._sent(record.delivered, secrets, streamed=None),
+            fixes=self._repairs(record.fixes, secrets),
             annotations=annotations,
         )
 
-    def _sent(self, sent: Sent | None, *, streamed: bool | None) -> Sent | None:
+    def _body(self, body: bytes | None, secrets: set[str], *, streamed: bool | None) -> bytes | None:
+        return self._redacted(body, streamed, secrets)[0] if body else body
+
+    def _sent(self, sent: Sent | None, secrets: set[str], *, streamed: bool | None) -> Sent | None:
         if sent is None:
             return None
-        return Sent(self._headers(sent.headers), self.body(sent.body, streamed=streamed))
+        return Sent(self._headers(sent.headers), self._body(sent.body, secrets, streamed=streamed))
 
-    def _repairs(self, record: Record) -> tuple[Repair, ...]:
-        """The record's fixes without its secrets, whole or cut short. A fix may leave out what names a secret in a body."""
-        if not record.fixes:
-            return ()
-        sent = [message.body for message in (record.forwarded, record.delivered) if message is not None]
-        bodies = [(record.request_body, False), (record.response_body, None), *((body, None) for body in sent)]
-        found = {edit.secret for body, streamed in bodies if body for edit in self._edits(body, streamed)}
-        secrets = sorted((secret for secret in found if secret), key=len, reverse=True)
+    def _repairs(self, repairs: tuple[Repair, ...], found: set[str]) -> tuple[Repair, ...]:
+        """Fixes without the secrets of the bodies, whole or cut short. A fix may leave out what names a secret there."""
+        secrets = sorted(found, key=len, reverse=True)
         fixes: list[Repair] = []
-        for fix in record.fixes:
+        for fix in repairs:
             title, before, after = (self._clean(text, secrets) for text in (fix.title, fix.before, fix.after))
             fixes.append(dataclasses.replace(fix, title=title, before=before, after=after))
         return tuple(fixes)
@@ -217,8 +216,13 @@ class Redactor:
             position = span.end
         return "".join([*pieces, text[position:]])
 
-    def _redacted(self, body: bytes, streamed: bool | None) -> tuple[bytes, list[_ByteEdit]]:
+    def _redacted(
+        self, body: bytes, streamed: bool | None, secrets: set[str] | None = None
+    ) -> tuple[bytes, list[_ByteEdit]]:
+        """A body without its secrets, and where they were. They are added to `secrets`."""
         edits = self._edits(body, streamed)
+        if secrets is not None:
+            secrets.update(edit.secret for edit in edits if edit.secret)
         if not edits or not is_messages(body):
             return _apply(body, edits, self.mark)
         events, _ = _apply(as_events(body), edits, self.mark)

@@ -83,6 +83,8 @@ def case(
                 staging.commit()
     except NoFindingError as error:
         raise click.ClickException(f"{chosen.id}: {error}") from error
+    except RecursionError as error:
+        raise click.ClickException(f"{chosen.id}: its JSON is nested too deeply to be taken apart") from error
     except (TargetError, OSError) as error:
         raise click.ClickException(str(error)) from error
     found = ", ".join(dict.fromkeys(finding.name for finding in made.expect))

@@ -59,7 +59,9 @@ def conversation(checked: Checked, *, full: bool = False) -> RenderableType:
     """The exchange for a terminal of any width. `full` shows every message and all of its text."""
     exchange = checked.exchange
     if exchange is None:
-        return Text(f"{checked.record.id}: of no API that wirelint understands; see --wire", "yellow")
+        why = f": {visible(checked.because)}" if checked.because else ""
+        told = f"{visible(checked.record.id)}: of no API that wirelint understands, not judged{why}; see --wire"
+        return Text(told, "yellow")
     findings = list(checked.findings)
     rows = list(_rows(checked, exchange, full))
     grid = Table.grid(padding=(0, 1), expand=True)
@@ -270,7 +272,7 @@ def index(items: Iterable[Checked]) -> RenderableType:
     for checked in items:
         exchange = checked.exchange
         names = sorted({(finding.name, STYLES[finding.severity]) for finding in checked.findings})
-        found = Text(", ").join(Text(name, style) for name, style in names) if names else Text("✓", "green")
+        found = Text(", ").join(Text(name, style) for name, style in names) if names else _clean(checked)
         found.append(" ✎" if checked.record.fixes else "", "green")
         table.add_row(
             f"[cyan]{escape(visible(checked.record.id))}[/]",
@@ -279,3 +281,10 @@ def index(items: Iterable[Checked]) -> RenderableType:
             found,
         )
     return table
+
+
+def _clean(checked: Checked) -> Text:
+    """What stands in the place of findings where there are none."""
+    if checked.exchange is None:
+        return Text("not judged", "yellow" if checked.because else "dim")
+    return Text("✓", "green")

@@ -22,6 +22,8 @@ class Statistics:
 
     exchanges: int = 0
     unknown: int = 0
+    unjudged: int = 0
+    """Of these, the exchanges that look like a model's or a tool's."""
     sources: set[str] = field(default_factory=set)
     severities: Counter[str] = field(default_factory=Counter)
     fixes: Counter[str] = field(default_factory=Counter)
@@ -34,6 +36,7 @@ class Statistics:
         self.exchanges += 1
         self.sources.add(checked.record.source)
         self.unknown += checked.exchange is None
+        self.unjudged += bool(checked.because)
         for finding in checked.findings:
             self._rules[finding.code] += 1
             self._first.setdefault(finding.code, finding)
@@ -59,7 +62,8 @@ class Statistics:
             for severity, word in (("error", "errors"), ("warning", "warnings"), ("info", "infos"))
             if self.severities[severity]
         ]
-        unknown = f" ({self.unknown} of no known API)" if self.unknown else ""
+        unjudged = f", {self.unjudged} of them not judged" if self.unjudged else ""
+        unknown = f" ({self.unknown} of no known API{unjudged})" if self.unknown else ""
         files = f"{len(self.sources)} file{'' if len(self.sources) == 1 else 's'}"
         exchanges = f"{self.exchanges} exchange{'' if self.exchanges == 1 else 's'}"
         return f"{exchanges}{unknown} in {files}: {', '.join(counts) or 'nothing found'}"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from wirelint.apis import channel_of
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
-from wirelint.events import Delta, Event, Frame, Start
+from wirelint.events import Delta, Event, Frame, Head, Start
 from wirelint.repair import Rewriter, Situation
 from wirelint.rewriters.quiet import LOUD, in_line, is_patient, quiet
 from wirelint.rule import Finding, Rule
@@ -110,8 +110,8 @@ class Chain:
 
     def left(self, events: Sequence[Event], *, untouched: bool) -> None:
         """Has it known how a frame left whose events were pushed; `untouched` only if nothing is held either."""
-        event = events[0] if len(events) == 1 else None
-        if not untouched or type(event) is not Delta or event.block not in self._texts or not self._is_patient():
+        event = _last_said(events)
+        if not untouched or event is None or event.block not in self._texts or not self._is_patient():
             self._calm = None
             return
         if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
@@ -193,3 +193,11 @@ class Chain:
             if not events:
                 break
         return events
+
+
+def _last_said(events: Sequence[Event]) -> Delta | None:
+    """The piece of text of a frame that says no more than it, beside what begins with it; None for any other."""
+    last = events[-1] if events else None
+    if type(last) is not Delta or not all(type(event) in (Start, Head) for event in events[:-1]):
+        return None
+    return last

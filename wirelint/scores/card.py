@@ -21,7 +21,7 @@ import orjson
 
 from wirelint.apis import channel_of
 from wirelint.apis.traits import ending, traits
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.record import Record
 from wirelint.knowledge.schemas import accepts
 from wirelint.model import Choice, Exchange, Json, Reply, Request, ToolCall
@@ -161,7 +161,7 @@ def sight(checked: Checked, *, delivered: bool = False) -> Sighting | None:
     exchange = checked.exchange
     if exchange is None or exchange.request is None or channel_of(exchange.api) != "model":
         return None
-    findings = tuple((finding.name, finding.layer) for finding in checked.findings)
+    findings = tuple((one.name, one.layer) for one in checked.findings if one.code != NOT_JUDGED)
     provider, model = provider_of(checked.record, exchange), exchange.model or "unknown"
     reply = exchange.delivered if delivered and exchange.delivered is not None else exchange.reply
     if reply is None or not exchange.ok or reply.error is not None or not reply.choices:

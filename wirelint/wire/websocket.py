@@ -23,6 +23,7 @@ STATUS = 200
 _SCHEMES = {"http": "ws", "https": "wss"}
 _OPENS = "response.create"
 _CLOSES = ("response.completed", "response.incomplete", "response.failed", "error")
+_HEAD = 1 << 12
 _SIGNS = tuple(f'"{name}"'.encode() for name in _CLOSES)
 
 
@@ -40,6 +41,11 @@ def socket_url(url: str) -> str:
 def opens(message: bytes) -> bool:
     """Whether a client's message begins an exchange."""
     return _OPENS.encode() in message and _type_of(message) == _OPENS
+
+
+def may_open(message: bytes) -> bool:
+    """Whether a client's message that is too large to be read seems to begin an exchange."""
+    return _OPENS.encode() in message[:_HEAD] or _OPENS.encode() in message[-_HEAD:]
 
 
 def closes(message: bytes) -> bool:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from markupsafe import Markup
 
-from tests.build import Talk, User
-from tests.report.html.pages import LEAK, Page, page, record, sample
+from tests.build import Call, Talk, User
+from tests.report.html.pages import LEAK, TOOLS, Page, page, record, sample
 from wirelint.arrivals import Arrivals
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
@@ -223,8 +223,17 @@ def test_the_page_is_locked_and_whole(made: Page) -> None:
     assert re.findall(r"""\s(?:src|href|action|style|on[a-z]+)=["'](?!#|data:,)[^"']*""", made.html) == []
     assert "<title>a &lt;run&gt; · wirelint</title>" in made.html
     assert '<p id="card">42</p>' in made.html
+    assert 'class="scorecard"' not in made.html, "no reply made a call"
     assert 'data-manual="LK101"' in made.html
     assert LEAK not in made.html
+
+
+def test_a_scorecard_where_calls_were_made(tmp_path: Path) -> None:
+    call = Call("look_up", {"city": "Oslo"}, "call_Qk3zYw8Nn2VtLr6PsDfB4hXc")
+    talks = [Talk((User("Oslo?"),), calls=(call,), tools=TOOLS, model=f"m-{n}") for n in range(9)]
+    made = page(tmp_path / "r.html", [record(talk, "x") for talk in talks])
+    assert made.html.count('class="scorecard"') == 1
+    assert "the 8 most used of 9" in made.html
 
 
 def test_same_ids_get_anchors_of_their_own(tmp_path: Path) -> None:

@@ -60,7 +60,11 @@ def _records(flow: http.HTTPFlow, source: str, number: int) -> list[Record]:
         end: End = "unknown"
     else:
         end = "client-left" if flow.websocket.closed_by_client else "upstream-died"
-    said = ((message.from_client, message.content) for message in flow.websocket.messages if message.is_text)
+    said = (
+        (message.from_client, message.content)
+        for message in flow.websocket.messages
+        if message.is_text and not message.dropped
+    )
     return [
         Record(
             id=f"{flow.id}:{count}",

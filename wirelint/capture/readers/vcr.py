@@ -36,6 +36,8 @@ from wirelint.wire.codings import CodingError, decode
 _LACKS: frozenset[Lack] = frozenset({"times"})
 _LIST = re.compile(rb"(?:http_)?interactions:\s*(?:#.*)?$")
 _ITEM = re.compile(rb"( *)- ")
+_LARGEST = 1 << 19
+"""Values, and quarters of a KiB of text, of a body that stands in a cassette as a value."""
 _UNKNOWN_TAGS = ("tag:yaml.org,2002:python/", "!")
 
 
@@ -151,8 +153,8 @@ def _interaction(item: Any, source: str, number: int) -> Record:
     notes: list[Json] = []
     return Record(
         id=f"{source}:{number}",
-        method=str(request.get("method") or "GET").upper(),
-        url=str(request.get("uri") or request.get("url") or ""),
+        method=(_text(request.get("method")) or "GET").upper(),
+        url=_text(request.get("uri")) or _text(request.get("url")),
         request_headers=asked,
         request_body=_body(request, asked, "request", notes) or None,
         status=status if isinstance(status, int) and status > 0 else None,
@@ -180,7 +182,7 @@ def _headers(message: Mapping[str, Any]) -> Headers:
 
 def _body(message: Mapping[str, Any], headers: Headers, side: str, notes: list[Json]) -> bytes | None:
     if "parsed_body" in message:
-        return dump(message["parsed_body"])
+        return _document(message["parsed_body"])
     raw = _bytes(message.get("body", message.get("content")))
     if raw is None:
         return None
@@ -210,11 +212,28 @@ def _bytes(body: Any) -> bytes | None:
                 raise FormatError(f"a body is no base64: {error}") from error
         case {"string": inner}:
             return _bytes(inner)
-        case list() | tuple():
-            return b"".join(_bytes(piece) or b"" for piece in body)
+        case list() | tuple() if all(isinstance(piece, (str, bytes)) for piece in body):
+            return b"".join(
+                piece.encode("utf-8", "surrogatepass") if isinstance(piece, str) else piece for piece in body
+            )
         case _:
-            return dump(body)
+            return _document(body)
+
+
+def _document(value: Any) -> bytes:
+    """A value as JSON. Aliases stand for the same value many times over: what they amount to is looked at first."""
+    left = _LARGEST
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        left -= 1 + (len(item) >> 8 if isinstance(item, (str, bytes)) else 0)
+        if left < 0:
+            raise FormatError("a body is larger than anybody sends")
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, (list, tuple)) else ()
+    return dump(value)
 
 
 def _text(value: Any) -> str:
-    return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "surrogateescape")
+    return str(value) if isinstance(value, (str, int, float)) else ""

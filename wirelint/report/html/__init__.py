@@ -23,6 +23,7 @@ from typing import BinaryIO
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
 from wirelint.model import Json
+from wirelint.report import scorecard
 from wirelint.report.html.blocks import Blocks, element
 from wirelint.report.html.exchange import detail, row, unshown
 from wirelint.report.html.manuals import manuals
@@ -30,6 +31,7 @@ from wirelint.report.html.page import Section, write_page
 from wirelint.report.html.plain import Object, dump
 from wirelint.report.html.summary import Summary
 from wirelint.rule import Rule
+from wirelint.scores import Cards, sight
 
 __all__ = ["Section", "Written", "write_report"]
 
@@ -56,10 +58,10 @@ def write_report(
 ) -> Written:
     """Writes a page of `items` to `out`, replacing what is there when the page is whole. Raises OSError.
 
-    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary. Where there
-    is no exchange at all, nothing is written (`exchanges` is 0).
+    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary, below the
+    scorecard. Where there is no exchange at all, nothing is written (`exchanges` is 0).
     """
-    summary, problems, rows = Summary(), [], list[Json]()
+    summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
     anchors = Counter[str]()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
@@ -69,6 +71,7 @@ def write_report(
                 on_problem(item)
                 continue
             summary.add(item)
+            cards.add(sight(item))
             rows.append(_anchored(row(item), anchors))
             blocks.exchange(_detail(item, blocks))
         blocks.close()
@@ -81,12 +84,19 @@ def write_report(
                 title=title or ", ".join(summary.sources),
                 summary=summary,
                 manuals=manuals(rules, (count.name for count in summary.counts("rule"))),
-                sections=sections,
+                sections=[*_scorecard(cards), *sections],
                 problems=problems,
                 data=data,
                 index=index,
             )
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+def _scorecard(cards: Cards) -> Iterator[Section]:
+    """How the replies of each model ended, where any of them made calls."""
+    ordered = cards.ordered()
+    if any(card.calls for card in ordered):
+        yield Section(scorecard.title(ordered), scorecard.section(ordered))
 
 
 def _detail(item: Checked, blocks: Blocks) -> Object:

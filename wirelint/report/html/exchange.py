@@ -21,6 +21,7 @@ from wirelint.report.html.timeline import strip
 from wirelint.report.patch import patch
 from wirelint.report.writer import remedy
 from wirelint.rule import SEVERITIES, Finding
+from wirelint.scores import provider_of
 
 _TITLE = 160
 _MOST_LINES = 3000
@@ -38,7 +39,7 @@ def row(checked: Checked) -> Object:
         "place": record.place,
         "api": exchange.api if exchange is not None else "",
         "model": exchange.model if exchange is not None else "",
-        "provider": provider(record),
+        "provider": provider(checked),
         "method": record.method,
         "path": urlsplit(record.url).path[:200] if _splits(record.url) else record.url[:200],
         "status": record.status,
@@ -107,9 +108,12 @@ def unshown(checked: Checked, error: Exception) -> Object:
     }
 
 
-def provider(record: Record) -> str:
-    """Who was asked: the host of the URL; empty when it has none."""
-    return (urlsplit(record.url).hostname or "") if _splits(record.url) else ""
+def provider(checked: Checked) -> str:
+    """Who was asked, as the scorecards call them; of what is no exchange with a known API, the host."""
+    record, exchange = checked.record, checked.exchange
+    if exchange is not None:
+        return provider_of(record, exchange) if _splits(record.url) else "unknown"
+    return (urlsplit(record.url).hostname or "unknown") if _splits(record.url) else "unknown"
 
 
 def rewritten(record: Record) -> bool:

@@ -86,7 +86,7 @@ class Summary:
         for kind, name in (
             ("api", exchange.api if exchange is not None else ""),
             ("model", exchange.model if exchange is not None else ""),
-            ("provider", provider(record)),
+            ("provider", provider(checked)),
         ):
             count = self._count(kind, name)
             count.exchanges += 1

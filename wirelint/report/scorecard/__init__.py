@@ -2,6 +2,7 @@
 
 from wirelint.report.scorecard.documents import card_document, comparison_document
 from wirelint.report.scorecard.picture import picture
+from wirelint.report.scorecard.section import section, title
 from wirelint.report.scorecard.tables import comparison_tables, score_tables, write_markdown, write_tables
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "comparison_tables",
     "picture",
     "score_tables",
+    "section",
+    "title",
     "write_markdown",
     "write_tables",
 ]

@@ -102,7 +102,7 @@ def write_markdown(sheets: Sequence[Sheet], out: TextIO) -> None:
         if number:
             out.write("\n")
         out.write(f"### {sheet.title}\n\n")
-        out.write(_line(_in_full(sheet.headings)))
+        out.write(_line(in_full(sheet.headings)))
         out.write(_line([":--" if place < sheet.labels else "--:" for place in range(len(sheet.headings))]))
         for row in sheet.rows:
             out.write(_line([_escaped(cell) for cell in row]))
@@ -156,7 +156,7 @@ def _seconds(spread: Spread, rank: float) -> str:
     return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
 
 
-def _in_full(headings: Sequence[str]) -> list[str]:
+def in_full(headings: Sequence[str]) -> list[str]:
     """Headings of two lines in one: the first line of a group stands over those that have none of their own."""
     made: list[str] = []
     group = ""

@@ -1,0 +1,147 @@
+"""Exchanges of no API that is understood: which are recorded, with what reason; the same live and offline."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy import http
+from mitmproxy.test import taddons, tflow
+
+from wirelint.addon.inspector import Inspector
+from wirelint.addon.tee import Tee
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.readers import read
+from wirelint.report import Statistics
+
+RECORDED = {
+    "a vendor's embeddings": ("https://api.openai.com/v1/embeddings", {"model": "e", "input": "hi"}, "api.openai.com"),
+    "a path that says it": ("http://gw.example/proxy/chat/completions", {"q": 1}, "/proxy/chat/completions"),
+    "no JSON on such a path": ("http://gw.example/v1/chat/completions", b"\xff\xfe\0\1", "no JSON"),
+    "an array on such a path": ("http://gw.example/v1/chat/completions", [1], "array"),
+    "a model and what it is asked": ("http://gw.example/ask", {"model": "m", "inputs": ["a"]}, "model, inputs"),
+    "a prompt with limits": ("http://gw.example/ask", {"prompt": "Once", "n_predict": 4}, "prompt, n_predict"),
+    "messages with roles": ("http://gw.example/ui", {"messages": [{"role": "user", "x": 1}]}, "messages with roles"),
+    "wrapped": ("http://gw.example/do", {"request": {"model": "m", "input": "x"}}, "request.model, input"),
+    "Cohere's first chat": (
+        "http://gw.example/v1/chat",
+        {"message": "Hi", "chat_history": []},
+        "message, chat_history",
+    ),
+    "an agent": ("http://a.example/", {"jsonrpc": "2.0", "id": 1, "method": "message/send"}, "message/send"),
+    "InvokeModel": (
+        "https://bedrock-runtime.eu-west-1.amazonaws.com/model/amazon.titan/invoke",
+        {"inputText": "x"},
+        "/model/amazon.titan/invoke",
+    ),
+}
+LEFT_ALONE = {
+    "a form": ("https://shop.example/cart", {"model": "T-shirt", "message": "gift"}),
+    "a chat of people": ("https://talk.example/v1/messages", {"text": "hi", "channel": "c"}),
+    "GraphQL": ("https://api.example/graphql", {"query": "{ me }", "variables": {"input": {"model": "x"}}}),
+    "another JSON-RPC": ("https://eth.example/", {"jsonrpc": "2.0", "id": 1, "method": "eth_call"}),
+    "a vendor's telemetry": ("https://api.anthropic.com/api/event_logging", {"events": [{"model": "x"}]}),
+    "a login at a vendor": ("https://auth.openai.com/oauth/token", {"grant_type": "refresh_token"}),
+    "a post without a body": ("https://api.openai.com/v1/files", b""),
+    "an upload": ("https://files.example/upload", b"\x89PNG\r\n" + bytes(40)),
+}
+REPLY = json.dumps({"data": [{"embedding": [0.1]}], "note": "sk-proj-" + "a1B2" * 12})
+
+
+@pytest.fixture
+def inspector(tmp_path: Path) -> Iterator[Inspector]:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"), wirelint_fix="unsafe")
+        yield inspector
+        inspector.done()
+
+
+def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encode(), **fields: str) -> http.HTTPFlow:
+    """A flow that streams past the inspector; what the client gets is what came."""
+    flow = tflow.tflow()
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    flow.request = http.Request.make("POST", url, data, {"authorization": "Bearer sk-secret-0123456789abcdef"})
+    flow.live = True
+    inspector.request(flow)
+    assert flow.request.raw_content == data
+    flow.response = http.Response.make(200, b"", {"content-type": "application/json", **fields})
+    flow.response.headers.pop("content-length", None)
+    flow.response.raw_content = None
+    inspector.responseheaders(flow)
+    stream = flow.response.stream
+    if isinstance(stream, Tee):
+        assert b"".join([stream(reply[:5]), stream(reply[5:])]) == reply  # type: ignore[list-item]
+    inspector.response(flow)
+    return flow
+
+
+def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
+    inspector.done()
+    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def judged(tmp_path: Path, kind: str) -> list[Checked]:
+    files = [str(path) for path in tmp_path.glob(f"captures/*/{kind}")]
+    return [item for item in check(read(files), ()) if isinstance(item, Checked)]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_it_is_recorded_with_the_reason(inspector: Inspector, tmp_path: Path, name: str) -> None:
+    url, body, why = RECORDED[name]
+    flow = passed(inspector, url, body)
+    assert flow.comment == "not judged"
+    (line,) = captured(inspector, tmp_path)
+    assert line["api"] is None
+    assert not line["findings"]
+    assert why in line["notes"][0]
+    assert "sk-secret" not in json.dumps(line)
+    assert "sk-proj-a1B2" not in json.dumps(line)
+    if not isinstance(body, bytes):
+        assert json.loads(line["request"]["body"]) == body
+        for kind in ("exchanges.jsonl", "flows.mitm"):
+            (found,) = judged(tmp_path, kind)
+            assert found.exchange is None
+            assert line["notes"][0] == f"not judged: {found.because}"
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_other_traffic_is_left_alone(inspector: Inspector, tmp_path: Path, name: str) -> None:
+    url, body = LEFT_ALONE[name]
+    flow = passed(inspector, url, body)
+    assert not flow.comment
+    assert flow.response is not None
+    assert not flow.response.stream
+    assert captured(inspector, tmp_path) == []
+
+
+BODIES = {
+    "coded": (gzip.compress(REPLY.encode()), {"content-encoding": "gzip"}, '{"data"'),
+    "not what its coding says": (b"{" + bytes(40), {"content-encoding": "gzip"}, None),
+    "a sound": (b"ID3\0\0" + bytes(99), {"content-type": "audio/mpeg"}, None),
+    "a stream": (b'data: {"a": 1}\n\n', {"content-type": "text/event-stream"}, "data: "),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_reply_is_kept_where_it_is_text(inspector: Inspector, tmp_path: Path, name: str) -> None:
+    reply, fields, kept = BODIES[name]
+    passed(inspector, *RECORDED["a vendor's embeddings"][:2], reply, **fields)
+    (line,) = captured(inspector, tmp_path)
+    assert line["end"] in ("complete", "unread")
+    body = line["response"]["body"]
+    assert body is None if kept is None else body.startswith(kept)
+
+
+def test_the_summary_counts_them(inspector: Inspector, tmp_path: Path) -> None:
+    passed(inspector, *RECORDED["a vendor's embeddings"][:2])
+    inspector.done()
+    counts = Statistics()
+    for item in judged(tmp_path, "exchanges.jsonl"):
+        counts.add(item)
+    assert counts.summary() == "1 exchange (1 of no known API, 1 of them not judged) in 1 file: nothing found"

@@ -1,0 +1,64 @@
+"""Errors of servers of tools (MCP) among the results of a turn, and what a reply makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from wirelint.knowledge.contradictions import contradictions
+from wirelint.knowledge.evidence import Outcome, Ran
+from wirelint.knowledge.facts import Contradiction, Fact, facts
+from wirelint.knowledge.handed_back import handed_back
+from wirelint.knowledge.prose import Prose
+from wirelint.model import Request
+from wirelint.toolwire import Passed
+
+if TYPE_CHECKING:
+    from wirelint.conversation import Ledger
+
+_REDACTED = "[redacted:"
+_HEAD = 4000
+
+
+def error_of(passed: Sequence[Passed]) -> Passed | None:
+    """The call that failed, where every call like it is known to have failed."""
+    if not passed or not all(one.answered and one.error is True for one in passed):
+        return None
+    return passed[-1]
+
+
+def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
+    """The results of the turn, where one of them is an error of an MCP server; none otherwise.
+
+    That it is one is told by what the server answered on this wire, or by the result itself: some clients hand on the
+    envelope in which a server sends it.
+    """
+    results = [result for message in request.turn for result in message.results]
+    failed = (
+        {back.result.pointer for back in handed_back(request, ledger) if error_of(back.passed(ledger.tools))}
+        if ledger.tools
+        else set()
+    )
+    if not failed and not any(_is_envelope(result.text) for result in results):
+        return ()
+    known = facts(request, ran)
+    if any(_REDACTED in fact.result.text for fact in known):
+        return ()
+    return tuple(
+        Fact(fact.result, Outcome(True, frozenset()), fact.able, fact.arguments)
+        if fact.result.pointer in failed
+        else fact
+        for fact in known
+    )
+
+
+def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request) -> Iterator[Contradiction]:
+    """The statements of a text that make something else of the errors among `served_errors`."""
+    if served:
+        yield from (found for found in contradictions(prose, served, ran, request) if "error" in found.against)
+
+
+def _is_envelope(text: str) -> bool:
+    """Whether a result is what an MCP server sends when a tool fails, handed on as it is."""
+    start = text[:_HEAD]
+    return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]
