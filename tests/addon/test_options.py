@@ -76,6 +76,9 @@ WRONG: dict[str, dict[str, str]] = {
     "no time at all": {"hold": "0"},
     "far too long": {"hold": "9999"},
     "no policy file": {"policy": "/no/such/policies.toml"},
+    "no number of flows": {"keep_flows": "many"},
+    "no flows": {"keep_flows": "0"},
+    "more flows than there are": {"keep_flows": "9" * 400},
     "a policy file that is none": {"policy": __file__},
 }
 
@@ -105,6 +108,11 @@ def test_what_else_repairs_need() -> None:
     settings = read(fix="unsafe", clean_history="on", header="off", hold="2.5 s")
     assert (settings.permit.clean_history, settings.header, settings.hold) == (True, False, 2.5)
     assert (read().header, read().hold) == (True, 30.0)
+
+
+def test_how_many_flows_are_kept() -> None:
+    assert [read(keep_flows=value).keep_flows for value in ("7", "all", "ALL")] == [7, None, None]
+    assert read().keep_flows == 5000
 
 
 def test_policies(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import socket
+import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -13,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.build import Talk, User, chunk, sse
-from tests.live.harness import SCRIPT, Proxy, Upstream, post, replying, running, wait_until
+from tests.build import Talk, User, chunk, schema, sse
+from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -33,6 +35,22 @@ class Web:
         request = urllib.request.Request(self._base + path, headers={"authorization": "Bearer secret"})
         with urllib.request.urlopen(request, timeout=10) as reply:
             return bytes(reply.read())
+
+    def ask(self, command: str, *arguments: str) -> dict[str, Any]:
+        """What a command of the prompt answers."""
+        twice = {"cookie": "_xsrf=a1; _mitmproxy_xsrf=a1", "x-xsrftoken": "a1"}  # no page of a stranger could send it
+        headers = {"authorization": "Bearer secret", "content-type": "application/json", **twice}
+        data = json.dumps({"arguments": arguments}).encode()
+        request = urllib.request.Request(f"{self._base}/commands/{command}", data, headers, method="POST")
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return dict(json.loads(reply.read()))
+
+    def view(self, flow: str, side: str, name: str = "auto") -> str:
+        """What the content view shows, under the name that it goes by."""
+        shown = json.loads(self.get(f"/flows/{flow}/{side}/content/{urllib.parse.quote(name)}.json"))
+        if "text" in shown:
+            return f"{shown['view_name']}\n{shown['text']}"
+        return "\n".join([shown["description"], *("".join(text for _, text in line) for line in shown["lines"])])
 
     def flows(self) -> dict[str, dict[str, Any]]:
         return {dict(flow["request"]["headers"]).get("x-test-id", ""): flow for flow in json.loads(self.get("/flows"))}
@@ -125,3 +143,89 @@ def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path
         for side, body in (("request", captured["forwarded"]["body"]), ("response", captured["delivered"]["body"])):
             assert web.get(f"/flows/{flow['id']}/{side}/content.data") == body.encode()
         assert answer.body == captured["delivered"]["body"].encode() != reply
+
+
+def opened(folder: Path, upstream: str, *options: str) -> contextlib.AbstractContextManager[tuple[Proxy, Web]]:
+    """mitmweb with what belongs to it."""
+
+    @contextlib.contextmanager
+    def run() -> Iterator[tuple[Proxy, Web]]:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        given = [f"web_port={port}", "web_open_browser=false", *(["web_password=secret"] if MAJOR >= 12 else [])]
+        with running(folder, upstream, *given, *options, tool="mitmweb") as proxy:
+            proxy.wait_for("Web server listening at ")
+            yield proxy, Web(port)
+
+    return run()
+
+
+TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
+LEAK = Talk(tools=TOOLS, text='I look.\n<invoke name="search"><arg name="q">launch</arg></invoke>')
+
+
+def test_the_content_view_while_a_stream_runs_and_in_a_capture_that_is_opened_again(
+    upstream: Upstream, tmp_path: Path
+) -> None:
+    record = LEAK.record("openai.chat", True)
+    body = record["response"]["body"].encode()
+    half, go_on = body.index(b"<invo"), threading.Event()
+
+    def slow(peer: Peer) -> None:
+        peer.head(200, content_type="text/event-stream", transfer_encoding="chunked")
+        peer.chunk(body[:half])
+        go_on.wait(PATIENCE)
+        peer.chunk(body[half:])
+        peer.finish()
+
+    upstream.scripts["slow"] = slow
+    with opened(tmp_path / "live", upstream.url) as (proxy, web), Client(proxy.port) as client:
+        client.ask("/v1/chat/completions", record["request"]["body"].encode(), {SCRIPT: "slow", "x-test-id": "slow"})
+        client.head()
+        name = wait_until(lambda: web.flows().get("slow", {}), "the flow", proxy)["id"]
+
+        def partial() -> str:
+            page = web.view(name, "response")
+            return page if "under way" in page else ""
+
+        while_it_runs = wait_until(partial, "a part of the reply", proxy)
+        assert while_it_runs.startswith("LLM exchange\nopenai.chat · acme-1 · 200 stream")
+        assert "reply      I look.\n           … more may come" in while_it_runs
+        assert "still under way" in web.view(name, "request")
+        first = web.flows()["slow"]["response"]["contentHash"]
+        go_on.set()
+        client.rest()
+        proxy.wait_for_record("slow")
+        assert web.flows()["slow"]["response"]["contentHash"] != first
+        pages = [web.view(name, side) for side in ("request", "response")]
+        assert "under way" not in "".join(pages)
+        assert "‼ error xml-leak (gateway)" in pages[1]
+        assert web.get(f"/flows/{name}/response/content.data") == body
+        assert "data: " in web.view(name, "response", "raw")
+
+        findings = web.ask("wirelint.findings")["value"]
+        assert any("error xml-leak [gateway]" in line for line in findings)
+        assert web.ask("wirelint.explain", "xml-leak")["value"][0].startswith("LK101 xml-leak")
+        assert "did you mean xml-leak" in web.ask("wirelint.explain", "xml-lek")["error"]
+        assert f"{name[:8]}: " in web.ask("wirelint.fix", "@all")["value"][0]
+        copies = [flow for flow in json.loads(web.get("/flows")) if flow["id"] != name]
+        assert [flow["comment"].split(" · ")[0] for flow in copies] == ["fix tried"]
+        assert "+ → search" in web.view(copies[0]["id"], "response")
+    capture = proxy.capture("flows.mitm")
+    with opened(tmp_path / "again", upstream.url, f"rfile={capture}") as (proxy, web):
+        flow = wait_until(lambda: web.flows().get("slow", {}), "the flow", proxy)
+        assert flow["comment"].startswith("xml-leak")
+        assert flow["marked"] == "‼"
+        again = [web.view(flow["id"], side) for side in ("request", "response")]
+        assert [page.split("\n")[2:] for page in again] == [page.split("\n")[2:] for page in pages]
+
+
+def test_a_long_run_keeps_as_many_flows_as_it_is_told(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.scripts["well"] = replying([WELL], content_type="text/event-stream")
+    body = Talk().record("openai.chat", True)["request"]["body"].encode()
+    with opened(tmp_path, upstream.url, "wirelint_keep_flows=3") as (proxy, web):
+        for number in range(7):
+            post(proxy.port, "/v1/chat/completions", body, {SCRIPT: "well", "x-test-id": f"{number}"})
+        assert set(web.flows()) == {"4", "5", "6"}
+        assert "reply      All of it." in web.view(web.flows()["6"]["id"], "response")
+    assert [record["request"]["headers"]["x-test-id"] for record in proxy.records()] == list("0123456")

@@ -32,6 +32,7 @@ from wirelint.addon.backlog import Backlog
 from wirelint.addon.capturing import capture
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
+from wirelint.addon.desk import Desk
 from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
@@ -39,6 +40,7 @@ from wirelint.addon.framing import headers_of
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.lingering import Lingering
 from wirelint.addon.log import log_exchange, logger, say
+from wirelint.addon.looking import Insight
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_unread, open_visit
 from wirelint.addon.rest import take_the_rest
@@ -97,9 +99,14 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
-        self.addons = [Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)]
         self._backlog = Backlog(self._catch_up, self.is_busy, time.perf_counter)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
+        insight = Insight(
+            self._visits.get, self._backlog.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
+        )
+        self._desk = Desk(insight, self._visits.values, self._failures)
+        ignoring = Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)
+        self.addons: tuple[object, ...] = (ignoring, self._desk)
         self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
         self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
         self._sockets = Sockets(self._settle, self._ledger, self._failures)
@@ -173,7 +180,7 @@ class Inspector:
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
-                self._store = Store(settings.captures, self._redactor, report=_report)
+                self._store = Store(settings.captures, self._redactor, report=lambda told: say(f"wirelint: {told}"))
 
     def _close_store(self) -> None:
         store, self._store = self._store, None
@@ -272,6 +279,7 @@ class Inspector:
     def _remember(self, flow: http.HTTPFlow, visit: Visit, mending: Mending | None = None) -> None:
         self._visits[flow.id] = _Open(visit, flow, mending)
         self._watch.wake()
+        self._desk.began()
         while len(self._visits) > _MOST_VISITS:
             oldest = next(iter(self._visits.values()))
             oldest.visit.give_up("too many exchanges at one time; this one was let go")
@@ -288,6 +296,7 @@ class Inspector:
         if found is None:
             return
         visit = found.visit
+        self._desk.ending(flow)
         if end is None:
             end, error = end_of(flow)
         take_the_rest(flow, visit, found.mending, self._failures)
@@ -315,15 +324,7 @@ class Inspector:
         except Exception as error:  # fail open
             self._failures.tell("the end of an exchange", error)
             self._stand_on(ended.flow, "the end of an exchange", error)
-        self._show(ended.flow)
-
-    def _show(self, flow: http.HTTPFlow) -> None:
-        try:
-            view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
-            if view is not None:
-                view.update([flow])
-        except Exception as error:  # fail open
-            self._failures.tell("showing the verdict", error)
+        self._desk.show(ended.flow)
 
     def _announce(self, found: Open, exchange: Exchange, findings: tuple[Finding, ...]) -> None:
         """Tells what is wrong with an exchange that is still under way."""
@@ -331,7 +332,7 @@ class Inspector:
             announce(found.flow, found.visit, exchange, findings, self._redactor)
         except Exception as error:  # fail open
             self._failures.add(found.visit, "telling of an open exchange", error)
-        self._show(found.flow)
+        self._desk.show(found.flow)
 
     def _finish(self, ended: Ended) -> None:
         try:
@@ -348,6 +349,7 @@ class Inspector:
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
         withdraw(flow, visit)
         annotate(flow, annotation(verdict), verdict.record if visit.live else None)
+        self._desk.judged(flow, verdict)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:
         """Does something with a verdict; when it fails, the verdict says so from then on."""
@@ -394,7 +396,3 @@ class Inspector:
                 mark_failure(flow, culprit)
         except Exception as failure:  # fail open
             self._failures.tell("marking a flow", failure)
-
-
-def _report(message: str) -> None:
-    say(f"wirelint: {message}")

@@ -80,11 +80,16 @@ CONFIG = Option(
     "",
     "Configuration file; empty takes the nearest wirelint.toml or pyproject.toml, off takes none.",
 )
+KEEP_FLOWS = Option(
+    "wirelint_keep_flows",
+    "5000",
+    "Flows that mitmweb and the console keep of those that pass; the oldest leave them: a number, or all.",
+)
 
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
     *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
-    *(STALL, BURST, HANG, CONFIG),
+    *(STALL, BURST, HANG, CONFIG, KEEP_FLOWS),
 )
 
 _NAMES = tuple(option.name for option in OPTIONS)
@@ -106,6 +111,7 @@ class Settings:
 
     `policies`: whether there are any. `rules` say what is in force for which exchange, and what may be repaired;
     `known` are all rules there are.
+    `keep_flows` None: all of them.
     """
 
     rules: Scopes
@@ -115,6 +121,7 @@ class Settings:
     max_body: int
     header: bool
     hold: float
+    keep_flows: int | None
     policies: bool = False
 
     @property
@@ -204,6 +211,7 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
+        keep_flows=_count(values[KEEP_FLOWS.name]),
         policies=bool(values[POLICY.name]),
     )
 
@@ -321,6 +329,14 @@ def _size(value: str) -> int:
     if size < _SMALLEST:
         raise SettingError(f"{MAX_BODY.name}={value}: not a size of 1k or more; write one such as 512k, 32m or 1g")
     return size
+
+
+def _count(value: str) -> int | None:
+    if value.lower() == "all":
+        return None
+    if not (value.isascii() and value.isdigit() and len(value) <= 9 and int(value) > 0):
+        raise SettingError(f"{KEEP_FLOWS.name}={value}: not a number of flows; write one such as 1000, or all")
+    return int(value)
 
 
 def _items(value: str, *separators: str) -> list[str]:

@@ -6,6 +6,7 @@ The format has no checksums and nothing to find the next flow by after a broken 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import BinaryIO, cast
 
 from mitmproxy import http
@@ -126,6 +127,16 @@ def _asked_headers(flow: http.HTTPFlow) -> Headers:
     """The headers as the client sent them: one that a proxy takes off stands among the metadata."""
     headers, value = _headers(flow.request), flow.metadata.get(HEADER)
     return (*headers, (HEADER, value)) if isinstance(value, str) and HEADER not in flow.request.headers else headers
+
+
+def record_of(flow: http.HTTPFlow) -> Record:
+    """The exchange of a flow that is at hand, as a flow file with it alone would give it."""
+    return replace(_record(flow, "", 1), place="")
+
+
+def records_of(flow: http.HTTPFlow) -> list[Record]:
+    """The same of a flow that may be a socket with several exchanges."""
+    return [replace(record, place="") for record in _records(flow, "", 1)]
 
 
 def _headers(message: http.Message) -> Headers:

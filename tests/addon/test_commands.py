@@ -1,0 +1,149 @@
+"""The commands of mitmproxy's prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy import command, exceptions, http
+from mitmproxy.addons.view import View
+from mitmproxy.test import taddons, tflow
+
+from tests.addon.test_contentview import reopened, shown
+from tests.addon.test_inspector import CUT, RECORD, pass_through
+from tests.build import Talk, schema
+from wirelint.addon.commands import RuleName
+from wirelint.addon.inspector import Inspector
+from wirelint.capture.readers import read
+from wirelint.capture.record import Record
+
+TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
+LEAK = Talk(tools=TOOLS, text='I look.\n<invoke name="search"><arg name="q">launch</arg></invoke>').record(
+    "openai.chat", True
+)
+
+
+class Prompt:
+    """A master with a view, and flows that have passed."""
+
+    def __init__(self, inspector: Inspector, view: View, manager: command.CommandManager) -> None:
+        self.inspector, self.view, self._manager = inspector, view, manager
+
+    def passes(self, record: dict[str, Any]) -> http.HTTPFlow:
+        flow = pass_through(self.inspector, record)
+        self.inspector.response(flow)
+        flow.live = False
+        self.view.add([flow])
+        return flow
+
+    def __call__(self, line: str) -> Any:
+        return self._manager.execute(line)  # type: ignore[no-untyped-call, unused-ignore]
+
+
+@pytest.fixture
+def prompt(tmp_path: Path) -> Iterator[Prompt]:
+    inspector, view = Inspector(), View()
+    with taddons.context(view, inspector) as context:
+        context.configure(inspector, wirelint_captures="")
+        yield Prompt(inspector, view, context.master.commands)
+        inspector.done()
+
+
+def test_findings(prompt: Prompt) -> None:
+    cut, _, leak = prompt.passes(CUT), prompt.passes(RECORD), prompt.passes(LEAK)
+    prompt.view.add([tflow.tflow(resp=True)])
+    everything = prompt("wirelint.findings")
+    heads = [line.split(":")[0] for line in everything]
+    assert heads[:3] == [
+        "openai.chat acme-1",
+        "  error truncated-stream [gateway] response /choices/0/message/content, event 0",
+        "openai.chat acme-1",
+    ]
+    assert heads[-1] == "1 exchange with nothing to complain about"
+    assert everything[0].endswith(f"1 error [{cut.id[:8]}]")
+    assert any("error xml-leak [gateway]" in line for line in everything)
+    assert prompt("wirelint.findings @all") == everything
+    (head, *_) = prompt("wirelint.findings '~comment xml-leak'")
+    assert head.endswith(f"[{leak.id[:8]}]")
+
+
+def test_explain(prompt: Prompt) -> None:
+    assert prompt("wirelint.explain xml-leak") == prompt("wirelint.explain lk101")
+    assert prompt("wirelint.explain xml-leak")[0] == "LK101 xml-leak · error · gateway · fix: unsafe"
+    assert "## Why is this bad?" in prompt("wirelint.explain xml-leak")
+
+
+def test_names_of_rules_are_completed(prompt: Prompt) -> None:
+    from mitmproxy import types
+
+    kind: Any = types.CommandTypes.get(RuleName)
+    assert "xml-leak" in kind.completion(None, RuleName, "xm")
+    assert "LK101" in kind.completion(None, RuleName, "LK")
+
+
+WRONG = {
+    "wirelint.explain": "wirelint.explain RULE: name a rule, such as xml-leak or LK101",
+    "wirelint.explain xml-lek": "unknown rule 'xml-lek'; did you mean xml-leak?",
+    "wirelint.fix '~comment nothing-like-it'": "none of these flows is an exchange that wirelint understands",
+    "wirelint.findings '~nonsense ('": "",
+}
+
+
+WRONG |= {
+    "wirelint.report @all /": "/: this is no file; name one, such as /report.html",
+    "wirelint.report @all /no/such/folder/x.html": "/no/such/folder/x.html: there is no folder /no/such/folder",
+    "wirelint.report '~comment nothing-like-it' x.html": "none of these flows is an exchange that wirelint understands",
+    "wirelint.case @focus /": "/: this is no file; name one, such as /case.jsonl",
+    "wirelint.case @focus case.jsonl": "nothing was found in this exchange; there is nothing to reproduce",
+    "wirelint.case '~comment nothing-like-it' x": "Command requires one flow",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_arguments(prompt: Prompt, line: str) -> None:
+    prompt.passes(RECORD)
+    with pytest.raises(exceptions.CommandError) as raised:
+        prompt(line)
+    assert str(raised.value).startswith(WRONG[line])
+    assert "\n" not in str(raised.value)
+
+
+def test_a_fix_is_tried_on_a_copy(prompt: Prompt) -> None:
+    clean, leak = prompt.passes(RECORD), prompt.passes(LEAK)
+    before = leak.get_state()
+    lines = prompt("wirelint.fix @all")
+    assert lines[0] == f"{clean.id[:8]}: nothing to repair"
+    assert lines[1].startswith(f"{leak.id[:8]}: ")
+    assert "  ✎ xml-leak (unsafe) promoted a call of search" in lines
+    assert leak.get_state() == before
+    (copy,) = [flow for flow in prompt.view if flow.id not in (clean.id, leak.id)]
+    assert isinstance(copy, http.HTTPFlow)
+    assert copy.response is not None
+    assert copy.response.raw_content is not None
+    assert prompt.view.focus.flow is copy
+    assert copy.comment.startswith("fix tried · xml-leak")
+    assert b"<invoke" not in copy.response.raw_content
+    assert b'"tool_calls"' in copy.response.raw_content
+    page = shown(copy, "response")[1]
+    assert "+ → search" in page
+    assert "- <invoke" in page
+    # A copy that was kept in a file shows the same, and can be repaired again without a change.
+    again = reopened(copy)
+    assert "+ → search" in shown(again, "response")[1]
+
+
+def test_a_report(prompt: Prompt, tmp_path: Path) -> None:
+    prompt.passes(RECORD), prompt.passes(LEAK)
+    path = tmp_path / "report.html"
+    assert prompt(f"wirelint.report @all {path}") == f"2 exchanges written to {path}"
+    assert "xml-leak" in path.read_text()
+
+
+def test_a_case(prompt: Prompt, tmp_path: Path) -> None:
+    prompt.passes(LEAK)
+    path = tmp_path / "case.jsonl"
+    assert prompt(f"wirelint.case @focus {path}").startswith(f"the case is written to {path}")
+    (record,) = [item for item in read([str(path)]) if isinstance(item, Record)]
+    assert "xml-leak" in [item["rule"] for item in record.annotations["expect"]]  # type: ignore[union-attr, index, call-overload]

@@ -1,0 +1,253 @@
+"""The content view in both of mitmproxy's forms, and where what it shows comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy import contentviews, http
+from mitmproxy.test import taddons, tflow
+
+from tests.addon.build import flow_of, head_of
+from tests.addon.test_inspector import BODY, CUT, RECORD, pass_through
+from tests.addon.test_sockets import CLEAN, LEAK, answered, asked, say, socket
+from tests.build import Talk, User
+from wirelint.addon import looking
+from wirelint.addon.contentview import NAME, Contentview, View
+from wirelint.addon.inspector import Inspector
+from wirelint.addon.memory import Memory
+from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.engine import Engine
+from wirelint.model import Side
+
+M12 = hasattr(contentviews, "Contentview")
+
+
+@pytest.fixture
+def inspector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
+        monkeypatch.setattr("wirelint.addon.desk.is_shown", lambda: True)
+        yield inspector
+        inspector.done()
+
+
+def shown(flow: http.HTTPFlow, side: Side, view: str = "auto") -> tuple[str, str]:
+    """The name of the view that mitmproxy takes, and what it shows."""
+    return of_message(flow, getattr(flow, side), view)
+
+
+def of_message(flow: http.HTTPFlow, message: Any, view: str = "auto") -> tuple[str, str]:
+    if M12:
+        made: Any = contentviews.prettify_message(message, flow, view)
+        return made.view_name, made.text
+    old: Any = contentviews
+    name, lines, error = old.get_message_content_view(view, message, flow)
+    assert error is None
+    return name, "\n".join("".join(text for _, text in line) for line in lines)
+
+
+def ended(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
+    flow = pass_through(inspector, record)
+    inspector.response(flow)
+    return flow
+
+
+def reopened(flow: http.HTTPFlow) -> http.HTTPFlow:
+    """The flow as a file gives it back."""
+    again = http.HTTPFlow.from_state(flow.get_state())
+    assert isinstance(again, http.HTTPFlow)
+    return again
+
+
+def test_it_is_taken_for_exchanges_and_for_nothing_else(inspector: Inspector) -> None:
+    flow = ended(inspector, RECORD)
+    assert shown(flow, "request")[0] == shown(flow, "response")[0] == NAME
+    other = tflow.tflow(resp=True)
+    other.request.headers["content-type"] = "application/json"
+    other.request.content = b'{"a": 1}'
+    inspector.request(other)
+    assert NAME not in (shown(other, "request")[0], shown(other, "response")[0])
+
+
+def test_what_was_judged_is_not_read_again(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = ended(inspector, CUT)
+
+    def fail(*_: object) -> None:
+        raise AssertionError("it was read again")
+
+    monkeypatch.setattr(looking, "recall", fail)
+    assert "‼ error truncated-stream" in shown(flow, "response")[1]
+
+
+def test_a_flow_that_nobody_remembers_is_read_and_shows_the_same(
+    inspector: Inspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flow = ended(inspector, CUT)
+    before = [shown(flow, "request")[1], shown(flow, "response")[1]]
+    again = reopened(flow)
+    monkeypatch.setattr(Engine, "judge", lambda *_: pytest.fail("its verdict stands in its metadata"))
+    after = [shown(again, "request")[1], shown(again, "response")[1]]
+    assert _timeless(after) == _timeless(before)
+    assert "‼ error truncated-stream" in after[1]
+
+
+def _timeless(pages: list[str]) -> list[str]:
+    """The first line has times, which are measured otherwise in a file."""
+    return [page.split("\n", 1)[1] for page in pages]
+
+
+def test_a_flow_that_was_edited_is_judged_again(inspector: Inspector) -> None:
+    flow = ended(inspector, CUT)
+    flow.backup()
+    assert flow.response is not None
+    flow.response.content = BODY
+    page = shown(flow, "response")[1]
+    assert "All is well." in page
+    assert "truncated-stream" not in page
+
+
+def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "recall", lambda *_: pytest.fail("it is read along"))
+    flow = flow_of(RECORD)
+    inspector.request(flow)
+    assert "nothing of the reply has come yet" in shown(flow, "request")[1]
+    flow.response = head_of(RECORD)
+    inspector.responseheaders(flow)
+    half = BODY[: BODY.index(b"well")]
+    assert callable(flow.response.stream)
+    flow.response.stream(half)
+    (found,) = inspector._visits.values()
+    glimpses = inspector._desk._glimpses
+    glimpses._lend(found)
+    assert flow.response.raw_content == half[:-1]
+    name, page = shown(flow, "response")
+    assert name == NAME
+    assert "still under way" in page
+    assert "reply      All" in page
+    flow.response.stream(BODY[len(half) :])
+    inspector.response(flow)
+    assert flow.response.raw_content == BODY
+    assert "under way" not in shown(flow, "response")[1]
+
+
+def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow = ended(inspector, RECORD)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("broken\nin two lines")
+
+    monkeypatch.setattr("wirelint.addon.contentview.lines", fail)
+    for view in ("auto", NAME):
+        name, page = shown(flow, "response", view)
+        first, _, rest = page.partition("\n")
+        assert name == NAME
+        assert first == (
+            "wirelint: the view of this exchange failed (RuntimeError: broken in two lines); this is the body as it is"
+        )
+        assert [line for line in rest.split("\n") if line.strip()] == BODY.decode().split("\n\n")[:-1]
+        assert "Traceback" not in page
+
+
+def test_what_is_no_exchange_says_so_when_the_view_is_chosen_by_hand(inspector: Inspector) -> None:
+    flow = tflow.tflow(resp=True)
+    assert shown(flow, "response", NAME)[1].startswith("wirelint: this is of no API that wirelint understands; this is")
+    assert "message" in shown(flow, "response", NAME)[1]
+
+
+def test_both_adapters_show_the_same(inspector: Inspector) -> None:
+    flow = ended(inspector, CUT)
+    viewer = inspector._desk._viewer
+    assert flow.response is not None
+    metadata: Any = type("Metadata", (), {"flow": flow, "http_message": flow.response})()
+    new = Contentview(viewer)
+    name, lines = View(viewer)(BODY, flow=flow, http_message=flow.response, content_type=None, tcp_message=None)
+    spans = [line for line in lines if all(isinstance(style, str) and style for style, _ in line)]
+    assert name == NAME
+    assert "\n".join("".join(text for _, text in line).rstrip() or " " for line in spans) == new.prettify(
+        BODY, metadata
+    )
+    assert new.render_priority(BODY, metadata) > 50
+    assert View(viewer).render_priority(BODY, flow=flow, http_message=flow.response) > 50
+    assert View(viewer).render_priority(BODY, flow=None, http_message=None) < 0
+
+
+def test_a_second_load_takes_the_place_of_the_first(inspector: Inspector) -> None:
+    with taddons.context(Inspector()):
+        names = list(contentviews.registry) if M12 else [view.name for view in contentviews.views]  # type: ignore[attr-defined]
+        assert [name.lower() for name in names].count(NAME.lower()) == 1
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [None, "text", [], [1], [{}], [{"code": "X", "name": "y", "message": "z", "severity": "fatal"}], {"a": 1}],
+    ids=repr,
+)
+def test_metadata_that_is_no_verdict(inspector: Inspector, detail: Any) -> None:
+    flow = ended(inspector, RECORD)
+    again = reopened(flow)
+    again.metadata["wirelint.detail"] = detail
+    again.metadata["wirelint.notes"] = detail
+    assert "All is well." in shown(again, "response")[1]
+
+
+def test_memory_is_bounded() -> None:
+    memory = Memory(most=3, most_bytes=40_000)
+    flows = [tflow.tflow() for _ in range(6)]
+    for number, flow in enumerate(flows):
+        record = Record(id=str(number), method="POST", url="", request_headers=(), request_body=b"x" * 10_000)
+        memory.keep(flow, Checked(record, None))
+    assert [memory.find(flow) is not None for flow in flows] == [False] * 4 + [True] * 2
+    memory.forget(flows[5].id)
+    assert len(memory) == 1
+    large = tflow.tflow()
+    record = Record(id="l", method="POST", url="", request_headers=(), request_body=b"x" * 100_000)
+    assert memory.keep(large, Checked(record, None)) is memory.find(large)
+    assert len(memory) == 1
+    memory.clear()
+    assert memory._size == 0
+
+
+def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
+    from tests.report.test_exchange_view import HISTORY, SEARCH, TOOLS
+
+    first = ended(inspector, Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True))
+    ended(inspector, Talk(history=HISTORY, tools=TOOLS, text="On the fourth.").record("openai.chat", True))
+    ended(inspector, Talk(history=(User("Something else."),)).record("openai.chat", True))
+    assert "← On the 4th.  came back later" in shown(first, "response")[1]
+
+
+def test_messages_that_begin_and_end_an_exchange_of_a_socket(
+    inspector: Inspector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wirelint.addon.desk.is_shown", lambda: True)
+    flow = socket()
+    assert flow.websocket is not None
+    flow.websocket.closed_by_client = None
+    say(inspector, flow, True, asked(CLEAN))
+    name, page = of_message(flow, flow.websocket.messages[-1])
+    assert (name, "still under way" in page) == (NAME, True)
+    say(inspector, flow, False, *answered(CLEAN))
+    say(inspector, flow, True, asked(LEAK))
+    say(inspector, flow, False, *answered(LEAK))
+    shown = [of_message(flow, message) for message in flow.websocket.messages]
+    ours = [page for name, page in shown if name == NAME]
+    assert len(ours) == 4
+    assert "user       Please go on." in ours[0]
+    assert "under way" not in ours[0]
+    assert "reply      All is well." in ours[1]
+    assert "‼ error xml-leak" in ours[3]
+    again = http.HTTPFlow.from_state(flow.get_state())
+    assert isinstance(again, http.HTTPFlow)
+    assert again.websocket is not None
+    assert "‼ error xml-leak" in of_message(again, again.websocket.messages[-1])[1]
+    other = socket()
+    other.request.path = "/chat"
+    say(inspector, other, True, b'{"type": "response.create"}')
+    say(inspector, other, False, b'{"type": "error"}')
+    assert other.websocket is not None
+    assert NAME not in [of_message(other, message)[0] for message in other.websocket.messages]

@@ -1,0 +1,76 @@
+"""All that people see of flows in mitmweb and the console: the content view, replies while they stream, commands, and how
+many flows are kept. The parts are addons below the inspector; this is what it tells them, and nothing in here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mitmproxy import ctx, http
+from mitmproxy.addonmanager import Loader
+
+from wirelint.addon.commands import Commands
+from wirelint.addon.contentview import Viewer, install
+from wirelint.addon.failures import Failures
+from wirelint.addon.glimpses import Glimpses, forget_drawn, is_shown
+from wirelint.addon.keeping import Keeping
+from wirelint.addon.looking import Insight, Looking
+from wirelint.addon.memory import Memory
+from wirelint.addon.papers import Papers
+from wirelint.addon.verdict import Verdict
+from wirelint.addon.watch import Open
+from wirelint.capture.offline import Checked
+
+
+class Desk:
+    """`found` gives the exchanges under way."""
+
+    name = "wirelint.desk"
+
+    def __init__(self, insight: Insight, found: Callable[[], Iterable[Open]], failures: Failures) -> None:
+        self._failures, self._insight = failures, insight
+        self._memory = Memory()
+        looking = Looking(insight, self._memory)
+        self._viewer = Viewer(looking, failures)
+        self._glimpses = Glimpses(found, self.show, failures)
+        keeping = Keeping(self._most, self._memory.forget, failures)
+        self.addons = [self._glimpses, keeping, Commands(insight, looking, self._memory), Papers(insight, looking)]
+        self._remove: Callable[[], None] = lambda: None
+
+    def load(self, loader: Loader) -> None:
+        try:
+            self._remove = install(self._viewer)
+        except Exception as error:  # fail open: bodies are shown by mitmproxy's own views
+            self._failures.tell("adding the content view", error)
+
+    def done(self) -> None:
+        self._remove()
+        self._memory.clear()
+
+    def began(self) -> None:
+        """An exchange is under way."""
+        self._glimpses.wake()
+
+    def ending(self, flow: http.HTTPFlow) -> None:
+        """An exchange ends, and its reply's body is about to be looked for."""
+        self._glimpses.take_back(flow)
+
+    def judged(self, flow: http.HTTPFlow, verdict: Verdict) -> None:
+        """There is a verdict on a flow."""
+        if is_shown():
+            checked = Checked(verdict.record, verdict.exchange, verdict.findings)
+            self._memory.keep(flow, checked, verdict.notes, verdict.record.id)
+            forget_drawn()
+
+    def show(self, flow: http.HTTPFlow) -> None:
+        """Has a flow shown anew."""
+        try:
+            view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
+            if view is not None:
+                view.update([flow])
+        except Exception as error:  # fail open
+            self._failures.tell("showing the verdict", error)
+
+    def _most(self) -> int | None:
+        settings = self._insight.settings()
+        return settings.keep_flows if settings is not None else None
