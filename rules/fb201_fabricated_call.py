@@ -11,6 +11,7 @@ from wirelint.knowledge.actions import Kind
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
+from wirelint.knowledge.meant import done_by_name, ordered
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -151,12 +152,17 @@ class FabricatedCall(Rule):
             able = abilities(request.tools)
             for claim in claims(read):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
-                if fitting is not None and (weight := _weigh(claim, read, request, fitting)) > 0:
+                weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
+                if not weight and (tool := _ordered(claim, read, request, able)):
+                    weight, fitting = 2, tool
+                if fitting is not None and weight > 0:
                     found.append((weight, part, claim, fitting))
                     if weight == max(_GRADES):
                         break
             if not found and (named := _by_name(read, request, able)):
                 found.append((3, part, *named))
+            if not found and (called := _in_its_verb(read, request, able)):
+                found.append((2, part, *called))
             if not found and (done := _bare(read, request, able)):
                 found.append((2, part, *done))
         if not found:
@@ -290,6 +296,34 @@ def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[
 def _ordered_too(words: str, claim: Claim) -> bool:
     """Whether a claim beside a text to be composed is one of an act that was ordered with it, not a part of the text."""
     return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
+
+
+def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, ...]) -> Ability | None:
+    """The tool for an order whose own words a claim takes up, where nothing else explains the claim."""
+    words = evidence.last_words(request)
+    if claim.form == "passive" and len(read.text) > _LONGEST_TERSE:
+        return None
+    if looks_back(words) or composes(words) or _is_fiction(request) or evidence.was_summarised(request):
+        return None
+    fitting = ordered(claim, read, words, able)
+    if fitting is None or brought_along(claim, request) or calls_before(claim, request):
+        return None
+    return fitting
+
+
+def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+    """What is said to have been done in the verb of a tool's own name."""
+    words = evidence.last_words(request)
+    if (
+        looks_back(words)
+        or _is_fiction(request)
+        or evidence.was_summarised(request)
+        or evidence.brings_content(request)
+    ):
+        return None
+    if any(message.calls for message in request.messages):
+        return None
+    return done_by_name(read, words, able)
 
 
 def _is_fiction(request: Request) -> bool:

@@ -38,7 +38,9 @@ TRIED = re.compile(
 MANAGED = re.compile(
     rf"\bI(?:['’]ve| have)? (?:just |now )?(?:(?:was able|managed|have managed) to (?:successfully )?"
     rf"(?P<base>{alternatives(BASE)})|"
-    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through))\b"
+    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through)|"
+    rf"(?:performed|conducted|did|done|made|ran|run|carried out|completed) (?:an?|another|the|several|some|multiple) "
+    r"(?:[\w-]+ ){0,3}?(?P<search>search(?:es)?|look-?ups?|quer(?:y|ies)))\b"
 )
 """Softer ways to say that something was done."""
 TRANSACTED = re.compile(

@@ -203,10 +203,12 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """What somebody "was able to retrieve" or "had a look at"."""
     line = sentence.masked
-    if " able to " not in line and " managed to " not in line and " look " not in line:
+    if not any(word in line for word in (" able to ", " managed to ", " look ", " search", " lookup", " quer")):
         return
     for match in MANAGED.finditer(line):
-        if _is_real(line, match.start()):
+        if match["search"] and _is_real(line, match.start()):
+            yield _claim(prose, sentence, frozenset({"search"}), "searched", "said", match.end())
+        elif _is_real(line, match.start()):
             verb = match["base"] or "look at"
             yield _claim(prose, sentence, BASE[verb], verb, "said", match.end())
 

@@ -1,0 +1,158 @@
+"""Which tool an announcement or a claim can only have been meant for, where no noun of it is known.
+
+What links them is then not a field of nouns but the order itself: the reply speaks of the very thing that the user spoke
+of, its verb is the kind of thing that the tool does, and there is nothing else in the reply that it could be about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from wirelint.knowledge.actions import AHEAD, GERUND, Kind, words_of
+from wirelint.knowledge.announcements import Announcement, announced_verb, is_alone
+from wirelint.knowledge.asks import asked
+from wirelint.knowledge.claims import Claim
+from wirelint.knowledge.echoes import told_back
+from wirelint.knowledge.prose import Prose
+from wirelint.knowledge.reach import heads_text, is_given, is_thought, shows
+from wirelint.knowledge.toolkinds import Ability, does, name_words, topics_in
+
+_PEOPLE = re.compile(
+    r"\bwith (?:the|my|our|your|a|an) (?:[\w-]+ )?(?:team|colleagues?|manager|supervisor|boss|department|specialist|"
+    r"experts?|agent|lawyer|doctor|accountant|bank)\b|\bfrom here\b|\bback (?:in|with you)\b|"
+    r"\b(?:en mi|dans ma|in meinem|na minha|nella mia) (?:memoria|mémoire|gedächtnis|memória)\b",
+    re.IGNORECASE,
+)
+"""Acts of somebody who is no program."""
+_GOES_ON = re.compile(r"[:：–—] ?\w")
+"""What was announced follows in the same breath: "let me check: it does"."""
+_NEVER = re.compile(
+    r"\b(?:never|not|always|usually|nie|niemals|nicht|immer|meist\w*|jamais|pas|toujours|nunca|no|siempre|não|sempre|mai|non)\b|"
+    r"n['’]t\b|不|没|ない|ません",
+    re.IGNORECASE,
+)
+"""What is not done, or done at all times, is not about to be done."""
+_FOR_YOU = re.compile(r" for (?:you|us)\b")
+_CANNOT = re.compile(r"\b(?:can['’]t|cannot|could ?n['’]t|unable|(?:don['’]t|only) have)\b")
+_SEEN = frozenset({"encontrado", "revisado", "revisé"})
+"""Forms that may as well be said of what stands in a text."""
+_STATED = re.compile(r"\b(?:is|are|was|were|has|had|I|I['’]\w+|it['’]s|if|when|because|my)\b")
+_HANDED_OVER = re.compile(r"\n|[:：]\s|[\"“„«「`]")
+"""Marks of a message that brings its material with it."""
+_LONGEST_ORDER = 200
+_OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
+"""Kinds of action that nobody does within a reply."""
+
+
+def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
+    """The tool that an announcement is for which is all that a reply says, or which goes on with the order."""
+    told = prose.masked[found.start : found.end]
+    if (
+        _NEVER.search(told)
+        or is_given(found.object)
+        or _PEOPLE.search(found.object)
+        or _GOES_ON.search(found.object)
+        or prose.fenced
+    ):
+        return None
+    alone = is_alone(prose, found)
+    shared = told_back(found.object, words)
+    if not alone and not (found.at_once and shared):
+        return None
+    english = found.verb in AHEAD or found.verb in GERUND
+    if english and (is_thought(_FOR_YOU.sub("", found.object)) or heads_text(found.object)):
+        return None
+    made = not found.kinds & (_OUTSIDE | {"read"})
+    for one in able:
+        own = words_of(found.object) & one.words
+        if not does(one, found.kinds) or (not own and _is_elsewhere(found.object, one)):
+            continue
+        if own or shared or (alone and not english and not made):
+            return one
+    return None
+
+
+def _is_elsewhere(text: str, one: Ability) -> bool:
+    """Whether what is spoken of belongs to a field with which a tool has nothing to do."""
+    topics = topics_in(text)
+    return bool(topics and one.topics and not topics & one.topics)
+
+
+def ordered(claim: Claim, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
+    """The tool with which an order must have been carried out whose very words a claim takes up."""
+    if len(words) > _LONGEST_ORDER or _HANDED_OVER.search(words.strip()) or prose.fenced:
+        return None
+    if claim.form not in ("said", "passive", "after") or claim.earlier or shows(claim, prose):
+        return None
+    said = claim.form in ("said", "after")
+    told = prose.text[claim.start : claim.end]
+    if is_given(claim.object) or heads_text(claim.object) or _PEOPLE.search(told) or _CANNOT.search(told):
+        return None
+    if not said and ("?" in words or "？" in words or _STATED.search(words)):
+        return None
+    shared = told_back(claim.object, words)
+    wanted = asked(words) & claim.kinds
+    least = 1 if wanted or (said and "search" in claim.kinds and claim.verb not in _SEEN) else 2
+    if len(shared) < least or not (wanted or claim.kinds & _OUTSIDE):
+        return None
+    return next((one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one)), None)
+
+
+# --- verbs that only a tool's own name has --------------------------------------------------------------------------------
+
+
+def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+    """An announcement in the verb of a tool's name, which is all that a reply says: "Translating it now..."."""
+    verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
+    found = announced_verb(prose, verbs) if verbs else None
+    if found is None or is_given(found.object) or _GOES_ON.search(found.object) or not is_alone(prose, found):
+        return None
+    return found, verbs[found.verb]
+
+
+def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
+    told = prose.text.strip()
+    if len(told) > _LONGEST_ORDER or "\n" in told or _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(told):
+        return None
+    verbs = _own_verbs(able)
+    for sentence in prose.sentences if verbs else ():
+        match = None if sentence.question else _DONE.search(sentence.masked)
+        verb = next((verb for verb in verbs if match and match["past"] in _pasts(verb)), None)
+        if match is None or verb is None or _CANNOT.search(sentence.masked):
+            continue
+        rest = prose.text[sentence.start + match.end() : sentence.end]
+        if not is_given(rest) and told_back(prose.text[sentence.start : sentence.end], words):
+            return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
+    return None
+
+
+_DONE = re.compile(
+    r"(?:^|[.,!] )(?:I(?:['’]ve| have)?|(?:The|Your) (?:[\w.-]+ ){1,5}?(?:has|have) been) "
+    r"(?:just |now |already |successfully )*(?P<past>[a-z]{4,}ed)\b"
+)
+_SPEAKS = frozenset({
+    "think", "plan", "ask", "answer", "help", "handle", "respond", "talk", "chat", "tell", "explain", "final", "task",
+    "complete", "attempt", "finish", "sequential", "agent", "summarize", "summarise", "describe", "suggest", "decide",
+    "reason", "reflect", "note",
+})  # fmt: skip
+"""Verbs of tools for what a model does as well by itself, in its reply."""
+
+
+def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
+    """The verbs of tool names that no table has: `translate` of `translate_document`."""
+    verbs: dict[str, Ability] = {}
+    for one in able:
+        words = [word for word in name_words(one.tool.name) if word.isalpha()]
+        for verb in words[:-1]:
+            if len(verb) >= _SHORTEST and verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb):
+                verbs.setdefault(verb, one)
+    return verbs
+
+
+_SHORTEST = 4
+
+
+def _pasts(verb: str) -> tuple[str, str]:
+    return f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed"
