@@ -15,7 +15,7 @@ from wirelint.knowledge.meant import done_by_name, ordered
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
-from wirelint.knowledge.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
+from wirelint.knowledge.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
 from wirelint.model import Choice, Exchange, Json, Reply, Request, Text
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
 
@@ -153,6 +153,9 @@ class FabricatedCall(Rule):
             for claim in claims(read):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
+                if fitting is None and claim.form == "said" and claim.verb in _USES:
+                    fitting = spoken_of(able, claim.object)
+                    weight = 2 if fitting is not None and _stands(claim, request) else 0
                 if not weight and (tool := _ordered(claim, read, request, able)):
                     weight, fitting = 2, tool
                 if fitting is not None and weight > 0:
@@ -211,7 +214,7 @@ _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("wa
 
 def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int:
     """How heavy a claim is: 0 nothing, 1 info, 2 warning, 3 error."""
-    reached = reach(claim, read, fitting)
+    reached = reach(claim, read, fitting) if claim.form != "stands" else Reach.NO
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
@@ -296,6 +299,23 @@ def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[
 def _ordered_too(words: str, claim: Claim) -> bool:
     """Whether a claim beside a text to be composed is one of an act that was ordered with it, not a part of the text."""
     return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
+
+
+_USES = frozenset({"used", "called", "invoked", "ran", "queried"})
+
+
+def _stands(claim: Claim, request: Request) -> bool:
+    """Whether nothing explains a claim: no other speaker, no earlier call, no text that was asked for."""
+    words = evidence.last_words(request)
+    if (
+        looks_back(words)
+        or composes(words)
+        or claim.earlier
+        or _is_fiction(request)
+        or evidence.was_summarised(request)
+    ):
+        return False
+    return not any(message.calls for message in request.messages)
 
 
 def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, ...]) -> Ability | None:

@@ -82,6 +82,7 @@ _NOT_NOW = re.compile(
     r"\b(?:if|once|when|whenever|after you|as soon as|before (?:I|we|you)|until|unless|later|tomorrow|next "
     r"(?:time|week|month)|from now on|in (?:the )?future|"
     r"every|each time|please|let me know|you (?:can|could|may|want|would|should)|would|could|shall|happy to|"
+    r"(?<!will )(?<!['’]ll )(?:send|give|tell|show) (?:me|us)|(?:^|then |and )(?:upload|paste|attach) (?:it|the|your)|"
     r"gladly|need(?:s)? (?:you|your)|"
     r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|"
     r"(?:will|[’']ll) wait|wait for you|"

@@ -90,6 +90,13 @@ PASSIVE = re.compile(
     rf"(?P<verb2>{PARTICIPLE_VERB})\b"
     rf"|\b(?:is|are) now (?P<verb3>{PARTICIPLE_VERB})\b|\b(?P<verb4>{PARTICIPLE_VERB}) successfully\b"
 )
+STANDS = re.compile(
+    r"^[^\w]{0,4}(?:(?:OK|Okay|Done|Sure|All right|Great)\W{1,3})?(?:The|Your|Both|A|An) (?:[\w.-]+ ){1,8}?"
+    r"(?:is|are) (?:all )?"
+    r"(?P<verb>booked|reserved|scheduled|ordered|refunded|cancell?ed|rescheduled|deleted|removed|sent|turned on|turned off|"
+    r"switched on|switched off|locked|unlocked)\b"
+)
+"""What stands as it was ordered: "your table is reserved"."""
 BY_OTHERS = re.compile(
     r"\b(?:by (?:the|a|an|your|someone|another|default)|since (?:version|v?\d|\d{4})|in (?:version|v?\d|\d{4})|"
     r"that (?:has|have)|which (?:has|have)|"
@@ -134,6 +141,7 @@ CLAUSE_END = re.compile(
 IDIOM = re.compile(
     r"(?:ran|run) (?:into|out|through|across|over|the numbers)\b|read (?:that|about|somewhere|between)\b|looked "
     r"(?:at (?:this|it|that) from|for (?:a|ways))\b|"
+    r"pulled (?:together|off|ahead|back|myself)\b|"
     r"set (?:out|aside|forth)\b|made (?:sure|a (?:mistake|note|guess|list|point)|an? (?:error|assumption))\b|got "
     r"(?:it|you|that)\b|"
     r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|opened with\b|placed (?:emphasis|the emphasis)\b",

@@ -61,6 +61,7 @@ from wirelint.knowledge.claim_patterns import (
     RESULTS,
     SAID,
     SPLIT,
+    STANDS,
     SUBJECT,
     SWITCHED,
     TEMPLATE,
@@ -73,9 +74,10 @@ from wirelint.knowledge.claim_patterns import (
 from wirelint.knowledge.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
-Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state"]
+Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state", "stands"]
 """How a claim is made. `outcome`: told by its result ("the search returned …"); `terse`: without a subject ("Deleted.");
-`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched."""
+`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched;
+`stands`: that of a thing that was ordered ("is reserved"), which is worth something only as an answer to the order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +254,8 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
     elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line):
         verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
+    elif (stands := STANDS.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+        yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
     elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
         verb = terse["verb"].lower()
         yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())

@@ -51,8 +51,9 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """What in a text the facts of its turn contradict."""
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
-    yield from denied_hits(prose, sentences, known)
-    yield from emptied(prose, sentences, known, last_words(request) if request is not None else "")
+    words = last_words(request) if request is not None else ""
+    yield from denied_hits(prose, sentences, known, words)
+    yield from emptied(prose, sentences, known, words)
     yield from wrong_counts(prose, sentences, known)
     yield from told_successes(prose, known)
     yield from told_runs(prose, sentences, known)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from wirelint.knowledge.actions import topics_of, words_of
+from wirelint.knowledge.echoes import told_back
 from wirelint.knowledge.facts import Contradiction, Fact
 from wirelint.knowledge.prose import Prose, Sentence
 
@@ -70,7 +71,7 @@ _NONE = re.compile(
     r"\b(?:inbox|calendar|cart|list|folder|directory|schedule|day|table|queue|account|history|mailbox|agenda|"
     r"basket) (?:is|was|"
     r"looks|appears) (?:\w+ )?(?:empty|clear|free|wide open)\b|"
-    r"\b(?:is|was|looks|appears|seems|came back) (?:currently |completely |still |entirely )?(?:empty|blank)\b|"
+    r"\b(?:is|are|was|were|looks?|appears?|seems?|came back) (?:currently |completely |still |entirely )?(?:empty|blank)\b|"
     r"\bcontains? nothing\b|\b(?:ist|war) (?:\w+ )?leer\b|\best vide\b|\bestá (?:vac[ií][oa]|vazi[oa])\b|"
     r"\bè vuot[oa]\b|(?:是|为)空的|空です|"
     r"\b(?:sie haben|du hast|es gibt|es liegen|ich habe) (?:\w+ ){0,2}?(?:keine?n?|nichts)\b|"
@@ -152,7 +153,10 @@ def _looking(known: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in known if fact.able.kinds & {"search", "read"} or not fact.able.kinds]
 
 
-def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+def denied_hits(
+    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str = ""
+) -> Iterator[Contradiction]:
+    """`words`: what the user asked for, which names the hits in the user's own tongue."""
     looking = _looking(known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return
@@ -169,7 +173,7 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         return
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
-        zero = _denies(sentence, looking, failed=failed)
+        zero = _denies(sentence, looking, words, failed=failed)
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
         if zero and not failed and _retells(prose, sentence, looking):
@@ -212,7 +216,7 @@ def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
     return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
 
 
-def _denies(sentence: Sentence, looking: Sequence[Fact], *, failed: bool) -> re.Match[str] | None:
+def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
     """Where a sentence says that there is nothing: of hits of any kind, of the tool's own nouns, after an error of all."""
     line = sentence.masked
     if zero := _ZERO.search(line):
@@ -222,8 +226,11 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], *, failed: bool) -> re.
     things = next((one for one in _NO_THINGS.finditer(line) if _is_hit(one["noun"], looking)), None)
     if things is not None:
         return things
-    abroad = _NO_THINGS_ABROAD.finditer(line)
-    return next((one for one in abroad if _is_hit(next(filter(None, one.groups())), looking)), None)
+    for abroad in _NO_THINGS_ABROAD.finditer(line):
+        noun = next(filter(None, abroad.groups()))
+        if _is_hit(noun, looking) or told_back(noun, words):
+            return abroad
+    return None
 
 
 def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:

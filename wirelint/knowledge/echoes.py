@@ -50,6 +50,7 @@ _ACTS = frozenset(
     for word in verb.split(" ")
 )
 _ACTS_CJK = frozenset(word for word in _ACTS if not word.isascii() and len(word) <= 4)
+_FORM_CJK = frozenset("我你您他她它已经了的吗呢吧为帮在请把这那就也都很是有和与个些得地着过")
 _SMALL_CJK = frozenset({
     "一下", "帮我", "我的", "请问", "现在", "今天", "明天", "什么", "怎么", "可以", "是否", "多少", "状态", "好的", "马上",
     "最新", "目前", "如何",
@@ -82,5 +83,9 @@ def _weighty(text: str) -> frozenset[str]:
             found.add(plain[:-1] if plain.endswith("s") and len(plain) > _LEAST else plain)
     for run in _CJK_RUN.findall(text[:_LONGEST]):
         pairs = (run[at : at + 2] for at in range(len(run) - 1))
-        found.update(pair for pair in pairs if pair not in _SMALL_CJK and not any(act in pair for act in _ACTS_CJK))
+        found.update(
+            pair
+            for pair in pairs
+            if pair not in _SMALL_CJK and not _FORM_CJK & set(pair) and not any(act in pair for act in _ACTS_CJK)
+        )
     return frozenset(found)

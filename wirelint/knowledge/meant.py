@@ -38,7 +38,7 @@ _CANNOT = re.compile(r"\b(?:can['’]t|cannot|could ?n['’]t|unable|(?:don['’
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 """Forms that may as well be said of what stands in a text."""
 _STATED = re.compile(r"\b(?:is|are|was|were|has|had|I|I['’]\w+|it['’]s|if|when|because|my)\b")
-_HANDED_OVER = re.compile(r"\n|[:：]\s|[\"“„«「`]")
+_HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
 _LONGEST_ORDER = 200
 _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
@@ -83,7 +83,7 @@ def ordered(claim: Claim, prose: Prose, words: str, able: Iterable[Ability]) -> 
     """The tool with which an order must have been carried out whose very words a claim takes up."""
     if len(words) > _LONGEST_ORDER or _HANDED_OVER.search(words.strip()) or prose.fenced:
         return None
-    if claim.form not in ("said", "passive", "after") or claim.earlier or shows(claim, prose):
+    if claim.form not in ("said", "passive", "after", "stands") or claim.earlier or shows(claim, prose):
         return None
     said = claim.form in ("said", "after")
     told = prose.text[claim.start : claim.end]
@@ -91,10 +91,14 @@ def ordered(claim: Claim, prose: Prose, words: str, able: Iterable[Ability]) -> 
         return None
     if not said and ("?" in words or "？" in words or _STATED.search(words)):
         return None
-    shared = told_back(claim.object, words)
+    # "I just checked.": of what, the rest of the reply tells
+    shared = told_back(claim.object if claim.object.strip(" .!") else prose.text, words)
     wanted = asked(words) & claim.kinds
+    if claim.form == "stands" and not wanted:
+        return None
     least = 1 if wanted or (said and "search" in claim.kinds and claim.verb not in _SEEN) else 2
-    if len(shared) < least or not (wanted or claim.kinds & _OUTSIDE):
+    looked = said and len(shared) > 1 and "read" in claim.kinds
+    if len(shared) < least or not (wanted or looked or claim.kinds & _OUTSIDE):
         return None
     return next((one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one)), None)
 

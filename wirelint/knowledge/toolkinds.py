@@ -103,6 +103,7 @@ _STOP = frozenset({
 _OUTSIDE_TABLES: frozenset[Topic] = frozenset({"web", "file", "mail", "weather", "device", "calendar", "knowledge"})
 _LONGEST_LEAD = 400
 """Characters of a description in which its first sentence is looked for."""
+_TELLS_OF: frozenset[Kind] = frozenset({"search", "read"})
 _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
 """Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
 
@@ -186,8 +187,8 @@ def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
 
 
 def does(able: Ability, kinds: frozenset[Kind]) -> bool:
-    """Whether a tool does anything of these kinds, whatever it does it to."""
-    return any(_FITTING[kind] & able.kinds for kind in kinds)
+    """Whether a tool does anything of these kinds, whatever it does it to. One without a verb tells of its noun."""
+    return any(_FITTING[kind] & (able.kinds or _TELLS_OF) for kind in kinds)
 
 
 def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
@@ -207,6 +208,21 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
+
+
+_TOOL_NOUN = re.compile(
+    r"\s*(?:the|your|our|my|an?) (?:[\w-]+ ){0,3}?(?:tool|function|api|calculator|converter|engine|service|"
+    r"plugin|integration|"
+    r"lookup|endpoint|finder|checker|search|connector|extension)\b",
+    re.IGNORECASE,
+)
+
+
+def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
+    """The tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
+    noun = _TOOL_NOUN.match(text)
+    words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
+    return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
 
 
 _ANYTHING = re.compile(
