@@ -214,7 +214,7 @@ _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("wa
 
 def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int:
     """How heavy a claim is: 0 nothing, 1 info, 2 warning, 3 error."""
-    reached = reach(claim, read, fitting) if claim.form != "stands" else Reach.NO
+    reached = reach(claim, read, fitting) if claim.form not in ("stands", "news") else Reach.NO
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
@@ -242,7 +242,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
-    if composes(words) and not _ordered_too(words, claim):
+    if (composes(words) and not _ordered_too(words, claim)) or _is_quoted_back(claim, words):
         return 0
     if brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
@@ -274,6 +274,11 @@ def _is_set(claim: Claim, words: str, read: Prose) -> bool:
         return False
     state = claim.verb if claim.verb != "set to" else next(iter(re.findall(r"\d+", told)), "")
     return bool(state) and re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) is not None
+
+
+def _is_quoted_back(claim: Claim, words: str) -> bool:
+    """Whether the user has said the same of somebody: "make this nicer: I booked the room"."""
+    return re.search(rf"\b(?:I|[Ww]e)(?:['’](?:ve|d)| have)? (?:\w+ )?{re.escape(claim.verb)}\b", words) is not None
 
 
 def _said_before(request: Request) -> str:
@@ -325,7 +330,10 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
         return None
     if looks_back(words) or composes(words) or _is_fiction(request) or evidence.was_summarised(request):
         return None
-    fitting = ordered(claim, read, words, able)
+    if _is_quoted_back(claim, words):
+        return None
+    heard = " ".join(message.text for message in request.messages)
+    fitting = ordered(claim, read, words, heard, able)
     if fitting is None or brought_along(claim, request) or calls_before(claim, request):
         return None
     return fitting

@@ -37,7 +37,7 @@ ENGLISH: Mapping[Kind, str] = MappingProxyType(
     {
         "search": "search query browse google grep look_up look_for",
         "read": "read open view inspect examine check list fetch retrieve download load scan look_at look_into pull_up "
-        "go_through look_through look_over pull visit "
+        "go_through look_through look_over pull extract visit "
         "review get explore access consult verify",
         "write": "update edit modify change patch replace save rename rewrite add fix apply append insert move copy "
         "refactor "

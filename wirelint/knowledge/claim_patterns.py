@@ -97,6 +97,16 @@ STANDS = re.compile(
     r"switched on|switched off|locked|unlocked)\b"
 )
 """What stands as it was ordered: "your table is reserved"."""
+WENT_THROUGH = re.compile(
+    r"^[^\w]{0,4}(?:The|Your|All) (?:[\w.-]+ ){1,6}?(?:has |have )?(?P<verb>completed|finished|succeeded|ran|run)"
+    r"(?: successfully|\W|$)"
+)
+FOUND = re.compile(
+    r"\bI(?:['’]ve| have)? (?:just |also |already )?(?P<verb>found) "
+    r"(?!it\b|this\b|that\b|them\b|him\b|her\b|myself\b|out\b|you\b|no\b)"
+)
+IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
+"""An act that is told by the way. Like things that were found, it is worth something only beside news of what was asked."""
 BY_OTHERS = re.compile(
     r"\b(?:by (?:the|a|an|your|someone|another|default)|since (?:version|v?\d|\d{4})|in (?:version|v?\d|\d{4})|"
     r"that (?:has|have)|which (?:has|have)|"

@@ -64,7 +64,9 @@ _NO_THINGS_ABROAD = re.compile(
     re.IGNORECASE,
 )
 """In other languages than English; the noun has to be known."""
-_NO_THINGS = re.compile(r"\b(?:no|zero|0) (?:[\w-]+ )?(?P<noun>[a-z]+s)\b(?! (?:to|needed|required)\b)", re.IGNORECASE)
+_NO_THINGS = re.compile(
+    r"\b(?:no|zero|0) (?P<one>[\w-]+)(?: (?P<two>[a-z]+s)\b)?(?! (?:to|needed|required)\b)", re.IGNORECASE
+)
 _NONE = re.compile(
     r"\bthere (?:is|are|was|were) (?:currently |still )?(?:no|nothing)\b|"
     r"\byou (?:currently |still )?(?:have|had) (?:no|nothing)\b|\byou (?:do|did)(?: not|n['’]t) have any(?:thing)?\b|"
@@ -212,7 +214,7 @@ def emptied(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], 
 
 def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
     """Whether a sentence says that there are none of what a tool lists, and the text takes nothing from the list."""
-    things = any(_is_hit(one["noun"], [fact]) for one in _NO_THINGS.finditer(sentence.masked))
+    things = any(_are_hits(one, [fact]) for one in _NO_THINGS.finditer(sentence.masked))
     return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
 
 
@@ -223,7 +225,7 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
         return zero
     if failed and (none := _NONE.search(line)):
         return none
-    things = next((one for one in _NO_THINGS.finditer(line) if _is_hit(one["noun"], looking)), None)
+    things = next((one for one in _NO_THINGS.finditer(line) if _are_hits(one, looking)), None)
     if things is not None:
         return things
     for abroad in _NO_THINGS_ABROAD.finditer(line):
@@ -231,6 +233,11 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
         if _is_hit(noun, looking) or told_back(noun, words):
             return abroad
     return None
+
+
+def _are_hits(match: re.Match[str], looking: Sequence[Fact]) -> bool:
+    """Whether one of the nouns behind a "no" names what a tool looks for, in the plural."""
+    return any(noun and noun.endswith("s") and _is_hit(noun, looking) for noun in (match["one"], match["two"]))
 
 
 def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:

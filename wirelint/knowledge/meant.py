@@ -40,7 +40,12 @@ _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 _STATED = re.compile(r"\b(?:is|are|was|were|has|had|I|I['’]\w+|it['’]s|if|when|because|my)\b")
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
+_MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
+"""Of an order to make something, which quotes what to call it."""
 _LONGEST_ORDER = 200
+_PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
+"""Kinds of action of which the material is handed on, and comes back from nowhere."""
+_MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
 _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
 """Kinds of action that nobody does within a reply."""
 
@@ -79,28 +84,48 @@ def _is_elsewhere(text: str, one: Ability) -> bool:
     return bool(topics and one.topics and not topics & one.topics)
 
 
-def ordered(claim: Claim, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
-    """The tool with which an order must have been carried out whose very words a claim takes up."""
-    if len(words) > _LONGEST_ORDER or _HANDED_OVER.search(words.strip()) or prose.fenced:
+def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Iterable[Ability]) -> Ability | None:
+    """The tool with which an order must have been carried out whose very words a claim takes up.
+
+    `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
+    """
+    wanted = asked(words) & claim.kinds
+    handed = (_MATERIAL if wanted & _MADE else _HANDED_OVER).search(words.strip()) and not wanted & _PASSED_ON
+    if len(words) > _LONGEST_ORDER or handed or prose.fenced or claim.earlier or shows(claim, prose):
         return None
-    if claim.form not in ("said", "passive", "after", "stands") or claim.earlier or shows(claim, prose):
-        return None
-    said = claim.form in ("said", "after")
     told = prose.text[claim.start : claim.end]
     if is_given(claim.object) or heads_text(claim.object) or _PEOPLE.search(told) or _CANNOT.search(told):
         return None
-    if not said and ("?" in words or "？" in words or _STATED.search(words)):
-        return None
     # "I just checked.": of what, the rest of the reply tells
     shared = told_back(claim.object if claim.object.strip(" .!") else prose.text, words)
-    wanted = asked(words) & claim.kinds
-    if claim.form == "stands" and not wanted:
+    if claim.form in ("said", "after"):
+        enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
+    elif claim.form == "news":
+        enough = bool(told_back(told, words)) and is_news(prose.text, heard) and not is_thought(claim.object)
+    elif claim.form == "stands":
+        enough = bool(wanted and shared)
+    else:
+        enough = claim.form == "passive" and len(shared) > (0 if wanted else 1)
+    if claim.form in ("passive", "stands") and ("?" in words or "？" in words or _STATED.search(words)):
         return None
-    least = 1 if wanted or (said and "search" in claim.kinds and claim.verb not in _SEEN) else 2
-    looked = said and len(shared) > 1 and "read" in claim.kinds
-    if len(shared) < least or not (wanted or looked or claim.kinds & _OUTSIDE):
+    if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
     return next((one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one)), None)
+
+
+def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
+    """How many words of the order a claim has to take up."""
+    if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
+        return 1
+    return 1 if news and "read" in claim.kinds and not is_thought(claim.object) else 2
+
+
+_PARTICULAR = re.compile(r"\d+(?:[.,:/-]\d+)*")
+
+
+def is_news(text: str, heard: str) -> bool:
+    """Whether a text gives figures of some length that nobody has named before."""
+    return any(len(figure) > 1 and figure not in heard for figure in _PARTICULAR.findall(text))
 
 
 # --- verbs that only a tool's own name has --------------------------------------------------------------------------------
@@ -118,21 +143,32 @@ def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tupl
 def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
     told = prose.text.strip()
-    if len(told) > _LONGEST_ORDER or "\n" in told or _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(told):
+    shown = _SHOWN.search(told)
+    if len(told) > _LONGEST_ORDER or "\n" in told or "\n" in words.strip() or shown:
         return None
     verbs = _own_verbs(able)
     for sentence in prose.sentences if verbs else ():
         match = None if sentence.question else _DONE.search(sentence.masked)
-        verb = next((verb for verb in verbs if match and match["past"] in _pasts(verb)), None)
+        verb = next(
+            (
+                verb
+                for verb in verbs
+                if match and (match["past"] or match["ing"]) in (*_pasts(verb), f"{verb.removesuffix('e')}ing")
+            ),
+            None,
+        )
         if match is None or verb is None or _CANNOT.search(sentence.masked):
             continue
         rest = prose.text[sentence.start + match.end() : sentence.end]
-        if not is_given(rest) and told_back(prose.text[sentence.start : sentence.end], words):
+        if not is_given(rest) and (told_back(prose.text[sentence.start : sentence.end], words) or is_news(told, words)):
             return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
     return None
 
 
+_SHOWN = re.compile(r"[:：] ?(?!-?\d)\w|[“„«「`]")
+"""What was made stands in the reply."""
 _DONE = re.compile(
+    r"^[^\w]{0,4}(?:Now|Currently) (?P<ing>[a-z]{4,}ing)\b|"
     r"(?:^|[.,!] )(?:I(?:['’]ve| have)?|(?:The|Your) (?:[\w.-]+ ){1,5}?(?:has|have) been) "
     r"(?:just |now |already |successfully )*(?P<past>[a-z]{4,}ed)\b"
 )
@@ -149,7 +185,7 @@ def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
     verbs: dict[str, Ability] = {}
     for one in able:
         words = [word for word in name_words(one.tool.name) if word.isalpha()]
-        for verb in words[:-1]:
+        for verb in words[:-1] or words:
             if len(verb) >= _SHORTEST and verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb):
                 verbs.setdefault(verb, one)
     return verbs

@@ -162,7 +162,7 @@ def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradictio
     if not any(fact.outcome.error for fact in known) or admits(prose):
         return
     for claim in claims(prose):
-        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed", "stands"):
+        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed", "stands", "news"):
             continue
         fitting = [
             fact
