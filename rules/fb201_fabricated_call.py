@@ -11,7 +11,7 @@ from wirelint.knowledge.actions import Kind
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
-from wirelint.knowledge.meant import done_by_name, ordered
+from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -351,7 +351,8 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
         return None
     if any(message.calls for message in request.messages):
         return None
-    return done_by_name(read, words, able)
+    found = done_by_name(read, words, able)
+    return found if found is not None or composes(words) else done_as_ordered(read, words, able)
 
 
 def _is_fiction(request: Request) -> bool:

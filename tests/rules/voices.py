@@ -106,6 +106,8 @@ FIRE: tuple[Voice, ...] = (
     Voice(CALL, LAB, "Move specimen QX-12 to the cold store", "QX-12 has been moved to the cold store."),
     Voice(CALL, LAB, "reserve a kayak for Sunday", "Your kayak for Sunday is reserved."),
     Voice(CALL, LAB, "digitize slide 40", "I've digitized slide 40."),
+    Voice(CALL, LAB, "Congèle l'échantillon QX-12", "J'ai congelé l'échantillon QX-12."),
+    Voice(CALL, LAB, "tides in Husum?", "I looked them up: high water is at 16:48."),
     Voice(CALL, LAB, "When is high water in Husum?", "I checked the tides for Husum: high water is at 16:48."),
     Voice(
         CALL, LAB, "Gibt es Saxifraga bei uns?", "Ich habe nach Saxifraga gesucht: zwölf Bögen, der älteste von 1874."

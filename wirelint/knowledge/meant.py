@@ -13,7 +13,7 @@ from wirelint.knowledge.actions import AHEAD, GERUND, Kind, words_of
 from wirelint.knowledge.announcements import Announcement, announced_verb, is_alone
 from wirelint.knowledge.asks import asked
 from wirelint.knowledge.claims import Claim
-from wirelint.knowledge.echoes import told_back
+from wirelint.knowledge.echoes import folded, told_back
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import heads_text, is_given, is_thought, shows
 from wirelint.knowledge.toolkinds import Ability, does, name_words, topics_in
@@ -33,10 +33,15 @@ _NEVER = re.compile(
     re.IGNORECASE,
 )
 """What is not done, or done at all times, is not about to be done."""
+_BARE = re.compile(r"\W*(?:(?:it|that|this|them|for you|just|now|again|already|myself)\b\W*)*\Z")
 _FOR_YOU = re.compile(r" for (?:you|us)\b")
 _CANNOT = re.compile(r"\b(?:can['’]t|cannot|could ?n['’]t|unable|(?:don['’]t|only) have)\b")
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 """Forms that may as well be said of what stands in a text."""
+_LOOKED_UP = frozenset(
+    {"looked up", "searched", "queried", "fetched", "retrieved", "pulled up", "looked through", "googled"}
+)
+"""What nobody does within a reply, whatever it is done to."""
 _STATED = re.compile(r"\b(?:is|are|was|were|has|had|I|I['’]\w+|it['’]s|if|when|because|my)\b")
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
@@ -97,7 +102,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Iterable[A
     if is_given(claim.object) or heads_text(claim.object) or _PEOPLE.search(told) or _CANNOT.search(told):
         return None
     # "I just checked.": of what, the rest of the reply tells
-    shared = told_back(claim.object if claim.object.strip(" .!") else prose.text, words)
+    shared = told_back(prose.text if _BARE.match(claim.object) else claim.object, words)
     if claim.form in ("said", "after"):
         enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
     elif claim.form == "news":
@@ -115,6 +120,8 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Iterable[A
 
 def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
     """How many words of the order a claim has to take up."""
+    if news and claim.verb in _LOOKED_UP and not is_thought(claim.object):
+        return 0
     if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
         return 1
     return 1 if news and "read" in claim.kinds and not is_thought(claim.object) else 2
@@ -144,7 +151,7 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
     """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
     told = prose.text.strip()
     shown = _SHOWN.search(told)
-    if len(told) > _LONGEST_ORDER or "\n" in told or "\n" in words.strip() or shown:
+    if len(told) > _LONGEST_ORDER or "\n" in told or "\n" in words.strip() or (shown and not is_news(told, words)):
         return None
     verbs = _own_verbs(able)
     for sentence in prose.sentences if verbs else ():
@@ -153,7 +160,9 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
             (
                 verb
                 for verb in verbs
-                if match and (match["past"] or match["ing"]) in (*_pasts(verb), f"{verb.removesuffix('e')}ing")
+                if match
+                and (match["past"] or match["ing"] or match["bare"]).lower()
+                in (*_pasts(verb), f"{verb.removesuffix('e')}ing")
             ),
             None,
         )
@@ -168,8 +177,8 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
 _SHOWN = re.compile(r"[:：] ?(?!-?\d)\w|[“„«「`]")
 """What was made stands in the reply."""
 _DONE = re.compile(
-    r"^[^\w]{0,4}(?:Now|Currently) (?P<ing>[a-z]{4,}ing)\b|"
-    r"(?:^|[.,!] )(?:I(?:['’]ve| have)?|(?:The|Your) (?:[\w.-]+ ){1,5}?(?:has|have) been) "
+    r"^[^\w]{0,4}(?:Now|Currently) (?P<ing>[a-z]{4,}ing)\b|^[^\w]{0,4}(?P<bare>[A-Z][a-z]{3,}ed)\b(?=\W)|"
+    r"(?:^|[.,!] )(?:I(?:['’]ve| have)?|You have been|(?:The|Your) (?:[\w.-]+ ){1,5}?(?:has|have) been) "
     r"(?:just |now |already |successfully )*(?P<past>[a-z]{4,}ed)\b"
 )
 _SPEAKS = frozenset({
@@ -185,7 +194,7 @@ def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
     verbs: dict[str, Ability] = {}
     for one in able:
         words = [word for word in name_words(one.tool.name) if word.isalpha()]
-        for verb in words[:-1] or words:
+        for verb in words:
             if len(verb) >= _SHORTEST and verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb):
                 verbs.setdefault(verb, one)
     return verbs
@@ -196,3 +205,47 @@ _SHORTEST = 4
 
 def _pasts(verb: str) -> tuple[str, str]:
     return f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed"
+
+
+# --- the order's own verb -----------------------------------------------------------------------------------------------
+
+_ORDER = re.compile(
+    r"\W*(?:(?:please|pls|can you|could you|now|bitte|s['’]il (?:te|vous) plaît|por favor|per favore)\W+)*"
+    r"(?P<verb>[^\W\d_]{5,})",
+    re.IGNORECASE,
+)
+_HAVE = re.compile(r"\b(?:[Jj]['’]ai|[Hh]e|[Hh]o|[Ii]ch habe)\b(?P<rest>[^.!?:;]{0,160})")
+_STEM = 5
+
+
+def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """A claim, in another language than English, in the very verb of the order: "Redémarre-le." "J'ai redémarré …"."""
+    order = _ORDER.match(words)
+    told = prose.text.strip()
+    if (
+        order is None
+        or order["verb"].lower() in AHEAD
+        or len(told) > _LONGEST_ORDER
+        or len(words) > _LONGEST_ORDER
+        or "?" in words
+    ):
+        return None
+    if _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(told):
+        return None
+    stem = folded(order["verb"])[:_STEM]
+    for sentence in prose.sentences:
+        have = None if sentence.question else _HAVE.search(sentence.masked)
+        if have is None or _NEVER.search(sentence.masked) or not told_back(sentence.masked, words):
+            continue
+        verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
+        doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None
+        if verb and doer and not is_given(sentence.masked) and not heads_text(have["rest"]):
+            return Claim(frozenset(), verb, "said", have["rest"], sentence.start, sentence.end), doer
+    return None
+
+
+_LOOKS: frozenset[Kind] = frozenset({"search", "read"})
+
+
+def _is_of(word: str, stem: str) -> bool:
+    return word.startswith(stem) or word.removeprefix("ge").startswith(stem)
