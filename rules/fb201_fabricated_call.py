@@ -37,6 +37,7 @@ class FabricatedCall(Rule):
     ## What it does
     Reports a reply whose text says that something was done (searched, read, changed, sent, run, booked) which a tool
     declared in the request does, although no call and no result stands between the user's last words and this reply.
+    A claim and a tool are linked by what both speak of, by the words of the order, or by the tool's own verb.
     Where calls did run, a claim of another kind of action than any of their tools can do is reported as a warning: the
     mails were read, and "I've sent the answer" is said of a tool that was never called.
 

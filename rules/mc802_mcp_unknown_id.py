@@ -17,7 +17,7 @@ class McpUnknownId(Rule):
 
     ## What it does
     Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose id
-    is that of no request, also when it differs in type alone (`1` for `"1"`), a second answer to one request, and a
+    is that of no request, also when it differs in type alone (`1` for `"1"`), a result without any id, a second answer to one request, and a
     request that a complete reply does not answer.
 
     ## Why is this bad?
