@@ -16,9 +16,9 @@ class McpUnknownId(Rule):
     """An MCP server answers a request that nobody made, or leaves one without an answer.
 
     ## What it does
-    Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose id
-    is that of no request, also when it differs in type alone (`1` for `"1"`), a result without any id, a second answer to one request, and a
-    request that a complete reply does not answer.
+    Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose
+    id is that of no request, also when it differs in type alone (`1` for `"1"`), a result without any id, a second
+    answer to one request, and a request that a complete reply does not answer.
 
     ## Why is this bad?
     Clients match answers by id, and strictly. An answer with another id is thrown away; the call then hangs until its
