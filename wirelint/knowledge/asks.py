@@ -20,7 +20,7 @@ _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "find": frozenset({"search"}),
     "mail": frozenset({"send"}),
     "tell": frozenset({"send"}),
-    "remind": frozenset({"create", "book"}),
+    "remind": frozenset({"create", "book", "write"}),
 }
 _ASSENT = re.compile(
     r"\W*(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it|correct|right|confirmed|that works|sounds good|ja|gern\w*|"

@@ -72,7 +72,7 @@ OUTCOME = re.compile(
     r"lookup)\b[^.!?]{0,120}?\b(?:returned|found|yielded|came back|turned "
     r"up|produced|revealed|(?:did not|didn['’]t) (?:return|find|yield|turn up|produce))\b|^(?:[\w-]+ "
     r"){0,2}(?P<verb2>[Ss]earch|[Qq]uery|[Ll]ookup) "
-    r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?P<verb3>search|lookup|query)\b|"
+    r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?:[\w-]+ ){0,2}?(?P<verb3>search|lookup|query)\b|"
     rf"\bI(?:['’]ve| have)? {ADVERBS}(?P<verb4>found) (?:{NOTHING} |a total of )(?:[\w-]+ ){{0,2}}{HITS}\b|"
     rf"^(?:0|Zero|No) (?:[\w-]+ ){{0,2}}{HITS} (?:were |was )?(?P<verb5>found|returned)\b"
 )

@@ -7,7 +7,7 @@ of, its verb is the kind of thing that the tool does, and there is nothing else 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from wirelint.knowledge.actions import AHEAD, GERUND, Kind, words_of
 from wirelint.knowledge.announcements import Announcement, announced_verb, is_alone
@@ -89,7 +89,7 @@ def _is_elsewhere(text: str, one: Ability) -> bool:
     return bool(topics and one.topics and not topics & one.topics)
 
 
-def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Iterable[Ability]) -> Ability | None:
+def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
     """The tool with which an order must have been carried out whose very words a claim takes up.
 
     `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
@@ -106,7 +106,8 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Iterable[A
     if claim.form in ("said", "after"):
         enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
     elif claim.form == "news":
-        enough = bool(told_back(told, words)) and is_news(prose.text, heard) and not is_thought(claim.object)
+        near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
+        enough = (near or bool(told_back(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
     elif claim.form == "stands":
         enough = bool(wanted and shared)
     else:
