@@ -151,13 +151,13 @@ class FabricatedCall(Rule):
                 continue
             read = prose.read(part.text)
             able = abilities(request.tools)
-            for claim in claims(read):
+            for number, claim in enumerate(claims(read)):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
                 if fitting is None and claim.form == "said" and claim.verb in _USES:
                     fitting = spoken_of(able, claim.object)
                     weight = 2 if fitting is not None and _stands(claim, request) else 0
-                if not weight and (tool := _ordered(claim, read, request, able)):
+                if not weight and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
                     weight, fitting = 2, tool
                 if fitting is not None and weight > 0:
                     found.append((weight, part, claim, fitting))
@@ -307,6 +307,8 @@ def _ordered_too(words: str, claim: Claim) -> bool:
     return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
 
 
+_MOST_LINKED = 16
+"""Claims of a text that are held against the words of the order: what was ordered is told at once."""
 _USES = frozenset({"used", "called", "invoked", "ran", "queried"})
 
 
