@@ -11,10 +11,11 @@ from wirelint.knowledge.actions import Kind
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
+from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
-from wirelint.knowledge.toolkinds import Ability, abilities, cannot, matching, reports, topics_in
+from wirelint.knowledge.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
 from wirelint.model import Choice, Exchange, Json, Reply, Request, Text
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
 
@@ -36,6 +37,7 @@ class FabricatedCall(Rule):
     ## What it does
     Reports a reply whose text says that something was done (searched, read, changed, sent, run, booked) which a tool
     declared in the request does, although no call and no result stands between the user's last words and this reply.
+    A claim and a tool are linked by what both speak of, by the words of the order, or by the tool's own verb.
     Where calls did run, a claim of another kind of action than any of their tools can do is reported as a warning: the
     mails were read, and "I've sent the answer" is said of a tool that was never called.
 
@@ -149,14 +151,22 @@ class FabricatedCall(Rule):
                 continue
             read = prose.read(part.text)
             able = abilities(request.tools)
-            for claim in claims(read):
+            for number, claim in enumerate(claims(read)):
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
-                if fitting is not None and (weight := _weigh(claim, read, request, fitting)) > 0:
+                weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
+                if fitting is None and claim.form == "said" and claim.verb in _USES:
+                    fitting = spoken_of(able, claim.object)
+                    weight = 2 if fitting is not None and _stands(claim, request) else 0
+                if not weight and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
+                    weight, fitting = 2, tool
+                if fitting is not None and weight > 0:
                     found.append((weight, part, claim, fitting))
                     if weight == max(_GRADES):
                         break
             if not found and (named := _by_name(read, request, able)):
                 found.append((3, part, *named))
+            if not found and (called := _in_its_verb(read, request, able)):
+                found.append((2, part, *called))
             if not found and (done := _bare(read, request, able)):
                 found.append((2, part, *done))
         if not found:
@@ -205,7 +215,7 @@ _GRADES: dict[int, tuple[Severity, Confidence]] = {3: ("error", "high"), 2: ("wa
 
 def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int:
     """How heavy a claim is: 0 nothing, 1 info, 2 warning, 3 error."""
-    reached = reach(claim, read, fitting)
+    reached = reach(claim, read, fitting) if claim.form not in ("stands", "news") else Reach.NO
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
@@ -233,7 +243,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
-    if composes(words) and not _ordered_too(words, claim):
+    if (composes(words) and not _ordered_too(words, claim)) or _is_quoted_back(claim, words):
         return 0
     if brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
@@ -267,6 +277,11 @@ def _is_set(claim: Claim, words: str, read: Prose) -> bool:
     return bool(state) and re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) is not None
 
 
+def _is_quoted_back(claim: Claim, words: str) -> bool:
+    """Whether the user has said the same of somebody: "make this nicer: I booked the room"."""
+    return re.search(rf"\b(?:I|[Ww]e)(?:['’](?:ve|d)| have)? (?:\w+ )?{re.escape(claim.verb)}\b", words) is not None
+
+
 def _said_before(request: Request) -> str:
     """What the model said last, before the user's last words."""
     return next((message.text for message in reversed(request.messages) if message.role == "assistant"), "")
@@ -290,6 +305,57 @@ def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[
 def _ordered_too(words: str, claim: Claim) -> bool:
     """Whether a claim beside a text to be composed is one of an act that was ordered with it, not a part of the text."""
     return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
+
+
+_MOST_LINKED = 16
+"""Claims of a text that are held against the words of the order: what was ordered is told at once."""
+_USES = frozenset({"used", "called", "invoked", "ran", "queried"})
+
+
+def _stands(claim: Claim, request: Request) -> bool:
+    """Whether nothing explains a claim: no other speaker, no earlier call, no text that was asked for."""
+    words = evidence.last_words(request)
+    if (
+        looks_back(words)
+        or composes(words)
+        or claim.earlier
+        or _is_fiction(request)
+        or evidence.was_summarised(request)
+    ):
+        return False
+    return not any(message.calls for message in request.messages)
+
+
+def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, ...]) -> Ability | None:
+    """The tool for an order whose own words a claim takes up, where nothing else explains the claim."""
+    words = evidence.last_words(request)
+    if claim.form == "passive" and len(read.text) > _LONGEST_TERSE:
+        return None
+    if looks_back(words) or composes(words) or _is_fiction(request) or evidence.was_summarised(request):
+        return None
+    if _is_quoted_back(claim, words):
+        return None
+    heard = " ".join(message.text for message in request.messages)
+    fitting = ordered(claim, read, words, heard, able)
+    if fitting is None or brought_along(claim, request) or calls_before(claim, request):
+        return None
+    return fitting
+
+
+def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+    """What is said to have been done in the verb of a tool's own name."""
+    words = evidence.last_words(request)
+    if (
+        looks_back(words)
+        or _is_fiction(request)
+        or evidence.was_summarised(request)
+        or evidence.brings_content(request)
+    ):
+        return None
+    if any(message.calls for message in request.messages):
+        return None
+    found = done_by_name(read, words, able)
+    return found if found is not None or composes(words) else done_as_ordered(read, words, able)
 
 
 def _is_fiction(request: Request) -> bool:

@@ -9,11 +9,13 @@ from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, ids, prose
 from wirelint.knowledge.announcements import Announcement, announcement, may_announce, says_nothing
 from wirelint.knowledge.asks import besides, composes
+from wirelint.knowledge.meant import announced_by_name, meant
 from wirelint.knowledge.reach import acts_loosely, acts_outside, mends
 from wirelint.knowledge.toolkinds import Ability, abilities, matching
 from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
 
+_BRIEF = 240
 _REDACTED = "[redacted:"
 _MARKUP = re.compile(
     r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
@@ -125,25 +127,43 @@ class IntentWithoutCall(Rule):
         if part is None or _REDACTED in part.text:
             return
         thought = isinstance(part, Reasoning)
-        if not may_announce(part.text, thought=thought) or _MARKUP.search(part.text):
+        if not (may_announce(part.text, thought=thought) or len(part.text) < _BRIEF) or _MARKUP.search(part.text):
             return
         read = prose.read(part.text)
         found = announcement(read, thought=thought)
         words = evidence.last_words(request)
-        if found is None or _HELD_BACK.search(words) or _belongs_to_text(found, words):
+        if _HELD_BACK.search(words):
+            return
+        able = abilities(request.tools)
+        named = announced_by_name(read, words, able) if found is None and not thought else None
+        if named is not None:
+            yield self._told(part, *named, choice, request, ledger, sure=False)
+        if found is None or _belongs_to_text(found, words):
             return
         if found.bare and _ASKS_FOR_NOUN.search(words):
             return
-        able = abilities(request.tools)
         fitting = next(matching(able, found.kinds, found.verb, found.object), None) or _named(found, able)
         loosely = fitting is None or not acts_outside(found, read, fitting)
-        fitting = _likely(found, able) if loosely else fitting
+        fitting = (_likely(found, able) or meant(found, read, words, able)) if loosely else fitting
         if fitting is None:
             return
+        brief = found.end - found.start > 0.3 * read.words or len(part.text) < 400
+        yield self._told(part, found, fitting, choice, request, ledger, sure=brief and not thought and not loosely)
+
+    def _told(
+        self,
+        part: Text | Reasoning,
+        found: Announcement,
+        fitting: Ability,
+        choice: Choice,
+        request: Request,
+        ledger: Ledger,
+        *,
+        sure: bool,
+    ) -> Finding:
         mangled = _mangled_id(request, ledger)
-        sure = found.end - found.start > 0.3 * read.words or len(part.text) < 400
         why = f"; an id in the history looks mangled ({mangled}), which makes models stop here" if mangled else ""
-        yield self.finding(
+        return self.finding(
             "response",
             f"ends on announcing {excerpt(part.text[found.start : found.end], 90)!r}, with "
             f"{choice.finish_reason} and no call "
@@ -151,7 +171,7 @@ class IntentWithoutCall(Rule):
             part.pointer,
             event=part.event_at(found.start),
             span=(found.start, found.end),
-            confidence="high" if mangled or (sure and not thought and not loosely) else "medium",
+            confidence="high" if mangled or sure else "medium",
             layer="client" if mangled else "model",
         )
 

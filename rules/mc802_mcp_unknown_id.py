@@ -16,9 +16,9 @@ class McpUnknownId(Rule):
     """An MCP server answers a request that nobody made, or leaves one without an answer.
 
     ## What it does
-    Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose id
-    is that of no request, also when it differs in type alone (`1` for `"1"`), a second answer to one request, and a
-    request that a complete reply does not answer.
+    Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose
+    id is that of no request, also when it differs in type alone (`1` for `"1"`), a result without any id, a second
+    answer to one request, and a request that a complete reply does not answer.
 
     ## Why is this bad?
     Clients match answers by id, and strictly. An answer with another id is thrown away; the call then hangs until its
@@ -97,6 +97,9 @@ class McpUnknownId(Rule):
         strange: list[ToolResult | Rpc] = []
         for part in answers:
             id_ = _id(part)
+            if id_ is None and _is_nobodys(part):
+                strange.append(part)
+                continue
             if id_ is None or _take(open_, id_):
                 continue
             if id_ in asked or ledger.tools.waits(exchange, id_) is None:
@@ -124,7 +127,11 @@ class McpUnknownId(Rule):
             strange.clear()
 
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], asked: dict[str, str]) -> Finding:
-        id_ = _id(part) or ""
+        id_ = _id(part)
+        if id_ is None:
+            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
+            told = f"the answer has no id, so no client takes it for the answer; asked was {waiting}"
+            return self.finding("response", told, part.pointer, event=part.event)
         if id_ in asked:
             return self.finding("response", f"{asked[id_]} {id_} is answered twice", part.pointer, event=part.event)
         twin = next((other for other in asked if _spelled(other) == _spelled(id_)), None)
@@ -172,6 +179,11 @@ def _asked(part: Part) -> tuple[str, str] | None:
 
 def _answers(part: ToolResult | Rpc) -> bool:
     return isinstance(part, ToolResult) or part.form in ("result", "error")
+
+
+def _is_nobodys(part: ToolResult | Rpc) -> bool:
+    """Whether an answer without an id is a result: only errors may come without (the request could not be read)."""
+    return isinstance(part, ToolResult) or part.form == "result"
 
 
 def _id(part: ToolResult | Rpc) -> str | None:

@@ -77,11 +77,11 @@ class McpLifecycle(Rule):
             yield from self._notified(exchange, notes)
             return
         first = next((part for part in asked if isinstance(part, Rpc) and part.method == "initialize"), None)
-        early = [part for part in asked if isinstance(part, ToolCall)]
+        early = [part for part in asked if isinstance(part, ToolCall) or _needs_session(part)]
         if first is not None and early:
             yield self.finding(
                 "request",
-                f"{early[0].name} is called in one batch with initialize, before the session exists",
+                f"{_wanted(early[0])} in one batch with initialize, before the session exists",
                 early[0].pointer,
                 layer="client",
             )
@@ -121,6 +121,14 @@ class McpLifecycle(Rule):
                     layer="client",
                 )
                 return
+
+
+def _needs_session(part: Part) -> bool:
+    return isinstance(part, Rpc) and part.form == "request" and part.method not in ("initialize", "ping")
+
+
+def _wanted(part: Part) -> str:
+    return f"{part.method} is requested" if isinstance(part, Rpc) else f"{getattr(part, 'name', None)} is called"
 
 
 def _is_settled(exchange: Exchange) -> bool:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
@@ -99,7 +99,7 @@ class AlteredResult(Rule):
             if _REDACTED in back.result.text or back.result.is_error is True:
                 continue
             told = [(retelling(back.result.text, one.text), one) for one in passed]
-            if any(how in ("same", "marked") for how, _ in told) or back.admits:
+            if any(how in ("same", "marked") for how, _ in told) or _admits(back, passed):
                 continue
             yield self._differs(back, *told[-1])
 
@@ -116,6 +116,11 @@ class AlteredResult(Rule):
             severity="warning" if how == "shortened" else None,
             confidence="medium" if how == "shortened" else None,
         )
+
+
+def _admits(back: Back, passed: Sequence[Passed]) -> bool:
+    """Whether the history says that the call failed: of the call, not of what the server spoke of."""
+    return back.admits and not any(back.takes_up(one.text) for one in passed)
 
 
 def _is_known(one: Passed) -> bool:

@@ -76,12 +76,15 @@ class StreamBurst(Rule):
 
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
-        first = arrivals.answered
-        if first is None or first < self.limits.burst * 1000 or exchange.open:
+        if arrivals.answered is None or exchange.open:
             return
         if reply is None or not exchange.ok or not (arrivals.framed and reply.streamed and reply.finished):
             return
-        last, events, size = _extent(reply)
+        begun, last, events, size = _extent(reply)
+        # A block that begins with nothing in it is no answer yet.
+        first = max(arrivals.answered, arrivals.at(begun) or 0.0)
+        if first < self.limits.burst * 1000:
+            return
         end = arrivals.at(last)
         if end is None or end - first > _AT_ONCE:
             return
@@ -98,9 +101,14 @@ class StreamBurst(Rule):
         )
 
 
-def _extent(reply: Reply) -> tuple[int, int, int]:
-    """What can be shown of a reply: the number of its last event, how many events, how many characters."""
+def _extent(reply: Reply) -> tuple[int, int, int, int]:
+    """What can be shown of a reply: the numbers of its first and last events, how many events, how many characters."""
     parts = [part for choice in reply.choices for part in shown(choice)]
     numbers = {number for part in parts for _, number in part.events}
     calls = [number for choice in reply.choices for call in choice.calls for _, number in call.events]
-    return max([*numbers, *calls], default=0), len(numbers), sum(len(part.text) for part in parts)
+    return (
+        min([*numbers, *calls], default=0),
+        max([*numbers, *calls], default=0),
+        len(numbers),
+        sum(len(part.text) for part in parts),
+    )

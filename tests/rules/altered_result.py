@@ -24,6 +24,10 @@ def gave(answer: Any, id_: int = 2) -> dict[str, Any]:
 
 FIRES = {
     "another number": Fires([gave("214 orders, 3 open"), back("14 orders, 3 open")], says="'14 orders, 3 open'", layer="client"),
+    "another story, with a word of refusals": [
+        gave("parcel 9 left Graz on Monday and comes today"),
+        back("parcel 9 left Graz and was cancelled today"),
+    ],
     "another word": [gave("the door is open"), back("the door is closed")],
     "nothing is left": Fires([gave("214 orders"), back("")], says="nothing is left"),
     "an empty object": Fires([gave("214 orders"), back("{}")], says="nothing is left"),

@@ -16,6 +16,8 @@ def gave(answer: str, tool: str = "create_note", **more: Any) -> dict[str, Any]:
 FIRES = {
     "an error by its first word": Fires(gave("Error: workspace 'north' does not exist"), says="create_note", layer="tool"),
     "something that is not there": gave("Workspace 'north' not found"),
+    "what an argument names, of a search": gave("Workspace not found: north", "search_notes"),
+    "a database's own words": gave('ERROR:  column "day" does not exist\nLINE 1: select day', "run_query"),
     "behind a sign": gave("❌ Bridge Error: the node is down"),
     "a tool that nobody knows": gave("Unknown tool: create_note"),
     "a tool that nobody knows, of a reader": gave("Tool read_page not found", "read_page"),
@@ -44,6 +46,8 @@ FIRES = {
 }  # fmt: skip
 
 SILENT = {
+    "what was looked for is not there": gave("north not found", "search_notes"),
+    "an argument, and what is in it": gave("Workspace north: 3 notes", "search_notes"),
     "flagged": gave("Error: workspace 'north' does not exist", is_error=True),
     "a log": gave("12:00 ERROR disk full\n12:01 Error: retry\n12:02 recovered", "tail_log"),
     "a line of a log": gave("Error: disk full", "get_logs"),

@@ -65,6 +65,7 @@ FIRES = {
 
 SILENT = {
     "the error arrives": [failed(REPO, "404 Not Found"), turn(REPO, "404 Not Found", is_error=True)],
+    "in other words, and few": [failed(REPO, "404 Not Found"), turn(REPO, "The lookup failed.")],
     "in other words": [failed(REPO, "404 Not Found"), turn(REPO, "Error: the tool failed")],
     "wrapped": [failed(REPO, "404 Not Found"), turn(REPO, "MCP tool error: 404 Not Found")],
     "as it is, where no flag exists": Silent(

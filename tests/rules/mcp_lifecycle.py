@@ -28,6 +28,9 @@ FIRES = {
     "called in one batch with the handshake": Fires(
         post([HELLO, call("look")], [WELCOME, result(text("x"), 2)]), says="before the session exists", layer="client"
     ),
+    "asked in one batch with the handshake": Fires(
+        post([HELLO, request("prompts/list", 2)], [WELCOME, result({"prompts": []}, 2)]), says="prompts/list is requested"
+    ),
     "refused as too early": Fires(
         post(request("tools/list"), error("Received request before initialization was complete")),
         says="before initialization",

@@ -25,6 +25,7 @@ def heard(*ids: object, **more: str) -> dict[str, Any]:
 FIRES = {
     "on a stream of the session": Fires([HELLO, TAKEN, heard(8, 7)], says="no request of the session waits"),
     "on a stream, with another type": [HELLO, TAKEN, heard("7", 7)],
+    "a result without an id": Fires(post(call("search", id_=12), result(text("20 results"), None)), says="has no id"),
     "another number": Fires(
         post(call("search", id_=12), result(text("20 results"), 11)), says="the answer has the id 11", pointer="/result"
     ),

@@ -35,6 +35,7 @@ def talk(name: str, arguments: dict[str, Any], *, asked: str = "Please see to it
 
 
 FIRES: dict[str, Any] = {
+    "a login of the documentation": talk("open_store", {"dsn": "redis://user:password@cache:6379/0"}),
     "a workspace called default": Fires(
         talk(
             "kb_lookup",
@@ -166,6 +167,15 @@ def declared(**described: Any) -> dict[str, Any]:
 
 
 SILENT: dict[str, Any] = {
+    "a path that was there before": talk(
+        "read_text_file",
+        {"file": "/path/to/notes.txt"},
+        history=(
+            User("Show the notes"),
+            Assistant("", (Call("list_files", {"folder": "/path/to"}, "c1"),)),
+            Result("c1", "notes.txt"),
+        ),
+    ),
     "a real path": Silent(talk("read_text_file", {"file": "/etc/hosts"}), forms=ALL),
     "the schema's default": talk(
         "kb_lookup", {"query": "tides", "workspace": "default"}, properties={"workspace": declared(default="default")}

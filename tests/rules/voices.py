@@ -64,6 +64,16 @@ BOOKING = {
 MEMORY = {"save_memory": ("Save a fact about the user for later.", schema(fact="string"))}
 PYTHON = {"python": ("Execute Python code and return what it prints.", schema(code="string"))}
 
+# Tools of which no table knows the nouns, and some whose verb only their own name has.
+LAB = {
+    "get_specimen": ("Fetch one specimen.", schema(code="string")),
+    "archive_specimen": ("Move a specimen to the cold store.", schema(code="string")),
+    "digitize_slide": ("Digitise a slide.", schema(slide="string")),
+    "tide_tables": ("Times of the tides at a harbour.", schema(harbour="string")),
+    "reserve_kayak": ("Reserve a kayak.", schema(day="string")),
+    "search_herbarium": ("Search the herbarium.", schema(genus="string")),
+}
+
 
 class Voice(NamedTuple):
     expected: str
@@ -92,6 +102,57 @@ ORDER = ran(
 )
 
 FIRE: tuple[Voice, ...] = (
+    # The order's own words link a claim or an announcement with a tool.
+    Voice(CALL, LAB, "Move specimen QX-12 to the cold store", "QX-12 has been moved to the cold store."),
+    Voice(CALL, LAB, "reserve a kayak for Sunday", "Your kayak for Sunday is reserved."),
+    Voice(CALL, LAB, "digitize slide 40", "I've digitized slide 40."),
+    Voice(CALL, LAB, "Congèle l'échantillon QX-12", "J'ai congelé l'échantillon QX-12."),
+    Voice(CALL, LAB, "tides in Husum?", "I looked them up: high water is at 16:48."),
+    Voice(CALL, LAB, "When is high water in Husum?", "I checked the tides for Husum: high water is at 16:48."),
+    Voice(
+        CALL, LAB, "Gibt es Saxifraga bei uns?", "Ich habe nach Saxifraga gesucht: zwölf Bögen, der älteste von 1874."
+    ),
+    Voice(CALL, LAB, "Avons-nous des Saxifraga ?", "J'ai effectué une recherche sur Saxifraga : 12 planches."),
+    Voice(CALL, LAB, "Any Saxifraga?", "I performed a quick search of the herbarium: 12 sheets of Saxifraga."),
+    Voice(
+        CALL,
+        LAB,
+        "What does a sheet of 1874 show?",
+        "I found one sheet in the herbarium, no. 5512, a Saxifraga from Tyrol.",
+    ),
+    Voice(
+        CALL,
+        LAB,
+        then(ran("High water in Husum?", "tide_tables", {"harbour": "Husum"}, "16:48"), "At 16:48.", "and Wyk?"),
+        "I just checked the tide tables for Wyk: 17:31.",
+    ),
+    Voice(INTENT, LAB, "Which specimen is QX-12?", "One moment, I'm fetching QX-12."),
+    Voice(INTENT, LAB, "slide 40 please", "I'll digitize slide 40 now."),
+    Voice(INTENT, LAB, "Haben wir Saxifraga?", "Ich schaue gleich im Herbarium nach."),
+    Voice(
+        INTENT,
+        LAB,
+        ran("Compare QX-12 and QX-13", "get_specimen", {"code": "QX-12"}, "a moss"),
+        "QX-12 is a moss. Now let me fetch QX-13.",
+    ),
+    Voice(
+        RESULT,
+        LAB,
+        ran("Avons-nous des mousses ?", "search_herbarium", {"genus": "Bryum"}, '{"sheets": [{"no": 1}, {"no": 2}]}'),
+        "Je n'ai trouvé aucune mousse dans l'herbier.",
+    ),
+    Voice(
+        RESULT,
+        LAB,
+        ran("Is QX-12 there?", "get_specimen", {"code": "QX-12"}, "Error: freezer offline", is_error=True),
+        "The specimen has 14 leaves and was found in 1901.",
+    ),
+    Voice(
+        RESULT,
+        CALENDAR,
+        ran("Anything this weekend?", "list_events", {"day": "2026-05-02"}, '[{"title": "Regatta"}]'),
+        "There are no events this weekend.",
+    ),
     # Nothing ran, and an action is claimed.
     Voice(
         CALL,
@@ -576,5 +637,24 @@ QUIET: tuple[Voice, ...] = (
         CALENDAR,
         "When's Easter 2027?",
         "Easter Sunday falls on 28 March 2027. I'll gladly add it to your calendar if you like.",
+    ),
+    Voice("", LAB, "Is 7 * 8 more than 50?", "Let me check: 7 * 8 = 56, so yes."),
+    Voice("", LAB, "How are slides kept?", "Once a slide has been digitized, it is archived at 4 degrees."),
+    Voice("", LAB, "Can you digitize a slide?", "Yes. Put it on the tray, then send me its number; I'll digitize it."),
+    Voice("", LAB, "Was sind Gezeiten?", "So etwas rechne ich nie selbst aus; dafür gibt es Tafeln."),
+    Voice("", LAB, "Make this nicer: I reserved the kayak", "I have reserved the kayak for you."),
+    Voice("", LAB, "Who described Saxifraga?", "Linnaeus did, in 1753. I have found no older name."),
+    Voice(
+        "",
+        LAB,
+        "Give me three excuses for a lost kayak",
+        "1. The tide took it.\n2. I sent it to be mended.\n3. A seal.",
+    ),
+    Voice("", LAB, "the kayak is reserved already", "Good. The kayak is reserved then; you only have to turn up."),
+    Voice(
+        "",
+        LAB,
+        ran("Moss?", "search_herbarium", {"genus": "Bryum"}, '{"sheets": [{"no": 1}, {"no": 2}]}'),
+        "There are two sheets, 1 and 2; there are no others.",
     ),
 )

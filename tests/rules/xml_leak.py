@@ -55,6 +55,7 @@ def refused(refusal: str) -> dict[str, object]:
 
 
 FIRES = {
+    "functionary, to all and then to a tool": leak('all\nI look it up.\n>>>find_ship\n{"name": "Aurora"}'),
     "hermes alone": leak(HERMES),
     "hermes after words": leak(f"I look it up.\n\n{HERMES}"),
     "qwen3 coder": leak(QWEN),

@@ -8,6 +8,7 @@ are listed in `tongues`. What a verb acts on is told by *topics*: nouns, sorted 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Literal, get_args
@@ -36,7 +37,7 @@ ENGLISH: Mapping[Kind, str] = MappingProxyType(
     {
         "search": "search query browse google grep look_up look_for",
         "read": "read open view inspect examine check list fetch retrieve download load scan look_at look_into pull_up "
-        "go_through visit "
+        "go_through look_through look_over pull extract visit "
         "review get explore access consult verify",
         "write": "update edit modify change patch replace save rename rewrite add fix apply append insert move copy "
         "refactor "
@@ -232,9 +233,16 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(found | singular)
 
 
+def _bare(text: str) -> str:
+    """A text without its accents: `hôtel` is a hotel in most languages."""
+    return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
+
+
 def topics_of(text: str) -> frozenset[Topic]:
     """The fields that the nouns of a text belong to."""
     words = words_of(text)
+    if not text.isascii():
+        words |= words_of(_bare(text))
     found = {topic for word in words for topic in TOPIC_OF.get(word, ())}
     lowered = text.lower()
     for noun in (*_CJK_TOPICS, *_PHRASES):

@@ -8,6 +8,7 @@ nothing.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wirelint.knowledge.actions import AHEAD, BASE, GERUND, SOON, Kind, alternatives
@@ -56,6 +57,10 @@ _SOON_ING = re.compile(
     rf"(?:moment|sec(?:ond)?)|hold on)\W{{1,4}}(?:now )?)(?P<gerund>{_GERUNDS})\b",
     re.IGNORECASE,
 )
+_ANY_SOON = re.compile(
+    rf"\b(?:[Ll]et me|I['’]ll|I will|I['’]m going to|I am going to|I need to) {_SOON_ADVERBS}(?P<base>[a-z]{{4,}})\b|"
+    r"(?:\bI['’]m (?:now )?|\bI am (?:now )?|^\W{0,4})(?P<ing>[A-Za-z]{4,}ing)\b(?=.*(?:\.\.\.|…|\bnow\b))"
+)
 _CALLING = re.compile(r"^[^\w\s]{0,3}\s*(?P<gerund>calling|invoking|executing) (?!it|this|that)", re.IGNORECASE)
 _BARE_ING = re.compile(
     rf"^[^\w\s]{{0,3}}\s*(?P<gerund>{_GERUNDS})\b(?=.{{0,100}}(?:\.\.\.|…|:|\bnow\b|\bfirst\b))(?!.*\b(?:is|are|"
@@ -77,10 +82,12 @@ _NOT_NOW = re.compile(
     r"\b(?:if|once|when|whenever|after you|as soon as|before (?:I|we|you)|until|unless|later|tomorrow|next "
     r"(?:time|week|month)|from now on|in (?:the )?future|"
     r"every|each time|please|let me know|you (?:can|could|may|want|would|should)|would|could|shall|happy to|"
+    r"(?<!will )(?<!['’]ll )(?:send|give|tell|show) (?:me|us)|(?:^|then |and )(?:upload|paste|attach) (?:it|the|your)|"
     r"gladly|need(?:s)? (?:you|your)|"
     r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|"
     r"(?:will|[’']ll) wait|wait for you|"
-    r"wenn|falls|sobald|bitte|möchtest|soll ich|si tu|si vous|souhaitez|veux-tu|si (?:me|quieres|deseas)|quieres|"
+    r"wenn|falls|sobald|bitte|möchtest|soll ich|könnten?|würden?|pourrais|podría|poderia|potrei|kein\w*|si tu|si vous|"
+    r"souhaitez|veux-tu|si (?:me|quieres|deseas)|quieres|"
     r"por favor|cuando|se (?:quiser|você|vuoi|mi)|quando|per favore|"
     r"lass(?:t|en)?(?: sie)?(?: es)? (?:mich|uns) (?:\w+ ){0,3}?wissen|"
     r"sag(?:en sie)? mir|(?:fais|faites)-(?:le-)?moi savoir|dis-moi|dites-moi|hazme saber|avís[ae]me|me avise|fammi sapere|"
@@ -167,6 +174,7 @@ _AT_ONCE = re.compile(
     r"agora|primeiro|ora|adesso|subito)\b",
     re.IGNORECASE,
 )
+_LONGEST_ALONE = 240
 _LONGEST = 600
 """Characters of a sentence beyond which it is no announcement."""
 
@@ -231,6 +239,27 @@ def says_nothing(prose: Prose) -> bool:
         _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked))
         or (_FILLER.match(sentence.masked) and _announced(prose, sentence, thought=False) is None)
         for sentence in prose.sentences
+    )
+
+
+def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
+    """What the end of a text announces in one of some verbs that no table has."""
+    last = prose.sentences[-1] if prose.sentences else None
+    if last is None or last.question or last.bullet or _NOT_NOW.search(_WAIT.sub(" ", last.masked)):
+        return None
+    match = _ANY_SOON.search(last.masked)
+    said = (match["base"] or match["ing"]).lower() if match else ""
+    for verb in verbs:
+        if match and said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
+            return _announce(prose, last, frozenset(), verb, match.end())
+    return None
+
+
+def is_alone(prose: Prose, found: Announcement) -> bool:
+    """Whether an announcement is all that a text says, nods and pleas for patience aside."""
+    others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]
+    return len(prose.text) < _LONGEST_ALONE and all(
+        _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked) for sentence in others
     )
 
 

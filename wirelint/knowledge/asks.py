@@ -20,7 +20,7 @@ _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "find": frozenset({"search"}),
     "mail": frozenset({"send"}),
     "tell": frozenset({"send"}),
-    "remind": frozenset({"create", "book"}),
+    "remind": frozenset({"create", "book", "write"}),
 }
 _ASSENT = re.compile(
     r"\W*(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it|correct|right|confirmed|that works|sounds good|ja|gern\w*|"
@@ -61,14 +61,15 @@ _COMPOSES = re.compile(
     r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|phrase|"
     r"formulate|polish|shorten|continue|come up with|prepare|"
     rf"summari[sz]e)\b[^.!?\n]{{0,60}}\b(?:{_VOICED}|"
-    r"letter|post|script|article|message|e?-?mail|reply|response|note|notes|example|sentences?|lines?|quote|"
+    r"excuses?|phrases?|reasons?|wordings?|letter|post|script|article|message|e?-?mail|reply|response|note|notes|example|sentences?|lines?|quote|"
     r"transcript|conversation|report|paragraph|german|french|spanish|english|chinese|review|"
     r"announcement)\b|"
     r"\b(?:write|retell|tell|summari[sz]e|phrase|say)\b[^.!?\n]{0,60}\b(?:as (?:an?|if|though)|like an?|in the (?:voice|"
     r"style|role|person) of|from the (?:perspective|point of view|view) of)\b|"
     r"\bwrite (?:to|back)\b|"
-    r"\b(?:rephrase|paraphrase|reword|rewrite|proofread|übersetze\w*|traduis\w*|traduce|translate|translation|traduza|"
-    r"traduci|formuliere|reformule)\b|翻译|翻訳|訳して",
+    r"\b(?:rephrase|paraphrase|reword|rewrite|proofread|what would you (?:say|write|answer|reply)|"
+    r"ways to (?:say|put|phrase|tell)|übersetze\w*|traduis\w*|traduce|translate|translation|traduza|"
+    r"traduci|formuliere|reformule)\b|翻译|翻訳|訳して|改写|改得|润色|换个说法|言い換え",
     re.IGNORECASE,
 )
 _NAMES_GENRE = re.compile(

@@ -38,7 +38,9 @@ TRIED = re.compile(
 MANAGED = re.compile(
     rf"\bI(?:['’]ve| have)? (?:just |now )?(?:(?:was able|managed|have managed) to (?:successfully )?"
     rf"(?P<base>{alternatives(BASE)})|"
-    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through))\b"
+    r"(?P<look>had|taken|took) a (?:quick |close |closer |brief )?look (?:at|into|through)|"
+    rf"(?:performed|conducted|did|done|made|ran|run|carried out|completed) (?:an?|another|the|several|some|multiple) "
+    r"(?:[\w-]+ ){0,3}?(?P<search>search(?:es)?|look-?ups?|quer(?:y|ies)))\b"
 )
 """Softer ways to say that something was done."""
 TRANSACTED = re.compile(
@@ -70,7 +72,7 @@ OUTCOME = re.compile(
     r"lookup)\b[^.!?]{0,120}?\b(?:returned|found|yielded|came back|turned "
     r"up|produced|revealed|(?:did not|didn['’]t) (?:return|find|yield|turn up|produce))\b|^(?:[\w-]+ "
     r"){0,2}(?P<verb2>[Ss]earch|[Qq]uery|[Ll]ookup) "
-    r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?P<verb3>search|lookup|query)\b|"
+    r"(?:is )?(?:complete|completed|finished|done)\b|\b[Bb]ased on my (?:[\w-]+ ){0,2}?(?P<verb3>search|lookup|query)\b|"
     rf"\bI(?:['’]ve| have)? {ADVERBS}(?P<verb4>found) (?:{NOTHING} |a total of )(?:[\w-]+ ){{0,2}}{HITS}\b|"
     rf"^(?:0|Zero|No) (?:[\w-]+ ){{0,2}}{HITS} (?:were |was )?(?P<verb5>found|returned)\b"
 )
@@ -88,6 +90,23 @@ PASSIVE = re.compile(
     rf"(?P<verb2>{PARTICIPLE_VERB})\b"
     rf"|\b(?:is|are) now (?P<verb3>{PARTICIPLE_VERB})\b|\b(?P<verb4>{PARTICIPLE_VERB}) successfully\b"
 )
+STANDS = re.compile(
+    r"^[^\w]{0,4}(?:(?:OK|Okay|Done|Sure|All right|Great)\W{1,3})?(?:The|Your|Both|A|An) (?:[\w.-]+ ){1,8}?"
+    r"(?:is|are) (?:all )?"
+    r"(?P<verb>booked|reserved|scheduled|ordered|refunded|cancell?ed|rescheduled|deleted|removed|sent|turned on|turned off|"
+    r"switched on|switched off|locked|unlocked)\b"
+)
+"""What stands as it was ordered: "your table is reserved"."""
+WENT_THROUGH = re.compile(
+    r"^[^\w]{0,4}(?:The|Your|All) (?:[\w.-]+ ){1,6}?(?:has |have )?(?P<verb>completed|finished|succeeded|ran|run)"
+    r"(?: successfully|\W|$)"
+)
+FOUND = re.compile(
+    r"\bI(?:['’]ve| have)? (?:just |also |already )?(?P<verb>found) "
+    r"(?!it\b|this\b|that\b|them\b|him\b|her\b|myself\b|out\b|you\b|no\b)"
+)
+IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
+"""An act that is told by the way. Like things that were found, it is worth something only beside news of what was asked."""
 BY_OTHERS = re.compile(
     r"\b(?:by (?:the|a|an|your|someone|another|default)|since (?:version|v?\d|\d{4})|in (?:version|v?\d|\d{4})|"
     r"that (?:has|have)|which (?:has|have)|"
@@ -132,6 +151,7 @@ CLAUSE_END = re.compile(
 IDIOM = re.compile(
     r"(?:ran|run) (?:into|out|through|across|over|the numbers)\b|read (?:that|about|somewhere|between)\b|looked "
     r"(?:at (?:this|it|that) from|for (?:a|ways))\b|"
+    r"pulled (?:together|off|ahead|back|myself)\b|"
     r"set (?:out|aside|forth)\b|made (?:sure|a (?:mistake|note|guess|list|point)|an? (?:error|assumption))\b|got "
     r"(?:it|you|that)\b|"
     r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|opened with\b|placed (?:emphasis|the emphasis)\b",

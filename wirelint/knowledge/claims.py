@@ -38,10 +38,12 @@ from wirelint.knowledge.claim_patterns import (
     EARLIER,
     ELSEWHEN,
     FINITE,
+    FOUND,
     HEDGED,
     HYPHENATED,
     I_THEN,
     IDIOM,
+    IN_DOING,
     LABELLED,
     LETTER,
     LONGEST_OBJECT,
@@ -61,6 +63,7 @@ from wirelint.knowledge.claim_patterns import (
     RESULTS,
     SAID,
     SPLIT,
+    STANDS,
     SUBJECT,
     SWITCHED,
     TEMPLATE,
@@ -69,13 +72,16 @@ from wirelint.knowledge.claim_patterns import (
     TRANSACTED,
     TRIED,
     UNREAL,
+    WENT_THROUGH,
 )
 from wirelint.knowledge.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
-Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state"]
+Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state", "stands", "news"]
 """How a claim is made. `outcome`: told by its result ("the search returned …"); `terse`: without a subject ("Deleted.");
-`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched."""
+`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched;
+`stands`: that of a thing that was ordered ("is reserved"), which is worth something only as an answer to the order;
+`news`: that of something found or told by the way, which is worth something only beside particulars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +170,7 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
     own = [*islice(_said(prose, sentence), MOST_CLAIMS), *_managed(prose, sentence), *_told(prose, sentence)]
     yield from own
     if not own:
+        yield from _news(prose, sentence)
         yield from _impersonal(prose, sentence, number)
         if found := foreign_claim(sentence.masked):
             # A German verb ends its clause: the object stands before it.
@@ -203,10 +210,12 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """What somebody "was able to retrieve" or "had a look at"."""
     line = sentence.masked
-    if " able to " not in line and " managed to " not in line and " look " not in line:
+    if not any(word in line for word in (" able to ", " managed to ", " look ", " search", " lookup", " quer")):
         return
     for match in MANAGED.finditer(line):
-        if _is_real(line, match.start()):
+        if match["search"] and _is_real(line, match.start()):
+            yield _claim(prose, sentence, frozenset({"search"}), "searched", "said", match.end())
+        elif _is_real(line, match.start()):
             verb = match["base"] or "look at"
             yield _claim(prose, sentence, BASE[verb], verb, "said", match.end())
 
@@ -250,9 +259,27 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
     elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line):
         verb = verb_of(passive)
         yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
+    elif (stands := STANDS.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+        yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
+    elif (through := WENT_THROUGH.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+        yield _claim(prose, sentence, frozenset({"run"}), through["verb"], "stands", 0)
     elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
         verb = terse["verb"].lower()
         yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())
+
+
+def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+    """What was found, and what was done by the way: "what I saw after looking it up"."""
+    line = sentence.masked
+    found = FOUND.search(line) if " found " in line else None
+    if found and _is_real(line, found.start()):
+        yield _claim(prose, sentence, frozenset({"search"}), "found", "news", found.end())
+    doing = IN_DOING.search(line) if "ing " in line else None
+    if doing and _is_real(line, doing.start()):
+        verb = doing["verb"].lower()
+        kinds = GERUND.get(verb) or PARTICIPLE[verb]
+        if kinds & {"search", "read"}:
+            yield _claim(prose, sentence, kinds, verb, "news", doing.end())
 
 
 def _opens(sentence: Sentence, number: int) -> bool:

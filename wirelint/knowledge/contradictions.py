@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from wirelint.knowledge.actions import Topic
+from wirelint.knowledge.actions import Topic, topics_of, words_of
 from wirelint.knowledge.denials import denied_hits, emptied, wrong_counts
-from wirelint.knowledge.evidence import Ran
+from wirelint.knowledge.evidence import Ran, last_words
 from wirelint.knowledge.facts import Contradiction, Fact, facts
 from wirelint.knowledge.prose import Prose, Sentence
 from wirelint.knowledge.successes import admits, told_both, told_runs, told_successes, told_tests
@@ -37,6 +37,11 @@ _PARTICULARS = re.compile(
 )
 _NO_OUTPUT = re.compile(r"\s*[(\[<]?(?:no (?:output|matches|results)|exit code 1|empty)\b.{0,40}\s*\Z", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:no|none|not|nothing|never)\b|n['’]t\b", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"^[^\w]{0,4}(?:The|This|That|Your) (?:[\w.-]+ )?(?P<noun>\w+) (?:now |currently |also )?"
+    r"(?:is|was|has|had|sets?|contains?|lists?|shows?|says?|holds?|starts?|begins?|describes?|defines?|includes?|costs?|"
+    r"consists|covers?|reads?|specif(?:y|ies)|points?|uses?|configures?|mentions?|states?)\b"
+)
 _LINE_OF = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w-]+\.[a-z]{1,4}):(\d+)\b")
 _AHEAD = re.compile(r"\b(?:will|would|could|should|can|may|might|let me|if|please|I['’]ll)\b|[?？]", re.IGNORECASE)
 
@@ -46,8 +51,9 @@ def contradictions(
 ) -> Iterator[Contradiction]:
     """What in a text the facts of its turn contradict."""
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
-    yield from denied_hits(prose, sentences, known)
-    yield from emptied(sentences, known)
+    words = last_words(request) if request is not None else ""
+    yield from denied_hits(prose, sentences, known, words)
+    yield from emptied(prose, sentences, known, words)
     yield from wrong_counts(prose, sentences, known)
     yield from told_successes(prose, known)
     yield from told_runs(prose, sentences, known)
@@ -146,7 +152,8 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
     told = " ".join(f"{fact.result.text} {fact.arguments}" for fact in known)
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
-        if not any(target in shown.lower() for target in targets) or _AHEAD.search(sentence.masked):
+        named = any(target in shown.lower() for target in targets) or _refers(sentence, known)
+        if not named or _AHEAD.search(sentence.masked):
             continue
         rest = shown
         for target in targets:
@@ -160,3 +167,12 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
                 "medium",
             )
             return
+
+
+def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
+    """Whether a statement is about the thing that every call of the turn was about: "the file sets", "your order has"."""
+    subject = _SUBJECT.match(sentence.masked)
+    if subject is None:
+        return False
+    words = words_of(subject["noun"])
+    return all(words & fact.able.words or topics_of(subject["noun"]) & fact.able.topics for fact in known)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from wirelint.knowledge.actions import TOPIC_OF, words_of
+from wirelint.knowledge.actions import topics_of, words_of
+from wirelint.knowledge.echoes import told_back
 from wirelint.knowledge.facts import Contradiction, Fact
 from wirelint.knowledge.prose import Prose, Sentence
 
@@ -55,13 +56,26 @@ _DIGITS = re.compile(r"\d+")
 _RECALLED = re.compile(
     r"\b(?:earlier|previous(?:ly)?|before|last time|used to|previously|were once|closed)\b", re.IGNORECASE
 )
-_NO_THINGS = re.compile(r"\b(?:no|zero|0) (?:[\w-]+ )?(?P<noun>[a-z]+s)\b(?! (?:to|needed|required)\b)", re.IGNORECASE)
+_NO_THINGS_ABROAD = re.compile(
+    r"\b(?:keine?n?|keinerlei) (?:\w+ ){0,2}?(?P<noun>[A-ZÄÖÜ]\w+)|\baucune? (?P<noun2>\w+)|"
+    r"\bning[uú]na? (?P<noun3>\w+)|\bno (?:he |se )?(?:encontr\w+|hall\w+|hay|existen?) (?P<noun4>\w+)|"
+    r"\b(?:não (?:encontr\w+|há|existem?)|nenhum[a]?) (?P<noun5>\w+)|\bnon (?:ho trovato|ci sono) (?P<noun6>\w+)|"
+    r"\bpas (?:de |d['’])(?P<noun7>\w+)",
+    re.IGNORECASE,
+)
+"""In other languages than English; the noun has to be known."""
+_NO_THINGS = re.compile(
+    r"\b(?:no|zero|0) (?P<one>[\w-]+)(?: (?P<two>[a-z]+s)\b)?(?! (?:to|needed|required)\b)", re.IGNORECASE
+)
 _NONE = re.compile(
     r"\bthere (?:is|are|was|were) (?:currently |still )?(?:no|nothing)\b|"
     r"\byou (?:currently |still )?(?:have|had) (?:no|nothing)\b|\byou (?:do|did)(?: not|n['’]t) have any(?:thing)?\b|"
     r"\b(?:inbox|calendar|cart|list|folder|directory|schedule|day|table|queue|account|history|mailbox|agenda|"
     r"basket) (?:is|was|"
     r"looks|appears) (?:\w+ )?(?:empty|clear|free|wide open)\b|"
+    r"\b(?:is|are|was|were|looks?|appears?|seems?|came back) (?:currently |completely |still |entirely )?(?:empty|blank)\b|"
+    r"\bcontains? nothing\b|\b(?:ist|war) (?:\w+ )?leer\b|\best vide\b|\bestá (?:vac[ií][oa]|vazi[oa])\b|"
+    r"\bè vuot[oa]\b|(?:是|为)空的|空です|"
     r"\b(?:sie haben|du hast|es gibt|es liegen|ich habe) (?:\w+ ){0,2}?(?:keine?n?|nichts)\b|"
     r"\bil n['’]y a (?:pas|aucune?|rien)|\b(?:vous n['’]avez|tu n['’]as) (?:pas|aucune?|rien)|\bno (?:hay|"
     r"tienes?|existen?) |"
@@ -73,7 +87,10 @@ _NONE = re.compile(
 """Ways to say that there is nothing, of whatever it may be. They count against an error only."""
 _ADMITS_LOOKING = re.compile(
     r"\b(?:errors?|fail(?:ed|s|ure|ing)?|denied|invalid|time ?out|timed out|unavailable|problem|unfortunately|"
-    r"sorry|try again|retry|rejected|rate.?limit\w*|exception|crashed|fehler|leider|"
+    r"sorry|try again|retry|rejected|offline|unreachable|unresponsive|down|maintenance|locked|expired|overloaded|busy|"
+    r"not (?:responding|answering|reachable|connected|allowed|permitted|working|respond|answer)|no (?:access|permission)|"
+    r"out of service|nicht erreichbar|antwortet nicht|injoignable|hors service|no responde|não responde|non risponde|"
+    r"rate.?limit\w*|exception|crashed|fehler|leider|"
     r"fehlgeschlagen|erreur|échoué|malheureusement|falló|unable to (?:search|access|reach|connect))\b|错误|失败|无法|"
     r"抱歉|超时|出错|权限|\b(?:permission|erreurs?|error|erro|errore|erros|errori|desculpe|purtroppo|"
     r"infelizmente)\b|エラー|失敗|"
@@ -98,7 +115,10 @@ _TARGET = re.compile(
 )
 _PLAIN = frozenset({
     "the", "this", "that", "your", "it", "them", "these", "those", "any", "a", "an", "all", "our", "my", "der", "die",
-    "das", "dem", "den", "le", "la", "les", "el", "los", "las", "dies", "dieser",
+    "das", "dem", "den", "le", "la", "les", "el", "los", "las", "dies", "dieser", "diesem", "dieses", "diese", "diesen",
+    "ihre", "ihren", "ihrer", "ce", "cet", "cette", "ces", "votre", "vos", "ese", "esa", "esos", "esas",
+    "este", "esta", "su",
+    "tu", "here", "now", "there", "me", "you",
 })  # fmt: skip
 _TOKEN = re.compile(r"[\w-]+(?:[./_-][\w-]+)+|\b[A-Za-z]*\d[\w-]{3,}\b|\b[A-Z][a-z]+ \d+\b")
 _NUMERALS = dict(
@@ -120,6 +140,14 @@ _COUNTED_THINGS = re.compile(
     rf")?(?P<noun>[a-z]+s)\b",
     re.IGNORECASE,
 )
+_COUNTED_ABROAD = re.compile(
+    r"\b(?:trouvé|il y a|gefunden|es gibt|encontr\w+|hay|há|trovat[oei]|ci sono) (?:exactement |genau )?"
+    r"(?P<number>[1-9]\d{0,6}) (?:résultats?|documents?|treffer|ergebnisse|einträge|dokumente|resultados?|documentos?|"
+    r"coincidencias|risultati|documenti)\b|\b(?P<number2>[1-9]\d{0,6}) (?:treffer|ergebnisse|einträge|dokumente) gefunden|"
+    r"(?:找到|查到|搜索到|共有?)了? ?(?P<number3>[1-9]\d{0,6}) ?(?:条|个|篇|项)|"
+    r"(?P<number4>[1-9]\d{0,6}) ?件(?:の[^。]{0,12})?(?:見つかり|ヒット)",
+    re.IGNORECASE,
+)
 _PAGED = re.compile(r"truncat|next|more|cursor|page|limit|offset|\.\.\.|…", re.IGNORECASE)
 
 
@@ -127,7 +155,10 @@ def _looking(known: Sequence[Fact]) -> list[Fact]:
     return [fact for fact in known if fact.able.kinds & {"search", "read"} or not fact.able.kinds]
 
 
-def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+def denied_hits(
+    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str = ""
+) -> Iterator[Contradiction]:
+    """`words`: what the user asked for, which names the hits in the user's own tongue."""
     looking = _looking(known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return
@@ -144,7 +175,7 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
         return
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
-        zero = _denies(sentence, looking, failed=failed)
+        zero = _denies(sentence, looking, words, failed=failed)
         if zero is not None and failed and all(_is_absence(fact, zero[0]) for fact in looking):
             return
         if zero and not failed and _retells(prose, sentence, looking):
@@ -159,38 +190,63 @@ def denied_hits(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fac
             return
 
 
-def emptied(sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """A calendar, an inbox or a cart that is said to be empty, where the only result is a list of what is in it."""
+def emptied(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str) -> Iterator[Contradiction]:
+    """A calendar, an inbox or a cart that is said to be empty, where the only result is a list of what is in it.
+
+    `words`: what the user asked; a part of the place of which they spoke is all of it.
+    """
     if len(known) != 1 or not known[0].outcome.counts or known[0].outcome.empty or "read" not in known[0].able.kinds:
         return
     fact = known[0]
     if not fact.result.text.lstrip().startswith(("[", "{")):
         return
     asked = {int(figure) for figure in _DIGITS.findall(fact.arguments)}
+    whole = {part.lower() for part in _PART_OF.findall(words)}
     for sentence in sentences:
         line = sentence.masked
         figures = {int(figure) for figure in _DIGITS.findall(line)}
-        if _EMPTY_PLACE.search(line) and not _PART_OF.search(line) and not _NARROWED.search(line) and figures <= asked:
+        parts = {part.lower() for part in _PART_OF.findall(line)}
+        none = _EMPTY_PLACE.search(line) or _has_none(prose, sentence, fact)
+        if none and parts <= whole and not _NARROWED.search(line) and figures <= asked:
             yield Contradiction(sentence.start, sentence.end, fact.shown)
             return
 
 
-def _denies(sentence: Sentence, looking: Sequence[Fact], *, failed: bool) -> re.Match[str] | None:
+def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
+    """Whether a sentence says that there are none of what a tool lists, and the text takes nothing from the list."""
+    things = any(_are_hits(one, [fact]) for one in _NO_THINGS.finditer(sentence.masked))
+    return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
+
+
+def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
     """Where a sentence says that there is nothing: of hits of any kind, of the tool's own nouns, after an error of all."""
     line = sentence.masked
     if zero := _ZERO.search(line):
         return zero
     if failed and (none := _NONE.search(line)):
         return none
-    return next((one for one in _NO_THINGS.finditer(line) if _is_hit(one["noun"], looking)), None)
+    things = next((one for one in _NO_THINGS.finditer(line) if _are_hits(one, looking)), None)
+    if things is not None:
+        return things
+    for abroad in _NO_THINGS_ABROAD.finditer(line):
+        noun = next(filter(None, abroad.groups()))
+        if _is_hit(noun, looking) or told_back(noun, words):
+            return abroad
+    return None
+
+
+def _are_hits(match: re.Match[str], looking: Sequence[Fact]) -> bool:
+    """Whether one of the nouns behind a "no" names what a tool looks for, in the plural."""
+    return any(noun and noun.endswith("s") and _is_hit(noun, looking) for noun in (match["one"], match["two"]))
 
 
 def _is_hit(noun: str, looking: Sequence[Fact]) -> bool:
     """Whether a noun names what a tool looks for: "no mails" of `search_inbox`, "12 pods" of `list_pods`."""
     words = words_of(noun)
     own = {word for fact in looking for word in fact.able.words}
+    own |= {word for fact in looking for word in words_of(fact.arguments) if len(word) > 3}
     topics = {topic for fact in looking for topic in fact.able.topics}
-    return bool(words & own) or any(TOPIC_OF.get(word, frozenset()) & topics for word in words)
+    return bool(words & own) or bool(topics_of(noun) & topics)
 
 
 def _is_absence(fact: Fact, told: str) -> bool:
@@ -259,6 +315,8 @@ def _told_number(sentence: Sentence, fact: Fact) -> int | None:
     if match is None:
         things = _COUNTED_THINGS.finditer(sentence.masked)
         match = next((one for one in things if words_of(one["noun"]) & fact.able.words), None)
+    if match is None and (abroad := _COUNTED_ABROAD.search(sentence.masked)):
+        return int(next(filter(None, abroad.groups())))
     if match is None:
         return None
     number = match["number"].lower()

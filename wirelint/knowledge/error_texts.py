@@ -49,6 +49,22 @@ _LACK = re.compile(
     r"\W{0,3}(?:\s*\([^)]{0,80}\))?\s*\Z",
     re.IGNORECASE,
 )
+_SUBJECT_LACKS = re.compile(
+    r"(?:no such|unknown|invalid) (?P<named>\w+)\b|(?:the )?(?P<noun>\w+)\b[^\n,;.]{0,60}? ?(?:(?:was |is )?not found|"
+    r"does(?:n['’]t| not) exist|is (?:not known|not valid|not accessible|unknown|invalid))\b",
+    re.IGNORECASE,
+)
+_SOUGHT = re.compile(r"query|search|text|pattern|keyword|term|filter|name$|^q$|^id$", re.IGNORECASE)
+"""Parameters that say what is looked for: that it is not found is an answer."""
+_QUERIES = re.compile(
+    r"(?:^|[_./-])(?:sql|query|db|database|postgres\w*|mysql|sqlite|bigquery|snowflake)(?:$|[_./-])", re.IGNORECASE
+)
+_DATABASE = re.compile(
+    r"ERROR:\s+[^\n]{1,200}\n\s*(?:LINE \d+:|HINT:|DETAIL:|SQL state)|ERROR \d{4} \(\w{5}\)|SQLSTATE\[|"
+    r"(?:[\w.]*\.)?(?:Operational|Programming|Integrity|Database)Error\b|(?:near \"[^\"]+\": )?"
+    r"syntax error(?: at or near)?\b"
+)
+"""How databases speak of their own errors."""
 _TRACE = re.compile(
     r"Traceback \(most recent call last\):\s*\n|[^\n]{0,200}\n\s+at [\w.$<>]+ ?\([^)\n]+:\d+(?::\d+)?\)"
 )
@@ -93,6 +109,12 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     bare = _DECORATION.sub("", stripped, count=1)
     if _UNCALLED.match(bare) and len(bare) <= _LONGEST:
         return True
+    if (
+        len(bare) <= _LONGEST
+        and bare.count("\n") < _MOST_LINES
+        and (_misses_argument(bare, arguments) or (_QUERIES.search(name) and _DATABASE.match(bare)))
+    ):
+        return True
     if reads:
         return False
     if opens:
@@ -108,6 +130,19 @@ def _fails(text: str, name: str) -> bool:
     if _START.match(text):
         return True
     return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None
+
+
+def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
+    """Whether a text says that what an argument names is not there: "Workspace not found: north" of a search in it."""
+    subject = _SUBJECT_LACKS.match(text) if len(text) <= _LONGEST_LACK else None
+    if subject is None:
+        return False
+    named = (subject["named"] or subject["noun"]).casefold()
+    for name, value in (arguments or {}).items():
+        words = re.findall(r"[a-z]+", _CAMEL.sub("_", name).casefold())
+        if named in words and isinstance(value, str) and value and not _SOUGHT.search(name) and value in text:
+            return True
+    return False
 
 
 def _echoes(text: str, arguments: Mapping[str, Json] | None) -> bool:

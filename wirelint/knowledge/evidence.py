@@ -210,6 +210,8 @@ _LIST_KEYS = frozenset({
 
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
 _ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "faultstring")
+_FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
+"""Lists that tell of what was found, and are not what was found."""
 _REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
 _REFUSALS = frozenset({
     "conflict", "denied", "declined", "rejected", "refused", "forbidden", "unauthorized", "unauthorised", "invalid",
@@ -298,6 +300,9 @@ def _counts(text: str, document: Json) -> Iterator[int]:
 
 
 def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
+    lists = [value for key, value in document.items() if isinstance(value, list) and key.lower() not in _FAULT_KEYS]
+    if len(lists) == 1 and lists[0] and all(isinstance(one, dict) for one in lists[0]):
+        yield len(lists[0])  # the only list of an answer is what was found, whatever its name
     for key, value in document.items():
         plain = key.lower().replace("-", "_")
         if plain in _COUNT_KEYS and isinstance(value, int) and not isinstance(value, bool):

@@ -55,6 +55,18 @@ _PASSIVE = (
     re.compile(rf"\b(?:foi|foram) (?P<verb>{_PORTUGUESE})s?\b"),
     re.compile(rf"\b(?:è stat[oa]|sono stat[ie]) (?P<verb>{_ITALIAN})\b"),
 )
+_PERFORMED = re.compile(
+    r"\b[Jj]['’]ai (?:\w+ )?(?P<verb>effectué|fait|lancé|mené|réalisé) (?:une|la|des|plusieurs) (?:\w+ )?"
+    r"(?:recherches?|requêtes?)\b|"
+    r"\b(?:[Ii]ch habe?|habe ich) (?:\w+ ){0,4}?(?:[Ww]eb)?(?:[Ss]uche|[Aa]bfrage|[Rr]echerche)\b[^.!?]{0,80}?\b"
+    r"(?P<verb2>durchgeführt|gestartet|gemacht|ausgeführt)\b|"
+    r"\b(?:[Hh]e (?P<verb3>realizado|hecho|efectuado)|(?P<verb4>[Rr]ealicé|[Hh]ice)) una (?:\w+ )?(?:búsqueda|consulta)\b|"
+    r"\b(?P<verb5>[Ff]iz|[Rr]ealizei|[Ee]fetuei) uma (?:\w+ )?(?:busca|pesquisa|consulta)\b|"
+    r"\b[Hh]o (?P<verb6>fatto|effettuato|eseguito) una (?:\w+ )?(?:ricerca|interrogazione)\b|"
+    r"我?(?:已经?|刚刚?)?(?:[为帮][您你])?(?P<verb7>进行|做|执行)了[^，,。]{0,8}(?:搜索|查询|检索)|"
+    r"検索を(?P<verb8>行い|実行し|実施し|かけ)ました"
+)
+"""A search told by its noun: "j'ai effectué une recherche"."""
 _OUTCOME = re.compile(
     r"\b(?P<verb>Suche|Abfrage)\b[^.!?]{0,80}\b(?:ergab|lieferte|brachte)\b|"
     r"\b(?P<verb2>recherche)\b[^.!?]{0,80}\bn['’]a (?:donné|retourné|renvoyé)\b"
@@ -77,7 +89,7 @@ _UNREAL = re.compile(
 _CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _WORDS = frozenset(
     f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
-) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca"}
+) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
 
 
 def is_foreign(line: str) -> bool:
@@ -97,6 +109,9 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
             unreal = _UNREAL.search(line, max(match.start() - 160, 0), match.start())
             if not unreal and not _UNREAL.search(match["gap"] or ""):
                 return table[verb], verb, "said"
+    for match in _PERFORMED.finditer(line):
+        if not _UNREAL.search(line, max(match.start() - 160, 0), match.start()):
+            return frozenset({"search"}), verb_of(match), "said"
     for table, pattern in zip(DONE, _PASSIVE, strict=False):
         passive = pattern.search(line)
         if passive is not None and not _UNREAL.search(line):

@@ -16,6 +16,20 @@ if TYPE_CHECKING:
     from wirelint.conversation import Ledger
 
 _LONGEST_REFUSAL = 800
+_LONGEST_NOTE = 160
+_FEW = 4
+_WEIGHTY = re.compile(r"\w{3,}")
+_FAILS = re.compile(
+    r"\b(?:fail(?:ed|s|ure)?|errors?|went wrong|unable to|could ?n['’]t|could not|cannot|crash(?:ed|es)?|exception|offline|"
+    r"unreachable|fehler|fehlgeschlagen|erreur|échoué|error|falló|erro|errore)\b|错误|失败|エラー|失敗",
+    re.IGNORECASE,
+)
+_NO_FAULT = re.compile(
+    r"\b(?:no|0|zero|without|any|keine?|aucune?|sin|sem|senza) (?:\w+ )?(?:errors?|fail\w+|fehler|erreurs?|"
+    r"errore\w*|erro\w*)\b|"
+    r"\b(?:errors?|failed|failures?)\W{1,3}(?:0|null|none|false)\b",
+    re.IGNORECASE,
+)
 _NOT_RUN = re.compile(
     r"\b(?:reject|declin|den(?:y|ied)|cancel|abort|interrupt|skip|refus|disallow|block|permi|approv|forbid|timed? ?out|"
     r"expir|clear|compact|placeholder|dry.?run|cach|pending|queued|background|progress|invalid|validat|unavailab|"
@@ -46,9 +60,20 @@ class Back:
     @property
     def admits(self) -> bool:
         """Whether the result says that the call failed, or was not carried out."""
-        if outcome(self.result).error:
+        if outcome(self.result).error or self._fails:
             return True
         return len(self.result.text) <= _LONGEST_REFUSAL and _NOT_RUN.search(self.result.text) is not None
+
+    @property
+    def _fails(self) -> bool:
+        """Whether the result is a note, in whatever words, that something went wrong."""
+        text = self.result.text
+        return len(text) <= _LONGEST_NOTE and _FAILS.search(_NO_FAULT.sub(" ", text)) is not None
+
+    def takes_up(self, truth: str) -> bool:
+        """Whether a result speaks of what the server answered: then its words are of that, not of the call."""
+        told, given = set(_WEIGHTY.findall(self.result.text.casefold())), set(_WEIGHTY.findall(truth.casefold()))
+        return not outcome(self.result).error and len(told) >= _FEW and 2 * len(told & given) >= len(told)
 
 
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:

@@ -196,7 +196,7 @@ def _certainty(
     if all(block.tier == "weak" for block in blocks):
         wanted = asked or _sets_up(request, text) or hears(request, text) or demands_json(request)
         ends = BETWEEN.fullmatch(part.text, blocks[-1].end) is not None
-        alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks)
+        alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks) or _names_recipients(request, part.text, text)
         return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
     if not calls and is_mention(part.text, blocks[0].start, blocks[-1].end):
         return None
@@ -226,6 +226,12 @@ def _is_all(text: str, blocks: Sequence[Block]) -> bool:
     """Whether nothing but reasoning stands before some blocks."""
     before = text[: blocks[0].start].rstrip()
     return not before or before.endswith(THOUGHT_ENDS)
+
+
+def _names_recipients(request: Request, text: str, markup: str) -> bool:
+    """Whether a text is Functionary's: to `all` first, then to a tool behind `>>>`, which quotes nothing there."""
+    told = text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
+    return told and markup.lstrip().startswith(">>>")
 
 
 def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:

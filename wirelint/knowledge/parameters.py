@@ -36,7 +36,9 @@ _PROSE = _words(
 _SECRET = _words("secret secrets token password passwd passphrase credential credentials apikey bearer pat")
 _KEYS = _words("api access secret private auth client service license")
 _ID = _words("id ids uuid guid identifier")
-_HOST = _words("url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl")
+_HOST = _words(
+    "url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl dsn"
+)
 _ADDRESS = _words("email emails mail recipient recipients sender to cc bcc from phone telephone mobile address street")
 _PERSON = _words("person firstname lastname fullname surname customer author owner assignee contact employee patient")
 _PATH = _words(
@@ -58,6 +60,8 @@ def purpose(name: str) -> Purpose:
     if not words:
         return "other"
     last = words[-1]
+    if last == "string" and words[:-1] and words[-2] in ("connection", "conn"):
+        return "host"
     found = _of_word(last, words)
     if found != "other" or last in ("name", "names", "number", "list", "array"):
         return found if found != "other" else _of_rest(words)

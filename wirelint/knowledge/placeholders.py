@@ -68,6 +68,10 @@ _PATH = re.compile(
     r"|(?:home|Users)[/\\]+(?:user_?name|your_?name|<[^<>]+>|your_?user_?name)(?:[/\\]|$))",
     re.IGNORECASE,
 )
+_LOGIN = re.compile(
+    r"^[a-z][a-z0-9+.-]*://(?:user(?:_?name)?|admin|root|postgres|login|<[^<>]+>):(?:pass(?:word|wd)?|pwd|secret|changeme|<[^<>]+>)@",
+    re.IGNORECASE,
+)
 _EXAMPLE = re.compile(
     r"^(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|[^@\s]+@)?(?:[a-z0-9-]+\.)*"
     r"(?P<host>example\.(?:com|org|net)|example|test\.com|domain\.com|yourdomain\.com|somewhere\.com)(?::\d+)?(?:[/?#]\S*)?$",
@@ -97,7 +101,7 @@ _DUMMY_ADDRESS = re.compile(
 _SUSPECT = re.compile(
     r"null|none|nil|nan|undefined|n/a|not[ _]|unknown|unspecified|tbd|to be|default|your|path|example|test\.com|here|insert"
     r"|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
-    r"|api|doe|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
+    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
 )
 
 
@@ -122,6 +126,8 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("a blank to be filled in", "high", stem=plain_value)
     if (match := _PATH.search(plain_value)) is not None and " " not in plain_value[: match.start()]:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
+    if (match := _LOGIN.match(plain_value)) is not None:
+        return Sign("an address with a login of the documentation", "medium", stem=match[0])
     if (match := _EXAMPLE.match(plain_value)) is not None and _is_address(plain_value, what):
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
     return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)

@@ -164,7 +164,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
         return Reach.SURE
     found = _GIVEN.search(claim.object)
     kinds = claim.kinds
-    if _is_shown(claim, prose):
+    if shows(claim, prose):
         return Reach.NO
     ranks = [Reach.NO]
     if not found:
@@ -187,7 +187,7 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     return Reach.MAYBE if own is Reach.NO and shared and not prose.fenced and prose.words < 400 else own
 
 
-def _is_shown(claim: Claim, prose: Prose) -> bool:
+def shows(claim: Claim, prose: Prose) -> bool:
     """Whether what was done stands in the reply: "put aside in the plan below", "I've merged them: [1, 2]"."""
     if "send" in claim.kinds:
         return False
@@ -203,7 +203,7 @@ def has_place(text: str) -> bool:
     return PATH.search(text) is not None or URL.search(text) is not None
 
 
-def _head_is_textual(text: str) -> bool:
+def heads_text(text: str) -> bool:
     """Whether the first noun that is known names a piece of text."""
     for word in _WORD.findall(_CODE.sub(" ", text).lower()):
         singular = word[:-1] if word.endswith("s") else word
@@ -233,7 +233,7 @@ def _read(claim: Claim) -> Reach:
         return Reach.MAYBE
     if claim.verb.startswith("list") and not words_of(claim.object) & {"directory", "folder", "content", "bucket"}:
         return Reach.NO
-    if _head_is_textual(claim.object) and not topics_in(claim.object) & {"mail", "file"}:
+    if heads_text(claim.object) and not topics_in(claim.object) & {"mail", "file"}:
         return Reach.NO
     topics = topics_in(claim.object)
     return Reach.SURE if topics else Reach.NO
@@ -249,7 +249,7 @@ def _write(claim: Claim, prose: Prose) -> Reach:
         return Reach.NO
     if claim.form == "terse" and not claim.object.strip(" .!"):
         return Reach.MAYBE
-    if _head_is_textual(claim.object):
+    if heads_text(claim.object):
         return Reach.NO
     if topics_in(claim.object):
         return Reach.SURE
@@ -279,12 +279,22 @@ def _book(claim: Claim) -> Reach:
     return Reach.NO
 
 
+def is_given(text: str) -> bool:
+    """Whether a text speaks of what the user has handed over: a message, a snippet, what stands above."""
+    return _GIVEN.search(text) is not None
+
+
+def is_thought(text: str) -> bool:
+    """Whether a text speaks of what is thought over, not of what is looked at."""
+    return _THOUGHTS.search(text) is not None
+
+
 def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     """Whether an announced action is one for a tool: "let me read the file", not "let me write the introduction"."""
     if names(able.tool, found.object) or found.verb in _NEEDS_NAME:
         return True
     given = _GIVEN.search(found.object)
-    if given is not None and not given[0].endswith(("the code", "this code")):
+    if given is not None and not given[0].endswith(("the code", "this code")) and not PATH.search(found.object):
         return False
     if has_place(found.object) or _CODE.search(found.object):
         return True
@@ -295,11 +305,11 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     topics: frozenset[str] = topics_in(found.object)
     if found.kinds & {"write", "create"} and not found.kinds & {"book", "send"}:
         agentic = bool(found.kinds & {"write"}) and not prose.fenced and _then_acts(found.object)
-        return agentic or (bool(topics) and not _head_is_textual(found.object))
+        return agentic or (bool(topics) and not heads_text(found.object))
     topics |= words_of(found.object) & able.words
     if found.kinds & {"search", "send", "book", "delete"}:
         return found.verb in _TELLING_ALONE or bool(topics) or _RECIPIENT.search(found.object) is not None
-    if "read" in found.kinds and _head_is_textual(found.object) and not topics & {"mail", "file"}:
+    if "read" in found.kinds and heads_text(found.object) and not topics & {"mail", "file"}:
         return False
     return bool(topics & able.topics or words_of(found.object) & able.words)
 
@@ -313,7 +323,7 @@ def acts_loosely(found: Announcement, able: Ability) -> bool:
         return False
     if not (able.shell or able.topics & _LOOKED_AT) or not _THING.match(found.object):
         return False
-    return not (_GIVEN.search(found.object) or _head_is_textual(found.object) or _THOUGHTS.search(found.object))
+    return not (_GIVEN.search(found.object) or heads_text(found.object) or _THOUGHTS.search(found.object))
 
 
 def mends(found: Announcement, able: Ability) -> bool:

@@ -28,10 +28,22 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
+    if _is_new(marks, same, request):
+        return False
     place = PATH.search(claim.object)
     if place is not None and not _heard_of(place[0].rsplit("/", 1)[-1], same, request):
         return False
     return not wanted & claim.kinds
+
+
+def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
+    """Whether a claim names what the user has just named, and what neither those calls nor any result speaks of."""
+    words = evidence.last_words(request).lower()
+    named = [mark for mark in marks if mark in words]
+    if not named or not all(call.arguments.mapping for call in calls):
+        return False
+    results = [result.text.lower() for message in request.messages for result in message.results]
+    return not any(mark in text for mark in named for text in results)
 
 
 def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:

@@ -84,7 +84,7 @@ _WENT_WELL = re.compile(
     r"\b(?:ejecut\w+|termin\w+|complet\w+) (?:\w+ )?(?:correctamente|con éxito|sin (?:errores|problemas))|"
     r"\b(?:execut\w+|rodou|conclu\w+|termin\w+) (?:\w+ )?(?:com sucesso|corretamente|sem (?:erros|problemas))|"
     r"\b(?:esegui\w+|completat\w+|terminat\w+) (?:\w+ )?(?:con successo|correttamente|senza (?:errori|problemi))|"
-    r"(?:成功|顺利)(?:地)?(?:运行|执行|完成|部署|安装)|(?:运行|执行|部署|安装|编译)(?:已经?|都|均)?成功|"
+    r"(?:成功|顺利)(?:地)?(?:运行|执行|完成|部署|安装)|(?:运行|执行|部署|安装|编译|查询|检索|搜索|读取|操作|请求)(?:已经?|都|均)?成功|"
     r"正常に(?:実行|完了|終了|動作)|"
     r"(?:実行|処理|ビルド)(?:が|は)?(?:成功|問題なく)",
     re.IGNORECASE,
@@ -162,7 +162,7 @@ def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradictio
     if not any(fact.outcome.error for fact in known) or admits(prose):
         return
     for claim in claims(prose):
-        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed"):
+        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed", "stands", "news"):
             continue
         fitting = [
             fact

@@ -103,6 +103,7 @@ _STOP = frozenset({
 _OUTSIDE_TABLES: frozenset[Topic] = frozenset({"web", "file", "mail", "weather", "device", "calendar", "knowledge"})
 _LONGEST_LEAD = 400
 """Characters of a description in which its first sentence is looked for."""
+_TELLS_OF: frozenset[Kind] = frozenset({"search", "read"})
 _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
 """Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
 
@@ -132,23 +133,28 @@ def ability(tool: Tool) -> Ability:
 def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], frozenset[Topic], frozenset[str], bool]:
     """Kinds, topics, words and whether it is a shell: the same for every request that declares the tool so."""
     named = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()
-    name_words = [word for word in named.split("_") if word]
+    parts = name_words(name)
     sentence = re.split(r"(?<=[.!?。])\s|\n", description, maxsplit=1)[0][:200]
     described = words_of(sentence)
-    verbs = list(name_words) + [" ".join(pair) for pair in pairwise(name_words)]
+    verbs = list(parts) + [" ".join(pair) for pair in pairwise(parts)]
     kinds = _kinds_of_all(verbs)
     kinds |= _kinds_of_all(word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4])
     shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or type_.startswith("bash_"))
     interpreter = not shell and bool(_INTERPRETER.search(named))
-    topics = topics_of(f"{' '.join(name_words)} {sentence}")
+    topics = topics_of(f"{' '.join(parts)} {sentence}")
     if shell:
         kinds, topics = kinds | _SHELL_KINDS, topics | {"file", "run"}
     elif interpreter:
         kinds, topics = kinds | {"run"}, topics | {"run"}
     elif type_.startswith("text_editor"):
         kinds, topics = {"read", "write", "create"}, frozenset({"file"})
-    words = (frozenset(name_words) | described | words_of(" ".join(name_words))) - _STOP - frozenset(BASE)
+    words = (frozenset(parts) | described | words_of(" ".join(parts))) - _STOP - frozenset(BASE)
     return frozenset(kinds), topics, words, shell or interpreter
+
+
+def name_words(name: str) -> list[str]:
+    """The words of a tool's name, however it joins them."""
+    return [word for word in _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower().split("_") if word]
 
 
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
@@ -180,11 +186,16 @@ def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
     return frozenset(topics)
 
 
+def does(able: Ability, kinds: frozenset[Kind]) -> bool:
+    """Whether a tool does anything of these kinds, whatever it does it to. One without a verb tells of its noun."""
+    return any(_FITTING[kind] & (able.kinds or _TELLS_OF) for kind in kinds)
+
+
 def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     """Whether a tool could do an action of one of `kinds` to what `text` speaks of."""
     if names(able.tool, text):
         return True
-    if not any(_FITTING[kind] & able.kinds for kind in kinds):
+    if not does(able, kinds):
         return False
     topics = topics_in(text, verb)
     shared = topics & able.topics or words_of(text) & able.words
@@ -197,6 +208,21 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
+
+
+_TOOL_NOUN = re.compile(
+    r"\s*(?:the|your|our|my|an?) (?:[\w-]+ ){0,3}?(?:tool|function|api|calculator|converter|engine|service|"
+    r"plugin|integration|"
+    r"lookup|endpoint|finder|checker|search|connector|extension)\b",
+    re.IGNORECASE,
+)
+
+
+def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
+    """The tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
+    noun = _TOOL_NOUN.match(text)
+    words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
+    return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
 
 
 _ANYTHING = re.compile(
@@ -244,7 +270,7 @@ def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
     named = _CAMEL.sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
     if able.shell or not able.kinds or able.kinds & {"run"} or _ANYTHING.search(named):
         return False
-    if any(_FITTING[kind] & able.kinds for kind in kinds):
+    if does(able, kinds):
         return False
     return not _tells(_SIDE_EFFECTS, f"{named.replace('_', ' ')} {able.tool.description}", kinds)
 

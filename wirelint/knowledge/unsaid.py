@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from wirelint.knowledge import evidence
 from wirelint.knowledge.parameters import purpose, words_of
 from wirelint.knowledge.placeholders import Sign, sign
 from wirelint.knowledge.schema_places import element, kinds, member
@@ -70,12 +71,13 @@ def declared(root: Json, path: Iterable[str | int]) -> Json:
 class Said:
     """What the conversation and the tool's declaration say. Built when something is first looked for."""
 
-    __slots__ = ("_heard", "_others", "_request")
+    __slots__ = ("_heard", "_others", "_request", "_worked")
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self._heard: str | None = None
         self._others: str | None = None
+        self._worked: str | None = None
 
     @property
     def heard(self) -> str:
@@ -83,6 +85,15 @@ class Said:
         if self._heard is None:
             self._heard = _joined(message for message in self._request.messages if message.role in ("user", "tool"))
         return self._heard
+
+    @property
+    def worked(self) -> str:
+        """The arguments of earlier calls that went well, in lower case: a path that is there was no invention."""
+        if self._worked is None:
+            ran = evidence.ran(self._request.messages)
+            well = (one.call for one in ran if one.result is not None and not evidence.outcome(one.result).error)
+            self._worked = "\n".join(call.arguments.text for call in well if call is not None).casefold()
+        return self._worked
 
     @property
     def others(self) -> str:
@@ -109,6 +120,8 @@ class Said:
                 or quoted.search(self.others) is not None
                 or quoted.search(tool.description.casefold()) is not None
             )
+        if found.stem and not found.word and found.stem.casefold() in self.worked:
+            return True
         if folded in self.heard or folded in self.others or folded in tool.description.casefold():
             return True
         stem = found.stem.casefold()
