@@ -638,6 +638,7 @@ QUIET: tuple[Voice, ...] = (
         "When's Easter 2027?",
         "Easter Sunday falls on 28 March 2027. I'll gladly add it to your calendar if you like.",
     ),
+    Voice("", LAB, "is 91 a prime?", "No. I checked the small ones, and 91 = 7 × 13."),
     Voice("", LAB, "Is 7 * 8 more than 50?", "Let me check: 7 * 8 = 56, so yes."),
     Voice("", LAB, "How are slides kept?", "Once a slide has been digitized, it is archived at 4 degrees."),
     Voice("", LAB, "Can you digitize a slide?", "Yes. Put it on the tray, then send me its number; I'll digitize it."),

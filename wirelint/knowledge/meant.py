@@ -48,6 +48,10 @@ _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 _MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
 """Of an order to make something, which quotes what to call it."""
 _LONGEST_ORDER = 200
+_RECKONED = re.compile(
+    r"\d ?[=×÷*/^+] ?\d|\b(?:prime|divid\w+|multipl\w+|modulo|equation|proof|theorem)s?\b", re.IGNORECASE
+)
+"""Signs of work that is done in the head."""
 _PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
 """Kinds of action of which the material is handed on, and comes back from nowhere."""
 _MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
@@ -96,7 +100,14 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
     """
     wanted = asked(words) & claim.kinds
     handed = (_MATERIAL if wanted & _MADE else _HANDED_OVER).search(words.strip()) and not wanted & _PASSED_ON
-    if len(words) > _LONGEST_ORDER or handed or prose.fenced or claim.earlier or shows(claim, prose):
+    if (
+        len(words) > _LONGEST_ORDER
+        or handed
+        or prose.fenced
+        or _RECKONED.search(prose.text)
+        or claim.earlier
+        or shows(claim, prose)
+    ):
         return None
     told = prose.text[claim.start : claim.end]
     if is_given(claim.object) or heads_text(claim.object) or _PEOPLE.search(told) or _CANNOT.search(told):
