@@ -185,6 +185,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         },
     ]
     run = "".join(json.dumps(record) + "\n" for record in records)
+    (here / "stdin").write_text(run, encoding="utf-8")
     for name in ("captures", "recordings", "reference", "openrouter", "vllm"):
         (here / name).mkdir()
         (here / name / "run.jsonl").write_text(run, encoding="utf-8")
@@ -215,7 +216,7 @@ def test_a_command_runs(
     for made in (words[1] for words in itertools.pairwise(shown.words) if words[0] == "-o"):
         if (folder / made).is_file():  # the pages are read one by one, and the same names stand in several
             (folder / made).unlink()
-    ran = wirelint(*map(os.path.expanduser, shown.words[1:]), stdin=(folder / "run.jsonl").read_bytes())
+    ran = wirelint(*map(os.path.expanduser, shown.words[1:]), stdin=(folder / "stdin").read_bytes())
     assert ran.status in (0, 1), f"{shown}\n{ran.err}"
     assert "Traceback" not in ran.err
 
