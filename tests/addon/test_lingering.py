@@ -30,7 +30,8 @@ def begun(inspector: Inspector, path: str, body: Any = None, status: int = 200) 
     """A flow whose head has come: a post, or a stream that is opened."""
     flow = tflow.tflow()
     method, data = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
-    flow.request = http.Request.make(method, f"http://tools.test{path}", data, {"accept": "text/event-stream"})
+    headers = http.Headers([(b"accept", b"text/event-stream")])
+    flow.request = http.Request.make(method, f"http://tools.test{path}", data, headers)
     flow.live = True
     inspector.request(flow)
     if status:

@@ -65,7 +65,8 @@ def passed(inspector: Inspector, url: str, body: Any, reply: bytes = REPLY.encod
     """A flow that streams past the inspector; what the client gets is what came."""
     flow = tflow.tflow()
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    flow.request = http.Request.make("POST", url, data, {"authorization": "Bearer sk-secret-0123456789abcdef"})
+    headers = http.Headers([(b"authorization", b"Bearer sk-secret-0123456789abcdef")])
+    flow.request = http.Request.make("POST", url, data, headers)
     flow.live = True
     inspector.request(flow)
     assert flow.request.raw_content == data

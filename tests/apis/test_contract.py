@@ -47,8 +47,9 @@ STREAMS = [
     pytest.param(api, shape, id=f"{api}-{name}")
     for api, shapes in SHAPES.items()
     for name, shape in shapes.items()
-    if isinstance(shape.stream, str)
+    if isinstance(shape.stream, str) and not (shape.error or shape.faults)
 ]
+"""Streams of text in which nothing is wrong."""
 
 
 def body_of(shape: Shape, form: str) -> bytes:
@@ -142,7 +143,7 @@ def test_every_frame_is_carried_by_its_events(api: str, shape: Shape, form: str)
     assert carried == {frame.number for frame in frames}
 
 
-@pytest.mark.parametrize(("api", "shape"), [c for c in STREAMS if not (c.values[1].error or c.values[1].faults)])
+@pytest.mark.parametrize(("api", "shape"), STREAMS)
 def test_idle_members_say_nothing(api: str, shape: Shape) -> None:
     """Events are told to be alike whatever these say (`apis.likeness`)."""
     body = body_of(shape, "stream")
