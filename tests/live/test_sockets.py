@@ -144,6 +144,20 @@ def test_who_leaves_in_the_middle_is_told(judging: Proxy) -> None:
     assert [one for one in record["findings"] if one["severity"] in ("error", "warning")] == []
 
 
+@pytest.mark.parametrize("fix", ["off", "unsafe"])
+def test_a_model_that_stands_still_is_reported_while_it_does(upstream_url: str, tmp_path: Path, fix: str) -> None:
+    sdk_arguments = {"api_key": "k", "timeout": PATIENCE}
+    with running(tmp_path, upstream_url, "wirelint_stall=1", f"wirelint_fix={fix}") as proxy:
+        sdk = openai.OpenAI(base_url=f"{proxy.url}/v1", **sdk_arguments)
+        with sdk.responses.connect(extra_headers={"x-test-id": "still"}) as connection:
+            connection.response.create(model=HANGS, input=QUESTION)
+            assert connection.recv().type == "response.created"
+            wait_until(lambda: "stream-stall" in proxy.log, "the report", proxy)
+            assert proxy.records() == []
+        (record,) = records_of(proxy, "still", 1)
+    assert (record["end"], [one["name"] for one in record["findings"]]) == ("client-left", ["stream-stall"])
+
+
 def test_other_sockets_pass_untouched(judging: Proxy) -> None:
     messages = ['{"type": "response.create", "response": {"modalities": ["text"]}}', b"\x00\xff" * 900, "no JSON", "{}"]
     before = len(judging.records())

@@ -10,6 +10,7 @@ down by it, and nothing is lost.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -33,7 +34,11 @@ class Backlog(Generic[T]):
     """
 
     def __init__(
-        self, work: Callable[[T], None], busy: Callable[[], bool], clock: Callable[[], float], most: int = _MOST
+        self,
+        work: Callable[[T], None],
+        busy: Callable[[], bool],
+        clock: Callable[[], float] = time.perf_counter,
+        most: int = _MOST,
     ) -> None:
         self._work, self._busy, self._clock, self._most = work, busy, clock, most
         self._waiting: deque[tuple[T, int]] = deque()

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Concatenate, NamedTuple, ParamSpec
@@ -99,7 +98,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures = Failures()
-        self._backlog = Backlog(self._catch_up, self.is_busy, time.perf_counter)
+        self._backlog = Backlog(self._catch_up, self.is_busy)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         insight = Insight(
             self._visits.get, self._backlog.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
@@ -107,7 +106,9 @@ class Inspector:
         self._desk = Desk(insight, self._visits.values, self._failures)
         ignoring = Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)
         self.addons: tuple[object, ...] = (ignoring, self._desk)
-        self._watch = Watch(self._visits.values, self._announce, self._failures, time.perf_counter)
+        self._watch = Watch(
+            lambda: (*self._visits.values(), *self._sockets.under_way()), self._announce, self._failures
+        )
         self._lingering = Lingering(self._visits, self._settle, self._ledger, self._failures)
         self._sockets = Sockets(self._settle, self._ledger, self._failures)
         self._complaint: str | None = None
@@ -261,6 +262,7 @@ class Inspector:
     def websocket_message(self, flow: http.HTTPFlow) -> None:
         if self._settings is not None:
             self._sockets.message(flow, self._settings)
+            self._watch.wake()
 
     @_fail_open
     def websocket_end(self, flow: http.HTTPFlow) -> None:

@@ -81,6 +81,11 @@ class Relay:
             self._originals[line] = content
         return self._messages(lambda: self._feed(line, last=last), line)
 
+    def catch_up(self) -> None:
+        """Has what has come by read, as far as it was put off."""
+        if self._rewriting is not None:
+            self._rewriting.catch_up()
+
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
         try:

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, websocket
@@ -38,6 +39,14 @@ _MOST_OPEN = 16
 """Exchanges of one socket that wait for their replies; more of them are not read."""
 
 UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
+
+
+class OpenOnSocket(NamedTuple):
+    """An exchange that is under way on a socket, for whoever watches how it goes (`watch`)."""
+
+    visit: Visit
+    flow: http.HTTPFlow
+    mending: Relay | None
 
 
 @dataclass(slots=True, eq=False)
@@ -82,6 +91,12 @@ class Sockets:
     def open(self) -> int:
         """Exchanges that wait for their replies."""
         return sum(len(socket.open) for socket in self._sockets.values())
+
+    def under_way(self) -> Iterator[OpenOnSocket]:
+        """The exchanges that the servers are answering: the oldest one of each socket."""
+        for socket in self._sockets.values():
+            if socket.open:
+                yield OpenOnSocket(socket.open[0], socket.flow, socket.relay)
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
         """The last message of a flow's socket, which is on its way."""

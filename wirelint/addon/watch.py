@@ -12,22 +12,29 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from mitmproxy import http
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.mending import Mending
 from wirelint.addon.visit import Visit
 from wirelint.apis import channel_of
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
+from wirelint.wire.websocket import is_socket
 
 _GRAIN = 1 / 30
 """The shortest time between two looks, as a part of the shortest limit: how late a report may come."""
 _LEAST = 0.01
+
+
+class Repairing(Protocol):
+    """What repairs the reply of an exchange, and may have put off the reading of it."""
+
+    def catch_up(self) -> None: ...
 
 
 class Open(Protocol):
@@ -38,7 +45,7 @@ class Open(Protocol):
     @property
     def flow(self) -> http.HTTPFlow: ...
     @property
-    def mending(self) -> Mending | None: ...
+    def mending(self) -> Repairing | None: ...
 
 
 class Watch:
@@ -52,7 +59,7 @@ class Watch:
         found: Callable[[], Iterable[Open]],
         report: Callable[[Open, Exchange, tuple[Finding, ...]], None],
         failures: Failures,
-        clock: Callable[[], float],
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._found, self._report, self._failures, self._clock = found, report, failures, clock
         self._engine = Engine(())
@@ -96,7 +103,8 @@ class Watch:
     def _look_at(self, one: Open, now: float) -> float:
         """Looks at an exchange; when it may be due again."""
         visit = one.visit
-        if not visit.live or visit.unread or not visit.readable or visit.method != "POST":
+        asks = visit.method == "POST" or is_socket(visit.url.partition(":")[0])
+        if not visit.live or visit.unread or not visit.readable or not asks:
             return math.inf
         try:
             return self._ask(one, now)
