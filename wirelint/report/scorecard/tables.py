@@ -85,8 +85,7 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
 def write_tables(sheets: Sequence[Sheet], out: TextIO) -> None:
     console = Console(file=out)
     for number, sheet in enumerate(sheets):
-        table = Table(box=None, pad_edge=False, header_style="dim", title=sheet.title, title_justify="left")
-        table.title_style = "bold"
+        table = Table(box=None, pad_edge=False, header_style="dim")
         for place, heading in enumerate(sheet.headings):
             label = place < sheet.labels
             table.add_column(heading, justify="left" if label else "right", no_wrap=not label, overflow="fold")
@@ -94,7 +93,7 @@ def write_tables(sheets: Sequence[Sheet], out: TextIO) -> None:
             table.add_row(*(Text(cell) for cell in row))
         if number:
             console.print()
-        console.print(table)
+        console.print(Text(sheet.title, "bold"), table)
 
 
 def write_markdown(sheets: Sequence[Sheet], out: TextIO) -> None:
