@@ -86,10 +86,14 @@ def compare(
             write_tables(comparison_tables(compared), sys.stdout)
     for made in found:
         if made.unmatched:
-            tell(f"{made.model} at {made.provider}: {made.unmatched} requests that the reference never got")
+            tell(f"{made.model} at {made.provider}: {_requests(made.unmatched)} that the reference never got")
     if unanswered:
-        tell(f"{unanswered} requests of the reference that no candidate got")
+        tell(f"{_requests(unanswered)} of the reference that no candidate got")
     return 2 if problems else 0
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"
 
 
 def _judged(paths: tuple[str, ...], rules: Sequence[Rule], problems: list[Problem]) -> Iterator[Checked]:
