@@ -1,8 +1,7 @@
 """What the documentation shows: links lead somewhere, commands run, options exist.
 
-Commands that read captures are run, each in a folder with the files that the pages speak of. Those that start a proxy or a
-server run until they are told to stop, so here their words are read by the command itself and go no further; the live tests
-start them.
+Commands that read captures are run, each in a folder with the files that the pages speak of. Of those that start a proxy or
+a server only the words are read here; `tests/live/test_shown.py` starts them.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -62,7 +61,8 @@ def _lines(page: Path) -> Iterator[str]:
             yield re.sub(r"(^|\s)#\s.*", "", line).strip()
 
 
-def _commands(page: Path) -> Iterator[Shown]:
+def commands(page: Path, programs: Collection[str] = ("wirelint",)) -> Iterator[Shown]:
+    """The commands of a page that call one of some programs."""
     name = page.relative_to(ROOT).as_posix()
     for line in _lines(page):
         for part in re.split(r"\s(?:\||&&|;)\s", line):
@@ -74,11 +74,11 @@ def _commands(page: Path) -> Iterator[Shown]:
                 words = words[1:]
             if words[:3] == [".venv/bin/python", "-m", "wirelint"]:
                 words = ["wirelint", *words[3:]]
-            if words and words[0] == "wirelint" and len(words) > 1:
+            if words and words[0] in programs and len(words) > 1:
                 yield Shown(name, [word for word in words if word not in ("&", "<", ">")])
 
 
-ALL = [shown for page in WRITTEN for shown in _commands(page)]
+ALL = [shown for page in WRITTEN for shown in commands(page)]
 RUN = list({tuple(shown.words): shown for shown in ALL if shown.words[1] not in LASTING | OURS}.values())
 
 
