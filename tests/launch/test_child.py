@@ -49,9 +49,10 @@ def test_what_cannot_start(program: str, status: int) -> None:
 TERMINAL = """
 import os, signal, sys, time
 signal.signal(signal.SIGWINCH, lambda *_: print("size", os.get_terminal_size().columns, flush=True))
-print("ready", os.isatty(0), os.isatty(1), flush=True)
 try:
-    time.sleep(40)
+    print("ready", os.isatty(0), os.isatty(1), flush=True)
+    for _ in range(800):
+        time.sleep(0.05)  # short ones: a signal that comes just before a sleep is not seen until it ends
 except KeyboardInterrupt:
     print("interrupted", flush=True)
     sys.exit(5)
@@ -83,6 +84,8 @@ def test_the_terminal_is_the_commands() -> None:
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 93, 0, 0))
         until(b"size 93")
         os.write(terminal, b"\x1a")  # Ctrl-Z: nobody does job control here, so the command goes on
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 94, 0, 0))
+        until(b"size 94")
         os.write(terminal, b"\x03")
         until(b"interrupted")
     finally:
