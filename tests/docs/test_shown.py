@@ -12,6 +12,8 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -30,8 +32,6 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 WRITTEN = [page for page in PAGES if page.parent.name != "rules"]
 """Those of the rules are made by one function: their commands are of one kind."""
-
-pytestmark = pytest.mark.xdist_group("shown")  # a command may read what the one before it has written
 
 LASTING = {"proxy", "mock", "demo", "run", "doctor"}
 """Commands that start processes, or look at the machine."""
@@ -100,6 +100,10 @@ def test_a_command_takes_what_is_shown(shown: Shown) -> None:
         pytest.fail(f"{shown}: {error.format_message()}")
 
 
+WRITING = (
+    ["wirelint", "fix", "captures/", "-o", "fixed/", "--unsafe-fixes"],
+    ["wirelint", "case", "captures/samples/faults.jsonl", "xml-leak-openai-stream", "-o", "case.jsonl"],
+)
 _ASKED = {"model": "m", "messages": [{"role": "user", "content": "Tide?"}]}
 _SAID = {"choices": [{"index": 0, "message": {"role": "assistant", "content": "At nine."}, "finish_reason": "stop"}]}
 _URL = "https://llm.example/v1/chat/completions"
@@ -170,8 +174,8 @@ version: 1
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all the files of which the pages speak."""
+def pattern(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with all the files of which the pages speak, those that other commands write among them."""
     here = tmp_path_factory.mktemp("shown")
     samples = ROOT / "captures" / "samples"
     here_tools = {"tide": schema(port="string")}
@@ -201,21 +205,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (here / "other.toml").write_text('ignore = ["ST"]\n', encoding="utf-8")
     (here / "addons").symlink_to(ROOT / "addons")
     shutil.copy(ROOT / "addons" / "policies.toml", here / "policies.toml")
+    for words in WRITING:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run([sys.executable, "-m", *words], cwd=here, env=environment, capture_output=True, text=True)
+        assert done.returncode in (0, 1), done.stderr
     return here
 
 
 @pytest.mark.parametrize("shown", RUN, ids=str)
 def test_a_command_runs(
     shown: Shown,
-    folder: Path,
+    pattern: Path,
+    tmp_path: Path,
     wirelint: Callable[..., Ran],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    folder = tmp_path / "here"
+    shutil.copytree(pattern, folder, symlinks=True)
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(folder))
-    for made in (words[1] for words in itertools.pairwise(shown.words) if words[0] == "-o"):
-        if (folder / made).is_file():  # the pages are read one by one, and the same names stand in several
-            (folder / made).unlink()
+    for made in (folder / words[1] for words in itertools.pairwise(shown.words) if words[0] == "-o"):
+        if made.is_dir():
+            shutil.rmtree(made)
+        made.unlink(missing_ok=True)
     ran = wirelint(*map(os.path.expanduser, shown.words[1:]), stdin=(folder / "stdin").read_bytes())
     assert ran.status in (0, 1), f"{shown}\n{ran.err}"
     assert "Traceback" not in ran.err
