@@ -19,7 +19,7 @@ from wirelint.model import Json
 from wirelint.registry import Registry, safeties, summary
 from wirelint.report.fingerprint import fingerprint
 from wirelint.report.locations import line_of, uri_of
-from wirelint.report.writer import place, remedy
+from wirelint.report.writer import flat, place, remedy
 from wirelint.rule import Finding, Rule, Severity
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -81,23 +81,12 @@ class Sarif:
         return result if number is None else {**result, "ruleIndex": number}
 
 
+_PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix")
+
+
 def _properties(checked: Checked, finding: Finding) -> dict[str, Json]:
-    exchange = checked.exchange
-    fix: Json = None
-    if finding.fix is not None:
-        fix = {"safety": finding.fix.safety, "title": finding.fix.title}
-    return {
-        "layer": finding.layer,
-        "confidence": finding.confidence,
-        "side": finding.side,
-        "pointer": finding.pointer,
-        "event": finding.event,
-        "exchange": checked.record.id,
-        "place": checked.record.place,
-        "api": exchange.api if exchange is not None else None,
-        "model": exchange.model if exchange is not None else None,
-        "fix": fix,
-    }
+    told = flat(checked, finding)
+    return {name: told[name] for name in _PROPERTIES} | {"place": checked.record.place}
 
 
 def _descriptor(rule: Rule) -> dict[str, Json]:

@@ -11,7 +11,6 @@ What is scored is what the upstream sent or, if asked for, what the client got: 
 
 from __future__ import annotations
 
-import statistics
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
@@ -127,10 +126,6 @@ class Spread:
             return None
         ordered = sorted(self.values)
         return ordered[max(0, min(len(ordered) - 1, -int(-share * len(ordered) // 1) - 1))]
-
-    @property
-    def mean(self) -> float | None:
-        return statistics.fmean(self.values) if self.values else None
 
 
 class Sighting(NamedTuple):

@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import overload
 from urllib.parse import urlsplit
 
@@ -91,7 +92,7 @@ class Scopes(Sequence[Rule]):
         found = {rule.code: rule for scope in reversed(self._scopes()) for rule in scope.rules}
         return tuple(sorted(found.values(), key=lambda rule: rule.code)) if self._routes else self.default.rules
 
-    @property
+    @cached_property
     def repair(self) -> bool:
         """Whether anything may be repaired in any exchange."""
         return any(scope.repairs for scope in self._scopes())

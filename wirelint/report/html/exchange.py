@@ -19,7 +19,7 @@ from wirelint.report.html.places import Turn, mark, place
 from wirelint.report.html.plain import Object, choice, clip, compact, declared, message
 from wirelint.report.html.timeline import strip
 from wirelint.report.patch import patch
-from wirelint.report.writer import remedy
+from wirelint.report.writer import flat, remedy
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.scores import provider_of
 
@@ -199,20 +199,13 @@ def _aligned(came: list[tuple[str, Object]], sent: list[tuple[str, Object]] | No
     return made
 
 
+_TOLD = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "message")
+
+
 def _finding(checked: Checked, finding: Finding, turns: dict[str, list[Turn]]) -> Object:
     """A finding with its place: `at` is [turn, part] of its side, `mark` the evidence in that part."""
-    made: Object = {
-        "code": finding.code,
-        "name": finding.name,
-        "severity": finding.severity,
-        "confidence": finding.confidence,
-        "layer": finding.layer,
-        "side": finding.side,
-        "pointer": finding.pointer,
-        "event": finding.event,
-        "message": finding.message,
-        "remedy": remedy(checked, finding),
-    }
+    told = flat(checked, finding)
+    made: Object = {name: told[name] for name in _TOLD} | {"remedy": remedy(checked, finding)}
     side = turns.get(finding.side, [])
     found = place(finding, side)
     if found is None:
