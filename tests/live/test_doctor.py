@@ -51,7 +51,8 @@ def test_an_authority_that_nobody_trusts(confdir: Path) -> None:
         assert "export SSL_CERT_FILE=" in checks[f"{name} {client}"]["cure"]
 
 
-def test_an_option_that_is_wrong(confdir: Path) -> None:
-    status, checks = examine(confdir, "--set", "wirelint_fix=perhaps")
+@pytest.mark.parametrize("first", [True, False], ids=["an authority is made first", "there is one"])
+def test_an_option_that_is_wrong(confdir: Path, tmp_path: Path, first: bool) -> None:
+    status, checks = examine(tmp_path if first else confdir, "--set", "wirelint_fix=perhaps")
     assert (status, checks["addon"]["state"]) == (1, "problem")
     assert "wirelint_fix=perhaps" in checks["addon"]["found"]

@@ -126,7 +126,9 @@ def main() -> None:
         run(make, cmdline.mitmdump, arguments)  # type: ignore[arg-type]
     finally:
         if errors.first:
+            # Flushed here: an interpreter that ends because of SystemExit in a task may forget what a buffer holds.
             report.write(json.dumps({"failed": errors.first}) + "\n")
+            report.flush()
 
 
 class _Errors(logging.Handler):
