@@ -12,6 +12,7 @@ from wirelint.knowledge.asks import asked, assented, besides, composes, looks_ba
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
 from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
+from wirelint.knowledge.performed import LONGEST_REPLY, performed
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -169,6 +170,8 @@ class FabricatedCall(Rule):
                 found.append((2, part, *called))
             if not found and (done := _bare(read, request, able)):
                 found.append((2, part, *done))
+            if not found and (carried := _carried_out(read, request, able)):
+                found.append((2, part, *carried))
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda entry: (entry[0], -entry[2].start))
@@ -356,6 +359,18 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
         return None
     found = done_by_name(read, words, able)
     return found if found is not None or composes(words) else done_as_ordered(read, words, able)
+
+
+def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+    """What is told, in whatever words, as the act that was ordered."""
+    words = evidence.last_words(request)
+    if len(read.text) > LONGEST_REPLY or not words or looks_back(words) or composes(words):
+        return None
+    if _is_fiction(request) or evidence.was_summarised(request) or evidence.brings_content(request):
+        return None
+    heard = " ".join(message.text for message in request.messages)
+    called = {call.name or "" for message in request.messages for call in message.calls}
+    return performed(read, words, heard, _said_before(request), able, called)
 
 
 def _is_fiction(request: Request) -> bool:

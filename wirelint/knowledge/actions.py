@@ -195,6 +195,11 @@ AHEAD = {**BASE, **_by_form((kind, verb.replace("_", " ")) for kind, verbs in _A
 """Base forms in announcements."""
 ASKED = tuple(_foreign(tongue.asked) for tongue in _TONGUES)
 """Forms of orders, in the order of `DONE`; the last two are languages without blanks."""
+ELSEWHERE = tuple(
+    _by_form((kind, word.replace("_", " ")) for kind in KINDS for form in (tongue.soon, tongue.asked) for word in form[kind].split())
+    for tongue in _TONGUES
+)
+"""Infinitives and present forms of other languages, as tools are named and described, in the order of `DONE`."""
 _OWN_TOPICS: Mapping[Topic, str] = {
     "mail": "emailed e-mailed texted messaged replied",
     "ticket": "escalated",
@@ -233,7 +238,7 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(found | singular)
 
 
-def _bare(text: str) -> str:
+def bare(text: str) -> str:
     """A text without its accents: `hôtel` is a hotel in most languages."""
     return "".join(sign for sign in unicodedata.normalize("NFD", text) if not unicodedata.combining(sign))
 
@@ -242,7 +247,7 @@ def topics_of(text: str) -> frozenset[Topic]:
     """The fields that the nouns of a text belong to."""
     words = words_of(text)
     if not text.isascii():
-        words |= words_of(_bare(text))
+        words |= words_of(bare(text))
     found = {topic for word in words for topic in TOPIC_OF.get(word, ())}
     lowered = text.lower()
     for noun in (*_CJK_TOPICS, *_PHRASES):

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 
-from wirelint.knowledge.actions import BASE, VERB_TOPICS, Kind, Topic, topics_of, words_of
+from wirelint.knowledge.actions import BASE, ELSEWHERE, VERB_TOPICS, Kind, Topic, bare, topics_of, words_of
 from wirelint.model import Tool
 
 PATH = re.compile(
@@ -69,6 +69,9 @@ _NOUNS_TOO = frozenset({
     "email", "e-mail", "mail", "message", "text", "order", "record", "log", "post", "issue", "report", "file", "book",
     "schedule", "process", "share", "transfer", "reply",
 })  # fmt: skip
+_ELSEWHERE = {bare(word): kinds for table in ELSEWHERE[:-2] for word, kinds in table.items() if " " not in word}
+_ELSEWHERE_CJK = {word: kinds for table in ELSEWHERE[-2:] for word, kinds in table.items() if len(word) > 1}
+_OPENING_CJK = 12
 _FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
     {
         "search": frozenset({"search", "read"}),
@@ -139,6 +142,7 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
     verbs = list(parts) + [" ".join(pair) for pair in pairwise(parts)]
     kinds = _kinds_of_all(verbs)
     kinds |= _kinds_of_all(word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4])
+    kinds = kinds or _kinds_elsewhere(parts, sentence)
     shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or type_.startswith("bash_"))
     interpreter = not shell and bool(_INTERPRETER.search(named))
     topics = topics_of(f"{' '.join(parts)} {sentence}")
@@ -166,6 +170,16 @@ def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
         if not kinds or stem not in _NOUNS_TOO or before in ("and", "or", "to"):
             kinds |= _kinds_of(word) | _kinds_of(stem) | _kinds_of(word.removesuffix("es"))
         before = word
+    return kinds
+
+
+def _kinds_elsewhere(parts: list[str], sentence: str) -> set[Kind]:
+    """The kinds of a tool that is named or described in another language than English: `crear_pedido`."""
+    said = {bare(word) for word in (*parts[:2], *re.findall(r"[^\W\d_]+", sentence.lower())[:2])}
+    kinds = {kind for word in said for kind in _ELSEWHERE.get(word, ())}
+    if not sentence.isascii():
+        opening = sentence[:_OPENING_CJK]
+        kinds |= {kind for word, found in _ELSEWHERE_CJK.items() if word in opening for kind in found}
     return kinds
 
 
