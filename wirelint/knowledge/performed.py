@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from wirelint.knowledge.actions import PARTICIPLE, Kind
-from wirelint.knowledge.claim_patterns import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, UNREAL
+from wirelint.knowledge.claim_patterns import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL
 from wirelint.knowledge.claims import Claim, letter_start
 from wirelint.knowledge.echoes import told_back
 from wirelint.knowledge.lemmas import PARTICIPLES, PASTS, stem
@@ -36,17 +36,18 @@ _PAST = rf"(?:{_ED}|{'|'.join(sorted(PASTS, key=len, reverse=True))}|set|put|cut
 _MAY_FINISH = re.compile(
     rf"ed\b|\b(?:{'|'.join(sorted(PARTICIPLES | PASTS))})\b|\b(?:complete|successful|on|off|open|live|underway)\b", re.IGNORECASE
 )
+_WHO = r"(?:[^,;:]|(?<=\d)[,:](?=\d))"
 _SAID = re.compile(rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)?) {ADVERBS}(?P<verb>{_PAST}|{_FINISHED})\b")
 _THEN = re.compile(rf"(?:\band|,|;) (?:then |also )?(?P<verb>{_PAST}|{_FINISHED})\b")
 _PERFECT = re.compile(
-    rf"^(?P<who>[^,;:]{{1,90}}?) (?:has|have) {ADVERBS}(?:both |all )?(?:been {ADVERBS})?(?P<verb>{_FINISHED})\b"
+    rf"^(?P<who>{_WHO}{{1,90}}?) (?:has|have) {ADVERBS}(?:both |all )?(?:been {ADVERBS})?(?P<verb>{_FINISHED})\b"
 )
 _WELL = re.compile(
-    rf"^(?P<who>[^,;:]{{1,90}}?) (?:was|were|is|are) (?:(?:both |all )?successfully (?P<verb>{_FINISHED})|"
+    rf"^(?P<who>{_WHO}{{1,90}}?) (?:was|were|is|are) (?:(?:both |all )?successfully (?P<verb>{_FINISHED})|"
     rf"(?P<verb2>{_FINISHED}) successfully)\b"
 )
 _IS = re.compile(
-    rf"^(?P<who>[^,;:]{{1,90}}?) (?:is|are) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|all) )?(?P<verb>{_FINISHED})\b"
+    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|all) )?(?P<verb>{_FINISHED})\b"
 )
 _NOTE = re.compile(
     rf"^(?P<who>(?:[^\s,;:]+ ){{1,6}}?)(?:successfully )?(?P<verb>{_FINISHED})(?: successfully)?"
@@ -60,7 +61,7 @@ _COMES_OFF = re.compile(
     r"^(?P<who>[^,;:!?]{1,90}?) (?:is |are )?(?:now |all )?(?P<verb>complete|completed|confirmed|successful|underway)\b"
 )
 _STATE = re.compile(
-    r"^(?P<who>[^,;:]{1,90}?) (?:is|are) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|running|playing|"
+    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|running|playing|"
     r"heating|charging|at \d[\d.,]*)\b"
 )
 _FORMS = (_PERFECT, _WELL, _IS, _STATE, _NOTE, _COMES_OFF)
@@ -70,10 +71,11 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _SECOND_PERSON = re.compile(r"\b(?:[Yy]ou(?:['’]ve)?|who|which|that|they|he|she|it|there|what|nothing|no|none|everyone|everything)$")
+_IN_TIME = re.compile(r"\bby the (?:time|end|way)\b")
 _UNSURE = re.compile(
     r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|would you like "
     r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|as soon as|not|"
-    r"never|no longer|only if|would|could|might|didn['’]t|pretend|imagin\w+|hypothetical\w*|example|demo|simulat\w+|draft)\b|"
+    r"never|no longer|only if|would|could|might|didn['’]t|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
     r"n['’]t\b",
     re.IGNORECASE,
 )
@@ -94,6 +96,7 @@ _NO_ORDER = re.compile(
     r"this sentence|my (?:draft|essay|text|code))\b",
     re.IGNORECASE,
 )
+_STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
 _POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
 _MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
 _LIGHT = frozenset(
@@ -134,7 +137,7 @@ def performed(
     """
     if len(prose.text) > LONGEST_REPLY or prose.fenced or not _MAY_FINISH.search(prose.text) or not is_order(words):
         return None
-    if _UNSURE.search(_CLOSING.sub("", prose.masked)) or letter_start(prose.text) < len(prose.text):
+    if _UNSURE.search(_CLOSING.sub("", prose.masked)) or _is_for_others(prose):
         return None
     idle = [one for one in able if one.tool.name not in set(called)]
     texts = len(before) > LONGEST_REPLY or "```" in before
@@ -148,6 +151,11 @@ def performed(
     return None
 
 
+def _is_for_others(prose: Prose) -> bool:
+    """Whether a reply offers a letter or a template, in which somebody else speaks."""
+    return letter_start(prose.text) < len(prose.text) or TEMPLATE.search(prose.masked) is not None
+
+
 def is_order(words: str) -> bool:
     """Whether a user wants something done: no question, no account of what was done, no text to be worked on."""
     if not words or len(words) > _LONGEST_ORDER or _NO_ORDER.search(words) or _MATERIAL.search(words.strip()):
@@ -159,7 +167,7 @@ def _acts(prose: Prose) -> Iterator[_Found]:
     for sentence in prose.sentences[:_FEW]:
         opening = None if sentence.question else _OPENING.match(sentence.masked)
         line = sentence.masked[opening.end() :] if opening else sentence.masked.lstrip("*_✅✔☑🎉👍✓\ufe0f ")
-        if sentence.question or not line or BY_OTHERS.search(line) or EARLIER.search(line) or LABELLED.match(line):
+        if sentence.question or not line or BY_OTHERS.search(_IN_TIME.sub(" ", line)) or EARLIER.search(line) or LABELLED.match(line):
             continue
         if (said := _SAID.search(line)) and not UNREAL.search(line[: said.start()]):
             yield _Found(said["verb"].lower(), sentence, said=True)
@@ -206,10 +214,14 @@ def _links(act: _Found, one: Ability, words: str, heard: str, texts: bool) -> bo
     shared = told_back(line, words)
     echoed = bool(shared) or bool(said & _stems(words))
     news = is_news(line, heard)
+    if _STATED.search(words) and (verb in _stems(words) or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
+        return False  # the user has told it
     own, told, wanted = verb in name, verb in described, verb in _stems(words)
     if texts and not (own and named):
         return False
-    if heads_text(line) and not named or is_given(line):
+    if heads_text(line) and not named and not said & described & _stems(words):
+        return False
+    if is_given(line) and not (own and named):
         return False
     topics = topics_in(line)
     if topics and one.topics and not topics & one.topics and not named:

@@ -158,7 +158,7 @@ CHINESE = Tongue(
         "send": "发送 发布 转发 发给 提交",
         "run": "运行 执行 调用 安装 部署 启动 测试",
         "book": "预订 预约 安排 下单 退款 取消",
-        "control": "关闭 打开 设置",
+        "control": "关闭 打开 设置 设为 调到 调至 调为 调高 调低 开启 锁定",
     }),
     asked=MappingProxyType({
         "search": "搜索 查找 搜 查 找",
@@ -180,7 +180,7 @@ CHINESE = Tongue(
         "send": "发送 发给 提交 转发 发",
         "run": "运行 执行 调用 启动 跑 执行一下 部署 测试",
         "book": "预订 预约 安排 下单 退款 预定",
-        "control": "关闭 打开 设置 调",
+        "control": "关闭 打开 设置 调到 调至 调高 调低 开启 锁定 调",
     }),
 )  # fmt: skip
 JAPANESE = Tongue(

@@ -69,7 +69,10 @@ _NOUNS_TOO = frozenset({
     "email", "e-mail", "mail", "message", "text", "order", "record", "log", "post", "issue", "report", "file", "book",
     "schedule", "process", "share", "transfer", "reply",
 })  # fmt: skip
-_ELSEWHERE = {bare(word): kinds for table in ELSEWHERE[:-2] for word, kinds in table.items() if " " not in word}
+_PARTS = re.compile(r"(?:aus|ein|an|ab|auf|um|zu|vor|weiter)(?=\w{5})| .*")
+"""What comes off a German verb: `ausschalten`, `schalte ein`."""
+_ELSEWHERE = {bare(_PARTS.sub("", word)): kinds for word, kinds in ELSEWHERE[0].items()}
+_ELSEWHERE |= {bare(word): kinds for table in ELSEWHERE[:-2] for word, kinds in table.items() if " " not in word}
 _ELSEWHERE_CJK = {word: kinds for table in ELSEWHERE[-2:] for word, kinds in table.items() if len(word) > 1}
 _OPENING_CJK = 12
 _FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
@@ -176,7 +179,7 @@ def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
 def _kinds_elsewhere(parts: list[str], sentence: str) -> set[Kind]:
     """The kinds of a tool that is named or described in another language than English: `crear_pedido`."""
     said = {bare(word) for word in (*parts[:2], *re.findall(r"[^\W\d_]+", sentence.lower())[:2])}
-    kinds = {kind for word in said for kind in _ELSEWHERE.get(word, ())}
+    kinds = {kind for word in said for kind in _ELSEWHERE.get(word) or _ELSEWHERE.get(word.removesuffix("t"), ())}
     if not sentence.isascii():
         opening = sentence[:_OPENING_CJK]
         kinds |= {kind for word, found in _ELSEWHERE_CJK.items() if word in opening for kind in found}
