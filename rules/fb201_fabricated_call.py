@@ -12,7 +12,7 @@ from wirelint.knowledge.asks import asked, assented, besides, composes, looks_ba
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
 from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
-from wirelint.knowledge.performed import LONGEST_REPLY, performed
+from wirelint.knowledge.performed import LONGEST_REPLY, performed, read_off
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -370,7 +370,8 @@ def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
         return None
     heard = " ".join(message.text for message in request.messages)
     called = {call.name or "" for message in request.messages for call in message.calls}
-    return performed(read, words, heard, _said_before(request), able, called)
+    told = performed(read, words, heard, _said_before(request), able, called)
+    return told or (None if evidence.supplies_results(request) else read_off(read, words, heard, able, called))
 
 
 def _is_fiction(request: Request) -> bool:

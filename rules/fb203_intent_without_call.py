@@ -205,6 +205,8 @@ def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
     """The tool that "I'll call web-browsing to look this up" can only mean: the one that does what it is about."""
     if mender := next((one for one in able if mends(found, one)), None):
         return mender
+    if called := next((one for one in able if one.tool.name.lower() == found.verb), None):
+        return called
     if found.verb not in ("call", "use", "invoke", "calling", "using", "invoking", "try"):
         return None
     words = set(re.findall(r"[a-z]+", found.object.lower()))

@@ -58,7 +58,7 @@ _SOON_ING = re.compile(
     re.IGNORECASE,
 )
 _ANY_SOON = re.compile(
-    rf"\b(?:[Ll]et me|I['’]ll|I will|I['’]m going to|I am going to|I need to) {_SOON_ADVERBS}(?P<base>[a-z]{{4,}})\b|"
+    rf"\b(?:[Ll]et me|I['’]ll|I will|I['’]m going to|I am going to|I need to) {_SOON_ADVERBS}(?P<base>[a-z]{{3,}})\b|"
     r"(?:\bI['’]m (?:now )?|\bI am (?:now )?|^\W{0,4})(?P<ing>[A-Za-z]{4,}ing)\b(?=.*(?:\.\.\.|…|\bnow\b))"
 )
 _CALLING = re.compile(r"^[^\w\s]{0,3}\s*(?P<gerund>calling|invoking|executing) (?!it|this|that)", re.IGNORECASE)
@@ -131,7 +131,7 @@ _SOON_FOREIGN = (
         rf"现在(?:就|来|开始)|"
         rf"马上|稍等[，,]?我?|首先[，,]?我?)(?:先|来|去|立即|马上|就|开始|为您|帮您|帮你|给您|给你|使用|用|调用|"
         rf"重新|一下|现在|将|会|要|再|在)*"
-        rf"(?P<verb>{_ZH})"
+        rf"(?:[把将给][^，,。！？]{{1,20}}?)?(?P<verb>{_ZH})"
     ),
     # A sentence about what a program does ends in the same verb: the speaker's own act has a sign of now or of courtesy.
     re.compile(

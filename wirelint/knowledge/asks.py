@@ -57,6 +57,8 @@ _VOICED = (
     r"gedicht|geschichte|abwesenheitsnotiz|poème|histoire|poema|cuento|poesia|俳句|诗)"
 )
 """Kinds of texts in which "I" is whoever the text speaks for: to name one is to ask for it."""
+_GENRE = _VOICED.replace("|scene|", "|scene (?:about|where|between|with|set|in which)|")
+"""Of a bare phrase: "the night scene" is one of a home as well."""
 _COMPOSES = re.compile(
     r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|phrase|"
     r"formulate|polish|shorten|continue|come up with|prepare|"
@@ -66,7 +68,7 @@ _COMPOSES = re.compile(
     r"announcement)\b|"
     r"\b(?:write|retell|tell|summari[sz]e|phrase|say)\b[^.!?\n]{0,60}\b(?:as (?:an?|if|though)|like an?|in the (?:voice|"
     r"style|role|person) of|from the (?:perspective|point of view|view) of)\b|"
-    r"\bwrite (?:to|back)\b|"
+    r"\bwrite (?:to|back|(?:it |this |that )?in my name)\b|"
     r"\b(?:rephrase|paraphrase|reword|rewrite|proofread|what would you (?:say|write|answer|reply)|"
     r"ways to (?:say|put|phrase|tell)|übersetze\w*|traduis\w*|traduce|translate|translation|traduza|"
     r"traduci|formuliere|reformule)\b|翻译|翻訳|訳して|改写|改得|润色|换个说法|言い換え",
@@ -74,7 +76,7 @@ _COMPOSES = re.compile(
 )
 _NAMES_GENRE = re.compile(
     rf"^\W*(?:(?!(?:{_BASES}|find|did|do|is|was|has|what|where|which|who|how|why|when|my last|the last)\b)[\w'’-]+ "
-    rf"){{0,4}}?(?:{_VOICED}|"
+    rf"){{0,4}}?(?:{_GENRE}|"
     r"(?:short|quick|polite|friendly|formal|thank-you|sorry|follow-up|welcome|farewell|draft) (?:e?-?mail|reply|message|"
     r"letter|note|answer|response))\b",
     re.IGNORECASE,

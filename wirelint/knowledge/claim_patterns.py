@@ -178,6 +178,13 @@ LETTER = re.compile(
     r"(?<=\n)(?:Dear|Sehr geehrte\w*) ",
     re.MULTILINE,
 )
+SIGNED = re.compile(
+    r"\n[ \t]*(?:(?:kind |best |warm )?regards|best(?: wishes)?|cheers|thanks|thank you|sincerely|yours(?: \w+)?|"
+    r"(?:viele|beste|liebe|freundliche) grüße|(?:mit )?(?:freundlichen|besten) grüßen|cordialement|bien à (?:vous|toi)|"
+    r"(?:un )?saludos?|atentamente)[,.!]?[ \t]*(?:\n[^\n.!?]{0,60}){0,3}\s*\Z",
+    re.IGNORECASE,
+)
+"""How a letter closes."""
 TEMPLATE = re.compile(
     r"\{\{ ?[\w.]+ ?\}\}|\[(?:Your |First |Last |Customer |Recipient(?:['’]s)? )?[Nn]ame\]|"
     r"\{(?:first_|last_|customer_)?name\}"

@@ -62,6 +62,7 @@ from wirelint.knowledge.claim_patterns import (
     RELATIVE,
     RESULTS,
     SAID,
+    SIGNED,
     SPLIT,
     STANDS,
     SUBJECT,
@@ -150,10 +151,12 @@ def _paragraph_end(text: str, at: int) -> int:
 def letter_start(text: str) -> int:
     """Where a letter begins that a reply offers: what follows is said by whoever sends it. The length when there is none.
 
-    A salutation on the first line is the reply's own.
+    A salutation on the first line is the reply's own, unless a signature closes it.
     """
     found = LETTER.search(text)
     if found is not None and found.start() == 0 and ":" not in found[0] and "：" not in found[0]:
+        if SIGNED.search(text, found.end()):
+            return 0
         found = LETTER.search(text, found.end())
     return found.start() if found else len(text)
 

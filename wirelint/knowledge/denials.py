@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from wirelint.knowledge.actions import topics_of, words_of
 from wirelint.knowledge.echoes import told_back
 from wirelint.knowledge.facts import Contradiction, Fact
+from wirelint.knowledge.lemmas import stem
 from wirelint.knowledge.prose import Prose, Sentence
 
 _HITS = (
@@ -272,7 +273,7 @@ def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
     """Whether the target of a denial is something that no call of the turn asked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
     targets = [word.lower().rstrip(".-") for word in _TARGET.findall(shown) if word.lower() not in _PLAIN]
-    return bool(targets and asked.strip() not in ("", "{}")) and not any(word in asked for word in targets)
+    return bool(targets and asked.strip() not in ("", "{}")) and not any(word in asked or stem(word) in asked for word in targets)
 
 
 def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:

@@ -201,13 +201,28 @@ _SPEAKS = frozenset({
 """Verbs of tools for what a model does as well by itself, in its reply."""
 
 
+_FIRST_WORD = re.compile(r"\s*([A-Z][a-z]{2,})\s")
+_DESCRIBES = frozenset({
+    "the", "this", "that", "tool", "use", "used", "return", "provide", "allow", "let", "enable", "given", "when", "perform",
+    "current", "latest", "remaining", "analyze", "analyse", "calculate", "compute", "estimate", "solve", "recommend", "evaluate",
+    "consider", "give", "take", "make", "assist", "support", "tool", "function", "interact", "work", "manage", "want", "show",
+    "offer", "present", "know", "keep", "start", "begin", "continue", "wait", "put", "assess", "compare", "list", "focus",
+})  # fmt: skip
+"""First words of descriptions that a reply says of itself as well."""
+
+
 def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
-    """The verbs of tool names that no table has: `translate` of `translate_document`."""
+    """The verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
     verbs: dict[str, Ability] = {}
     for one in able:
         words = [word for word in name_words(one.tool.name) if word.isalpha()]
         for verb in words:
             if len(verb) >= _SHORTEST and verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb):
+                verbs.setdefault(verb, one)
+        opening = _FIRST_WORD.match(one.tool.description)
+        verb = opening[1].lower() if opening else ""
+        for verb in (verb, verb.removesuffix("s")) if verb else ():
+            if verb not in AHEAD and verb not in _SPEAKS and verb not in _DESCRIBES and not topics_in(verb):
                 verbs.setdefault(verb, one)
     return verbs
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wirelint.knowledge.actions import PARTICIPLE, Kind
+from wirelint.knowledge.actions import PARTICIPLE, Kind, Topic
 from wirelint.knowledge.claim_patterns import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL
 from wirelint.knowledge.claims import Claim, letter_start
 from wirelint.knowledge.echoes import told_back
@@ -64,6 +64,8 @@ _STATE = re.compile(
     rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|running|playing|"
     r"heating|charging|at \d[\d.,]*)\b"
 )
+_YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
+"""What only a tool can have told: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _STATE, _NOTE, _COMES_OFF)
 _OPENING = re.compile(
     r"^[^\w]*(?:(?:ok(?:ay)?|done|all (?:set|done)|sure(?: thing)?|great|perfect|got it|alright|right|yes|confirmed|good news|"
@@ -117,14 +119,20 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
+_WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
+"""What a model may quote by heart, or the user may have shown."""
+_READ_OFF = re.compile(r"\b(?:[Aa]ccording to|[Bb]ased on|[Pp]er) (?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)")
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A finished act: its verb and its sentence. `said`: in the first person; `weak`: may be a state as well."""
+    """A finished act: its verb and its sentence. `said`: in the first person; `weak`: may be a state as well; `yours`: told as one of the user."""
 
     verb: str
     sentence: Sentence
     said: bool = False
     weak: bool = False
+    yours: bool = False
 
 
 def performed(
@@ -143,11 +151,39 @@ def performed(
     texts = len(before) > LONGEST_REPLY or "```" in before
     for act in _acts(prose):
         for one in idle:
-            if _links(act, one, words, heard, texts):
+            if _links(act, one, words, heard, texts=texts):
                 sentence = act.sentence
                 kinds = PARTICIPLE.get(act.verb, frozenset())
                 rest = prose.text[sentence.start : sentence.end]
                 return Claim(kinds, act.verb, "said" if act.said else "passive", rest, sentence.start, sentence.end), one
+    return None
+
+
+def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
+    """The sentence of a short reply that tells that a call of a tool, with these arguments, was carried out."""
+    if len(prose.text) > LONGEST_REPLY or prose.fenced or not _MAY_FINISH.search(prose.text):
+        return None
+    if _UNSURE.search(_CLOSING.sub("", prose.masked)) or _is_for_others(prose):
+        return None
+    acts = (act for act in _acts(prose) if not act.weak and not act.yours)
+    return next((act.sentence for act in acts if _links(act, one, arguments, prose.text, ran=True)), None)
+
+
+def read_off(prose: Prose, words: str, heard: str, able: Sequence[Ability], called: Iterable[str]) -> tuple[Claim, Ability] | None:
+    """A figure that is told as that of an instrument, which nobody has read: "according to the sensor, it is at 18 %"."""
+    if len(prose.text) > LONGEST_REPLY or not words or _UNSURE.search(_CLOSING.sub("", prose.masked)):
+        return None
+    done = set(called)
+    for sentence in prose.sentences[:_FEW]:
+        found = None if sentence.question else _READ_OFF.search(sentence.masked)
+        if found is None or not is_news(sentence.masked, heard) or topics_in(found["noun"]) & _WRITTEN:
+            continue
+        nouns = _stems(found["noun"])
+        for one in able:
+            name, described = _named(one.tool.name, one.tool.description)
+            if one.tool.name not in done and one.kinds & _LOOKS and nouns & (name | described) and not one.shell:
+                told = prose.text[sentence.start : sentence.end]
+                return Claim(_LOOKS, "read", "said", told, sentence.start, sentence.end), one
     return None
 
 
@@ -173,6 +209,11 @@ def _acts(prose: Prose) -> Iterator[_Found]:
             yield _Found(said["verb"].lower(), sentence, said=True)
             yield from (_Found(more["verb"].lower(), sentence, said=True) for more in _THEN.finditer(line, said.end()))
             continue
+        if yours := _YOURS.match(line):
+            yield _Found(yours["verb"].lower(), sentence, yours=True)
+            continue
+        if sentence.bullet:
+            line = line.rpartition(": ")[2]
         if terse := _TERSE.match(line):
             yield _Found(terse["verb"].lower(), sentence)
         yield from _impersonal(line, sentence)
@@ -203,8 +244,8 @@ def _stems(text: str) -> frozenset[str]:
     return frozenset(stem(word.lower()) for word in _WORD.findall(text)) - _SMALL
 
 
-def _links(act: _Found, one: Ability, words: str, heard: str, texts: bool) -> bool:
-    """Whether an act is what the order wanted and the tool does."""
+def _links(act: _Found, one: Ability, words: str, heard: str, *, texts: bool = False, ran: bool = False) -> bool:
+    """Whether an act is what the order wanted and the tool does. `texts`: it may be done to a text; `ran`: it was tried."""
     line = act.sentence.masked
     name, described = _named(one.tool.name, one.tool.description)
     verb = stem(act.verb)
@@ -217,6 +258,8 @@ def _links(act: _Found, one: Ability, words: str, heard: str, texts: bool) -> bo
     if _STATED.search(words) and (verb in _stems(words) or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
         return False  # the user has told it
     own, told, wanted = verb in name, verb in described, verb in _stems(words)
+    if act.yours:
+        return own and wanted and news
     if texts and not (own and named):
         return False
     if heads_text(line) and not named and not said & described & _stems(words):
@@ -240,7 +283,7 @@ def _links(act: _Found, one: Ability, words: str, heard: str, texts: bool) -> bo
     if act.verb in _STATES or act.verb.startswith("at "):
         return named and echoed
     fitting = verb in _LIGHT or bool(kinds - _LOOKS and does(one, kinds - _LOOKS))
-    return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.said)))
+    return fitting and thing and ((echoed and (named or len(shared) > 1)) or (named and (news or act.said or ran)))
 
 
 def _fields(one: Ability) -> frozenset[str]:

@@ -294,6 +294,8 @@ def acts_outside(found: Announcement, prose: Prose, able: Ability) -> bool:
     if names(able.tool, found.object) or found.verb in _NEEDS_NAME:
         return True
     given = _GIVEN.search(found.object)
+    if given is not None and given[0].lower() == "following" and prose.text.rstrip(" *\n").endswith((":", "：")):
+        given = _GIVEN.search(found.object, given.end())  # and nothing follows
     if given is not None and not given[0].endswith(("the code", "this code")) and not PATH.search(found.object):
         return False
     if has_place(found.object) or _CODE.search(found.object):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from wirelint.knowledge.actions import PARTICIPLE, alternatives
 from wirelint.knowledge.claims import Claim, claims
 from wirelint.knowledge.facts import Contradiction, Fact
+from wirelint.knowledge.performed import carried_out
 from wirelint.knowledge.prose import Prose, Sentence
 from wirelint.knowledge.reach import Reach, reach
 from wirelint.knowledge.toolkinds import fits
@@ -139,6 +140,10 @@ def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]
     """A program that ran well, or something done, where every call of the turn that could have done it gave an error."""
     acting = [fact for fact in known if _acts(fact)]
     if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
+        return
+    told = None if len({fact.able.tool.name for fact in acting}) > 1 else carried_out(prose, acting[-1].able, acting[-1].arguments)
+    if told is not None:
+        yield Contradiction(told.start, told.end, f"the result is an error: {acting[-1].shown}")
         return
     running = [fact for fact in acting if fact.able.shell or "run" in fact.able.kinds]
     for sentence in sentences:
