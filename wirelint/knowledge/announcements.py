@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wirelint.knowledge.actions import AHEAD, BASE, GERUND, SOON, Kind, alternatives
-from wirelint.knowledge.cues import has_word_of
+from wirelint.knowledge.cues import has_word_at_end
 from wirelint.knowledge.foreign_claims import verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
@@ -198,7 +198,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
         return True
     if not tail.isascii() and _CJK.search(tail):
         return True
-    return has_word_of(tail, _SOON_WORDS)
+    return has_word_at_end(text, tail, _SOON_WORDS)
 
 
 def _is_doing(text: str) -> bool:
