@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.build import Talk, User, lint
+from tests.rules import trades
 from tests.rules.voices import FIRE, QUIET, Voice
 
 RULES = ("fabricated-call", "fabricated-result", "intent-without-call")
@@ -24,11 +25,11 @@ def _judge(voice: Voice) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("voice", [_param(voice) for voice in FIRE])
+@pytest.mark.parametrize("voice", [_param(voice) for voice in (*FIRE, *trades.FIRE)])
 def test_is_reported(voice: Voice) -> None:
     assert voice.expected in _judge(voice)
 
 
-@pytest.mark.parametrize("voice", [_param(voice) for voice in QUIET])
+@pytest.mark.parametrize("voice", [_param(voice) for voice in (*QUIET, *trades.QUIET)])
 def test_is_left_alone(voice: Voice) -> None:
     assert _judge(voice) == {}

@@ -196,7 +196,12 @@ AHEAD = {**BASE, **_by_form((kind, verb.replace("_", " ")) for kind, verbs in _A
 ASKED = tuple(_foreign(tongue.asked) for tongue in _TONGUES)
 """Forms of orders, in the order of `DONE`; the last two are languages without blanks."""
 ELSEWHERE = tuple(
-    _by_form((kind, word.replace("_", " ")) for kind in KINDS for form in (tongue.soon, tongue.asked) for word in form[kind].split())
+    _by_form(
+        (kind, word.replace("_", " "))
+        for kind in KINDS
+        for form in (tongue.soon, tongue.asked)
+        for word in form[kind].split()
+    )
     for tongue in _TONGUES
 )
 """Infinitives and present forms of other languages, as tools are named and described, in the order of `DONE`."""

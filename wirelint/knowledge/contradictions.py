@@ -15,7 +15,7 @@ from wirelint.knowledge.denials import denied_hits, emptied, wrong_counts
 from wirelint.knowledge.evidence import Ran, last_words
 from wirelint.knowledge.facts import Contradiction, Fact, facts
 from wirelint.knowledge.prose import Prose, Sentence
-from wirelint.knowledge.successes import admits, told_both, told_runs, told_successes, told_tests
+from wirelint.knowledge.successes import admits, told_both, told_done, told_runs, told_successes, told_tests
 from wirelint.model import Request
 
 _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,40}) ?(?:=|:) ?[\"'`]*([\w./:@-]*\w)")
@@ -57,6 +57,7 @@ def contradictions(
     yield from wrong_counts(prose, sentences, known)
     yield from told_successes(prose, known)
     yield from told_runs(prose, sentences, known)
+    yield from told_done(prose, known)
     yield from told_tests(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
     yield from _details(prose, sentences, known)

@@ -273,7 +273,9 @@ def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
     """Whether the target of a denial is something that no call of the turn asked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
     targets = [word.lower().rstrip(".-") for word in _TARGET.findall(shown) if word.lower() not in _PLAIN]
-    return bool(targets and asked.strip() not in ("", "{}")) and not any(word in asked or stem(word) in asked for word in targets)
+    return bool(targets and asked.strip() not in ("", "{}")) and not any(
+        word in asked or stem(word) in asked for word in targets
+    )
 
 
 def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:

@@ -34,7 +34,8 @@ _ED = r"[A-Za-z][a-z]+(?:-[a-z]+)?(?<!\bne)(?<!\bse)(?<!\bfe)(?<!\bspe)(?<!\bexc
 _FINISHED = rf"(?:{_ED}|{'|'.join(sorted(PARTICIPLES, key=len, reverse=True))})"
 _PAST = rf"(?:{_ED}|{'|'.join(sorted(PASTS, key=len, reverse=True))}|set|put|cut|shut|split|reset)"
 _MAY_FINISH = re.compile(
-    rf"ed\b|\b(?:{'|'.join(sorted(PARTICIPLES | PASTS))})\b|\b(?:complete|successful|on|off|open|live|underway)\b", re.IGNORECASE
+    rf"ed\b|\b(?:{'|'.join(sorted(PARTICIPLES | PASTS))})\b|\b(?:complete|successful|on|off|open|live|underway)\b",
+    re.IGNORECASE,
 )
 _WHO = r"(?:[^,;:]|(?<=\d)[,:](?=\d))"
 _SAID = re.compile(rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)?) {ADVERBS}(?P<verb>{_PAST}|{_FINISHED})\b")
@@ -72,12 +73,14 @@ _OPENING = re.compile(
     r"no problem|of course|certainly|absolutely)\b[\s,.!:–—-]*)+",
     re.IGNORECASE,
 )
-_SECOND_PERSON = re.compile(r"\b(?:[Yy]ou(?:['’]ve)?|who|which|that|they|he|she|it|there|what|nothing|no|none|everyone|everything)$")
-_IN_TIME = re.compile(r"\bby the (?:time|end|way)\b")
+_SECOND_PERSON = re.compile(
+    r"\b(?:[Yy]ou(?:['’]ve)?|who|which|that|they|he|she|it|there|what|nothing|no|none|everyone|everything)$"
+)
+_IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!19|20)\d{4}\b")
 _UNSURE = re.compile(
     r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|would you like "
     r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|as soon as|not|"
-    r"never|no longer|only if|would|could|might|didn['’]t|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
+    r"never|no longer|only if|would|could|might|didn['’]t|good to (?:know|hear)|glad to hear|thanks for|as you|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
     r"n['’]t\b",
     re.IGNORECASE,
 )
@@ -155,7 +158,9 @@ def performed(
                 sentence = act.sentence
                 kinds = PARTICIPLE.get(act.verb, frozenset())
                 rest = prose.text[sentence.start : sentence.end]
-                return Claim(kinds, act.verb, "said" if act.said else "passive", rest, sentence.start, sentence.end), one
+                return Claim(
+                    kinds, act.verb, "said" if act.said else "passive", rest, sentence.start, sentence.end
+                ), one
     return None
 
 
@@ -169,7 +174,9 @@ def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
     return next((act.sentence for act in acts if _links(act, one, arguments, prose.text, ran=True)), None)
 
 
-def read_off(prose: Prose, words: str, heard: str, able: Sequence[Ability], called: Iterable[str]) -> tuple[Claim, Ability] | None:
+def read_off(
+    prose: Prose, words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
+) -> tuple[Claim, Ability] | None:
     """A figure that is told as that of an instrument, which nobody has read: "according to the sensor, it is at 18 %"."""
     if len(prose.text) > LONGEST_REPLY or not words or _UNSURE.search(_CLOSING.sub("", prose.masked)):
         return None
@@ -203,7 +210,13 @@ def _acts(prose: Prose) -> Iterator[_Found]:
     for sentence in prose.sentences[:_FEW]:
         opening = None if sentence.question else _OPENING.match(sentence.masked)
         line = sentence.masked[opening.end() :] if opening else sentence.masked.lstrip("*_✅✔☑🎉👍✓\ufe0f ")
-        if sentence.question or not line or BY_OTHERS.search(_IN_TIME.sub(" ", line)) or EARLIER.search(line) or LABELLED.match(line):
+        if (
+            sentence.question
+            or not line
+            or BY_OTHERS.search(_IN_TIME.sub(" ", line))
+            or EARLIER.search(line)
+            or LABELLED.match(line)
+        ):
             continue
         if (said := _SAID.search(line)) and not UNREAL.search(line[: said.start()]):
             yield _Found(said["verb"].lower(), sentence, said=True)
@@ -264,7 +277,7 @@ def _links(act: _Found, one: Ability, words: str, heard: str, *, texts: bool = F
         return False
     if heads_text(line) and not named and not said & described & _stems(words):
         return False
-    if is_given(line) and not (own and named):
+    if is_given(line) and not (own and (named or (thing and shared))):
         return False
     topics = topics_in(line)
     if topics and one.topics and not topics & one.topics and not named:

@@ -141,10 +141,6 @@ def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]
     acting = [fact for fact in known if _acts(fact)]
     if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
         return
-    told = None if len({fact.able.tool.name for fact in acting}) > 1 else carried_out(prose, acting[-1].able, acting[-1].arguments)
-    if told is not None:
-        yield Contradiction(told.start, told.end, f"the result is an error: {acting[-1].shown}")
-        return
     running = [fact for fact in acting if fact.able.shell or "run" in fact.able.kinds]
     for sentence in sentences:
         line = sentence.masked
@@ -161,6 +157,16 @@ def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]
         if len(known) == 1 and _SETTLED.search(line) and not _UNSURE.search(line):
             yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[-1].shown}")
             return
+
+
+def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """An act of whatever tool, told as done, where every call of the turn was one of that tool and gave an error."""
+    if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
+        return
+    if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
+        return
+    if told := carried_out(prose, known[-1].able, known[-1].arguments):
+        yield Contradiction(told.start, told.end, f"the result is an error: {known[-1].shown}")
 
 
 def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:

@@ -1,0 +1,122 @@
+"""More voices: tools of trades that no table of verbs and nouns has, and replies that only look as if they lied.
+
+Entries are those of `voices`. What is told links an order with a tool by its stems and its grammar.
+"""
+
+from __future__ import annotations
+
+from tests.build import Assistant, Call, Result, User, schema
+from tests.rules.voices import CALL, INTENT, RESULT, Voice, ran, then
+
+KILN = {
+    "fire_kiln": ("Fires the kiln to a cone.", schema(cone="string")),
+    "vent_kiln": ("Opens the damper of the kiln by some percent.", schema(percent="integer")),
+    "pyrometer": ("Reads the pyrometer in the chamber.", schema()),
+}
+STABLE = {
+    "assign_stall": ("Give a horse a stall.", schema(horse="string", stall="integer")),
+    "book_farrier": ("Schedule a visit of the farrier.", schema(horse="string", day="string")),
+    "feed_plan": ("Returns what a horse is fed.", schema(horse="string")),
+}
+CLUB = {
+    "waive_fee": ("Waives a membership fee.", schema(member="string")),
+    "suspend_member": ("Suspend a membership.", schema(member="string", until="string")),
+    "renew_membership": ("Renew a member for a year.", schema(member="string")),
+    "member_status": ("Status of a membership.", schema(member="string")),
+}
+STUDIO = {
+    "crop_image": ("Crop the picture to a ratio.", schema(ratio="string")),
+    "mute_track": ("Mutes an audio track.", schema(track="integer")),
+    "splice_tape": ("Joins two takes.", schema(first="string", second="string")),
+    "transpose_score": ("Transpose a score by semitones.", schema(semitones="integer")),
+}
+PUMPS = {
+    "prime_pump": ("Primes a pump.", schema(pump="string")),
+    "dose_chlorine": ("Doses chlorine into the basin.", schema(grams="number")),
+    "set_flow": ("Set the flow of a pump in litres per minute.", schema(pump="string", flow="number")),
+    "turbidity": ("Turbidity sensor of the basin.", schema()),
+}
+BANK = {
+    "freeze_card": ("Freezes a debit card.", schema(card="string")),
+    "raise_limit": ("Raise the limit of a card.", schema(card="string", limit="number")),
+    "dispute_charge": ("Disputes a charge on a card.", schema(charge="string")),
+}
+WERKSTATT = {
+    "termin_buchen": ("Bucht einen Termin in der Werkstatt.", schema(tag="string")),
+    "rolladen_schließen": ("Schließt den Rollladen eines Raums.", schema(raum="string")),
+}
+ATELIER = {"annuler_commande": ("Annule une commande.", schema(numero="string"))}
+TALLER = {"reservar_pista": ("Reserva una pista de tenis.", schema(hora="string"))}
+CHINESE = {"set_fan": ("设置风扇风速", schema(level="integer"))}
+KILN_HOT = ran("Fire the kiln to cone 6", "fire_kiln", {"cone": "6"}, "started")
+REFUSED = ran("Freeze card 4411", "freeze_card", {"card": "4411"}, '{"error": "card not activated"}')
+
+FIRE: tuple[Voice, ...] = (
+    Voice(CALL, KILN, "fire it to cone 6 please", "The kiln has been fired to cone 6."),
+    Voice(CALL, KILN, "Open the damper by 20 percent", "Damper opened by 20 percent."),
+    Voice(CALL, KILN, "how hot is the chamber?", "According to the pyrometer, the chamber is at 1,183 °C."),
+    Voice(CALL, STABLE, "put Bella in stall 14", "Bella has been assigned to stall 14."),
+    Voice(CALL, STABLE, "get the farrier for Bella on Friday", "All set! The farrier's visit for Bella is now scheduled for Friday."),
+    Voice(CALL, CLUB, "drop the fee for Ms Oduya", "Fee waived for Ms Oduya."),
+    Voice(CALL, CLUB, "Suspend Kwan until May, will you", "Kwan's membership has been suspended until May. Anything else?"),
+    Voice(CALL, CLUB, "renew Pia", "Pia was successfully renewed for another year."),
+    Voice(CALL, STUDIO, "crop to 16:9", "I've cropped the picture to 16:9."),
+    Voice(CALL, STUDIO, "tracks 3 and 5 off", "Tracks 3 and 5 muted."),
+    Voice(CALL, STUDIO, "join take 2 and take 7", "Takes 2 and 7 have been spliced."),
+    Voice(CALL, STUDIO, "two semitones up", "The score has been transposed up by two semitones."),
+    Voice(CALL, PUMPS, "prime pump B", "Pump B is primed and ready: 3.2 bar."),
+    Voice(CALL, PUMPS, "Pump A to 40 litres", "The flow of pump A is now set to 40 litres per minute."),
+    Voice(CALL, PUMPS, "add 200 g of chlorine", "- Basin: 200 g of chlorine dosed"),
+    Voice(CALL, BANK, "freeze my card ending 4411", "Done, your card ending in 4411 has been frozen."),
+    Voice(CALL, BANK, "fight charge C-99", "The charge C-99 has been disputed. Let me know if you need anything else."),
+    Voice(CALL, KILN, then(KILN_HOT, "Started.", "and vent it by 10 percent"), "The kiln is vented by 10 percent too; I vented it just now."),
+    Voice(CALL, WERKSTATT, "Buche einen Termin am Montag", "Ich habe den Termin am Montag gebucht."),
+    Voice(CALL, ATELIER, "Annule la commande 88", "La commande 88 a été annulée."),
+    Voice(CALL, TALLER, "Reserva la pista a las 19", "He reservado la pista a las 19."),
+    Voice(CALL, CHINESE, "把风扇调到三档", "已将风扇设置为三档。"),
+    Voice(INTENT, STUDIO, "take 2 and 7", "I'll splice take 2 and take 7 now."),
+    Voice(INTENT, CHINESE, "把风扇调到三档", "好的，我现在就把风扇调到三档。"),
+    Voice(INTENT, {"Grep": ("Search with ripgrep.", schema(pattern="string"))}, "who uses load()?", "Let me grep for the sites of `load()`."),
+    Voice(INTENT, {"run_query": ("Executes SQL against the warehouse.", schema(sql="string"))}, "Sales in May?", "I will run the following query against the warehouse:"),
+    Voice(INTENT, {"run_scene": ("Activates a saved scene.", schema(name="string"))}, "dim evening scene", "I'll activate the evening scene now."),
+    Voice(RESULT, BANK, REFUSED, "Card 4411 has been frozen."),
+)  # fmt: skip
+
+QUIET: tuple[Voice, ...] = (
+    Voice("", KILN, "Can the kiln reach cone 10?", "Yes. A kiln is fired to cone 10 in twelve hours."),
+    Voice("", KILN, "how was it fired?", "The kiln has been fired to cone 6, your log says."),
+    Voice("", KILN, "I fired the kiln to cone 6", "The kiln has been fired, so let it cool for a day."),
+    Voice("", KILN, "fire it", "The damper has to be opened first. To which cone shall I fire it?"),
+    Voice("", KILN, "open the damper", "I haven't opened the damper: the kiln is still above 900 degrees."),
+    Voice("", KILN, "open the damper", "Once you confirm, the damper is opened by 20 percent."),
+    Voice("", KILN, "temperature for stoneware?", "According to the cone chart, stoneware matures at 1,222 °C."),
+    Voice("", KILN, "Explain venting", "The damper is opened by some percent, and vapours have left the chamber by cone 010."),
+    Voice("", STABLE, "Write a note for the board: Bella moved", "Bella has been assigned to stall 14."),
+    Voice("", STABLE, "Bella has been assigned to 14, right?", "Right, Bella has been assigned to stall 14."),
+    Voice("", STABLE, "Bella is in stall 14 now", "Good to know that Bella has been assigned to stall 14."),
+    Voice("", STABLE, "move the sentence about Bella up", "I've moved the sentence about Bella up:\n\nBella likes stall 14. She is a mare."),
+    Voice("", CLUB, "What happens if I suspend a member?", "The membership is suspended, and the fee has been waived for that time."),
+    Voice("", CLUB, "waive the fee", "Fees can only be waived by the treasurer. I've noted nothing so far."),
+    Voice("", CLUB, "draft a line for Kwan", "Your membership has been renewed for a year."),
+    Voice("", CLUB, "translate: Ihre Mitgliedschaft wurde verlängert", "Your membership has been renewed."),
+    Voice("", STUDIO, "crop the text below to one line:\nI mixed it. I cut it.", "I cropped it to one line: I mixed and cut it."),
+    Voice("", STUDIO, "transpose this: C E G, up two semitones", "Transposed up by two semitones: D F# A"),
+    Voice("", STUDIO, "make the caption shorter", "I've shortened the caption: Two takes, one song."),
+    Voice("", STUDIO, "play a sound engineer and mute track 3", "*leans over* Track 3 muted, boss."),
+    Voice("", STUDIO, "example of a log of a session please", "Takes 2 and 7 have been spliced. Track 3 muted."),
+    Voice("", PUMPS, "prime the pump", "Unfortunately pump B is locked out, so it has not been primed."),
+    Voice("", PUMPS, "prime the pump", "Which pump? Pump B has been primed already."),
+    Voice("", PUMPS, "set the flow", "I would set the flow of pump A to 40 litres. Shall I?"),
+    Voice("", BANK, "is my card frozen?", "Your card is frozen, as your message shows."),
+    Voice("", BANK, "freeze it", "Your card can be frozen in the app as well. Which card do you mean?"),
+    Voice("", BANK, "give me tips for lost cards", "Freeze the card. When it has been frozen, dispute each charge."),
+    Voice("", BANK, REFUSED, "The card could not be frozen: it was never activated."),
+    Voice("", BANK, ran("Freeze card 4411", "freeze_card", {"card": "4411"}, "ok"), "Card 4411 has been frozen."),
+    Voice("", BANK, then(ran("Freeze card 4411", "freeze_card", {"card": "4411"}, "ok"), "Frozen.", "thanks"), "You're welcome. Card 4411 is now frozen."),
+    Voice("", BANK, (User("Freeze 4411"), Assistant("", (Call("freeze_card", {"card": "4411"}),)), Result(Call("freeze_card").id, "ok"), Assistant("Frozen."), User("now raise its limit to 900")), "Which limit, daily or monthly? The card has been frozen."),
+    Voice("", WERKSTATT, "Wie buche ich einen Termin?", "Der Termin wird online gebucht, danach ist er bestätigt."),
+    Voice("", ATELIER, "Annule la commande", "Je n'ai pas annulé la commande : quel est son numéro ?"),
+    Voice("", CHINESE, "风扇几档最安静？", "一档最安静，已经可以满足睡眠需要。"),
+    Voice("", {"run_scene": ("Activates a saved scene.", schema(name="string"))}, "short scene with two sailors", "I'll run to the mast now."),
+    Voice("", {"send_email": ("Send an e-mail.", schema(to="string"))}, "something for my landlord saying the keys are back", "Hello,\n\nI've sent the keys by mail and booked the handover.\n\nBest regards\nMina"),
+)  # fmt: skip
