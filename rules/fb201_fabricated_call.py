@@ -158,7 +158,7 @@ class FabricatedCall(Rule):
                 if fitting is None and claim.form == "said" and claim.verb in _USES:
                     fitting = spoken_of(able, claim.object)
                     weight = 2 if fitting is not None and _stands(claim, request) else 0
-                if not weight and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
+                if weight < 2 and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
                     weight, fitting = 2, tool
                 if fitting is not None and weight > 0:
                     found.append((weight, part, claim, fitting))

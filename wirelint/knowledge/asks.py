@@ -96,6 +96,7 @@ _PLAYS = re.compile(
     r"\b(?:act|answer|speak|talk|respond|reply|write) (?:as if you|like you|as though you)\b|"
     r"\b(?:imagine|suppose|assume|say) (?:that )?you(?:['’]re| are| were)\b|\byou(?:['’]re| are) (?:now )?(?:playing|"
     r"a character)\b|"
+    r"\A\W*you(?:['’]re| are) an? (?![^.!?\n]*\b(?:assistant|agent|bot|ai|model|system|helper|expert|tool)\b)|"
     r"\b(?:about|describe|of) an? (?:time|situation|occasion|moment|day)(?: \w+)? (?:when |where |in which |"
     r"that )?you\b|"
     r"\b(?:spiel\w*|mim\w*|gib|sei) (?:mal |jetzt )?(?:einen?|die rolle|den|eine) \w+|\brollenspiel\b|\bstell "

@@ -174,14 +174,14 @@ TESTS = re.compile(
 )
 LETTER = re.compile(
     r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|主题) ?[:：]|^(?:Dear|Hi|Hello|Hey|Sehr geehrte\w*|Liebe[rs]?|Hallo|"
-    r"Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b[^\n.!?]{0,40},[ \t]*$|(?<=[\n:] )(?:Dear|Sehr geehrte\w*) |"
+    r"Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b(?:[^\n.!?]|\b(?:Mrs?|Ms|Dr|Prof)\.){0,40},[ \t]*$|(?<=[\n:] )(?:Dear|Sehr geehrte\w*) |"
     r"(?<=\n)(?:Dear|Sehr geehrte\w*) ",
     re.MULTILINE,
 )
 SIGNED = re.compile(
     r"\n[ \t]*(?:(?:kind |best |warm )?regards|best(?: wishes)?|cheers|thanks|thank you|sincerely|yours(?: \w+)?|"
     r"(?:viele|beste|liebe|freundliche) grüße|(?:mit )?(?:freundlichen|besten) grüßen|cordialement|bien à (?:vous|toi)|"
-    r"(?:un )?saludos?|atentamente)[,.!]?[ \t]*(?:\n[^\n.!?]{0,60}){0,3}\s*\Z",
+    r"(?:un )?saludos?|atentamente)[,.!]?[ \t]*(?:\n[^\n!?]{0,60}){0,3}\s*\Z",
     re.IGNORECASE,
 )
 """How a letter closes."""

@@ -67,7 +67,7 @@ GERMAN = Tongue(
         "run": "starte starten ausführen teste testen installieren führe führe_aus fahre_hoch "
         "aufrufen installiere",
         "book": "buche buchen reserviere reservieren bestellen trage_ein bestelle erstatte erstatten",
-        "control": "schalte ausschalten einschalten schalte_ein schalte_aus schalte_an stelle_ein "
+        "control": "stelle stellen schalte ausschalten einschalten schalte_ein schalte_aus schalte_an stelle_ein "
         "einstellen mache_an mache_aus",
     }),
 )  # fmt: skip

@@ -215,7 +215,9 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if not does(able, kinds):
         return False
     topics = topics_in(text, verb)
-    shared = topics & able.topics or words_of(text) & able.words
+    shared = (
+        topics & able.topics or words_of(text) & able.words or (not text.isascii() and shares_signs(text, able.tool))
+    )
     if shared:
         return True
     if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
@@ -225,6 +227,16 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
+
+
+_SIGNS = re.compile("[\u4e00-\u9fff]{2,}")
+
+
+def shares_signs(text: str, tool: Tool) -> bool:
+    """Whether a text has a word of Chinese in common with a description, beside the verb with which that begins."""
+    described = tool.description[:_LONGEST_LEAD]
+    pairs = {run[at : at + 2] for run in _SIGNS.findall(described) for at in range(2, len(run) - 1)}
+    return any(pair in text for pair in pairs)
 
 
 _TOOL_NOUN = re.compile(
