@@ -8,11 +8,12 @@ from wirelint.apis.traits import is_raw
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.actions import Kind
+from wirelint.knowledge.acts import LONGEST_REPLY
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
 from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
-from wirelint.knowledge.performed import LONGEST_REPLY, performed, read_off
+from wirelint.knowledge.performed import performed, read_off
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -170,7 +171,7 @@ class FabricatedCall(Rule):
                 found.append((2, part, *called))
             if not found and (done := _bare(read, request, able)):
                 found.append((2, part, *done))
-            if not found and (carried := _carried_out(read, request, able)):
+            if all(entry[0] < 2 for entry in found) and (carried := _carried_out(read, request, able)):
                 found.append((2, part, *carried))
         if not found:
             return

@@ -179,7 +179,8 @@ def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
 def _kinds_elsewhere(parts: list[str], sentence: str) -> set[Kind]:
     """The kinds of a tool that is named or described in another language than English: `crear_pedido`."""
     said = {bare(word) for word in (*parts[:2], *re.findall(r"[^\W\d_]+", sentence.lower())[:2])}
-    kinds = {kind for word in said for kind in _ELSEWHERE.get(word) or _ELSEWHERE.get(word.removesuffix("t"), ())}
+    spelled = (word if word in _ELSEWHERE else word.removesuffix("t") for word in said)
+    kinds = {kind for word in spelled for kind in _ELSEWHERE.get(word, ())}
     if not sentence.isascii():
         opening = sentence[:_OPENING_CJK]
         kinds |= {kind for word, found in _ELSEWHERE_CJK.items() if word in opening for kind in found}
