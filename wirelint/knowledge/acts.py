@@ -24,7 +24,7 @@ _FINISHED = rf"(?:{_ED}|{'|'.join(sorted(PARTICIPLES, key=len, reverse=True))})"
 _PAST = rf"(?:{_ED}|{'|'.join(sorted(PASTS, key=len, reverse=True))}|set|put|cut|shut|split|reset)"
 _MAY_FINISH = re.compile(
     rf"ed\b|\b(?:{'|'.join(sorted(PARTICIPLES | PASTS))})\b|\b(?:complete|successful|on|off|open|live|underway)\b|"
-    r"\bge\w{3,}t\b|iert\b|[aiu][dt][oae]s?\b|é(?:e|s|es)?\b|[已成完]",
+    r"ge\w{3,}(?:t|en)\b|\bnow\b|iert\b|[aiu][dt][oae]s?\b|é(?:e|s|es)?\b|[已成完]",
     re.IGNORECASE,
 )
 _WHO = r"(?:[^,;:(]|\([^()\n]{0,40}\)|(?<=\d)[,:](?=\d))"
@@ -38,7 +38,7 @@ _WELL = re.compile(
     rf"(?P<verb2>{_FINISHED}) successfully)\b"
 )
 _IS = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|all) )?(?P<verb>{_FINISHED})\b"
+    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are|(?P<past>was|were)) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|all) )?(?P<verb>{_FINISHED})\b"
 )
 _NOTE = re.compile(
     rf"^(?P<who>(?:[^\s,;:]+ ){{1,6}}?)(?:successfully )?(?P<verb>{_FINISHED})(?: successfully)?"
@@ -52,8 +52,8 @@ _COMES_OFF = re.compile(
     r"^(?P<who>[^,;:!?]{1,90}?) (?:is |are )?(?:now |all )?(?P<verb>complete|completed|confirmed|successful|underway|live)\b"
 )
 _STATE = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|running|playing|"
-    r"heating|charging|at \d[\d.,]*)\b"
+    rf"^(?P<who>{_WHO}{{1,90}}?)(?: is| are|['’]s) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|running|playing|"
+    r"heating|charging|(?:at )?\d[\d.,]*)\b"
 )
 _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """What only a tool can have told: "you rolled a 9"."""
@@ -72,7 +72,7 @@ _SUPPOSED = re.compile(
 _SECOND_PERSON = re.compile(
     r"\b(?:[Yy]ou(?:['’]ve)?|who|which|that|they|he|she|it|there|what|nothing|no|none|everyone|everything)$"
 )
-_IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!19|20)\d{4}\b")
+_IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!(?:19|20)\d\d\b)\d+\b")
 _UNSURE = re.compile(
     r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|would you like "
     r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|as soon as|not|"
@@ -89,7 +89,7 @@ _CLOSING = re.compile(
 )
 """A courtesy at the end, which takes nothing back."""
 _PERFECT_ABROAD = re.compile(
-    r"\b(?:[Ii]ch habe|habe ich|ist|sind|wurden?) [^.!?;:]{0,120}?\b((?:[a-zäöü]{2,6})?ge[a-zäöüß]{3,}t|[a-zäöü]{3,}iert)(?=[.!,]|$| und\b)|"
+    r"\b(?:[Ii]ch habe|habe ich|ist|sind|wurden?) [^.!?;:]{0,120}?\b((?:[a-zäöü]{2,6})?ge[a-zäöüß]{3,}(?:t|en)|[a-zäöü]{3,}iert)(?=[.!,]|$| und\b)|"
     r"\b[Jj]['’]ai (?:bien |aussi )?(\w{3,}é)\b|\b(?:a|ont) (?:bien )?été (\w{3,}é)(?:e|s|es)?\b|"
     r"\b(?:[Hh]e|[Ss]e (?:ha|han)|(?:ha|han) sido) (\w{3,}[ai]d[oa])s?\b|\b(?:foi|foram) (\w{3,}[ai]d[oa])s?\b|"
     r"\b(?:[Hh]o|è stat[oa]|sono stat[ie]) (\w{3,}[aiu]t[oaie])\b"
@@ -106,7 +106,7 @@ _UNREAL_ABROAD = re.compile(
 _ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
 _ENDING = re.compile(r"(?:[aiu][dt][oaie]|e)$")
 _PREFIX = re.compile(r"^(?:[a-z]{2,6})?ge(?=[a-z]{4})")
-_ROOT = 4
+_ROOT = 3
 DONE_CHINESE = "已"
 
 
@@ -114,7 +114,7 @@ DONE_CHINESE = "已"
 class Act:
     """A finished act: its verb and its sentence.
 
-    `said`: in the first person; `weak`: may be a state as well; `yours`: told as one of the user; `abroad`: in another language
+    `said`: in the first person; `weak`: may be a state as well; `past`: may be of any time; `yours`: told as one of the user; `abroad`: in another language
     than English, where `verb` is the root, and that of Chinese is the particle `DONE_CHINESE`.
     """
 
@@ -122,6 +122,7 @@ class Act:
     sentence: Sentence
     said: bool = False
     weak: bool = False
+    past: bool = False
     yours: bool = False
     abroad: bool = False
 
@@ -196,6 +197,6 @@ def _impersonal(line: str, sentence: Sentence) -> Iterator[Act]:
             continue
         groups = match.groupdict()
         verb = (groups["verb"] or groups["verb2"]).lower()
-        yield Act(verb, sentence, weak=form is _IS and groups["now"] is None)
+        yield Act(verb, sentence, weak=form is _IS and groups["now"] is None, past=groups.get("past") is not None)
         yield from (Act(more["verb"].lower(), sentence) for more in _THEN.finditer(line, match.end()))
         return

@@ -221,9 +221,9 @@ def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
                 verbs.setdefault(verb, one)
         opening = _FIRST_WORD.match(one.tool.description)
         verb = opening[1].lower() if opening else ""
-        for verb in (verb, verb.removesuffix("s")) if verb else ():
-            if verb not in AHEAD and verb not in _SPEAKS and verb not in _DESCRIBES and not topics_in(verb):
-                verbs.setdefault(verb, one)
+        for form in (verb, verb.removesuffix("s")) if verb else ():
+            if form not in AHEAD and form not in _SPEAKS and form not in _DESCRIBES and not topics_in(form):
+                verbs.setdefault(form, one)
     return verbs
 
 

@@ -40,86 +40,27 @@ _NO_ORDER = re.compile(
 _STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
 _POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
 _MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
-_LIGHT = frozenset(
-    stem(word)
-    for word in ("complete", "confirm", "finish", "process", "submit", "place", "queue", "apply", "initiate", "start", "begin",
-                 "handle", "successful", "underway", "schedule", "arrange", "reserve", "book", "live")
-)  # fmt: skip
+_LIGHT_WORDS = """
+complete confirm finish process submit place queue apply initiate start begin handle successful underway
+schedule arrange reserve book live
+"""
+_LIGHT = frozenset(map(stem, _LIGHT_WORDS.split()))
 """Verbs that say of anything that it was done."""
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
-_SMALL = frozenset(
-    stem(word)
-    for word in [
-        "the",
-        "a",
-        "an",
-        "of",
-        "and",
-        "or",
-        "to",
-        "in",
-        "on",
-        "for",
-        "by",
-        "with",
-        "from",
-        "its",
-        "it",
-        "is",
-        "are",
-        "be",
-        "as",
-        "at",
-        "this",
-        "that",
-        "use",
-        "user",
-        "new",
-        "tool",
-        "any",
-        "all",
-        "one",
-        "id",
-        "number",
-        "string",
-        "value",
-        "name",
-        "text",
-        "data",
-        "given",
-        "get",
-        "return",
-        "result",
-        "current",
-        "your",
-        "my",
-        "our",
-        "you",
-        "up",
-        "down",
-        "out",
-        "off",
-        "now",
-        "has",
-        "have",
-        "been",
-        "will",
-        "can",
-        "set",
-        "using",
-        "via",
-        "into",
-        "per",
-        "not",
-        "no",
-    ]
-)
+_SMALL_WORDS = """
+the a an of and or to in on for by with from its it is are be as at this that use user new tool any all one id
+number string value name text data given get return result current your my our you up down out off now has have
+been will can set using via into per no
+"""
+_SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
 _IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
 _IDENTIFIER = re.compile(r"[\w-]+(?:[._/-][\w-]+)+|\b[A-Za-z]*\d{2,}[\w.-]*\w")
-_IN_THE_HEAD = frozenset(
-    stem(word)
-    for word in ["convert", "calculate", "compute", "multiply", "divide", "add", "subtract", "sort", "count", "translate", "summarize", "summarise", "compare", "explain", "shorten", "rephrase", "list", "write", "name", "round", "solve", "estimate", "pick", "choose", "assume", "rank", "rewrite", "describe", "review", "analyze", "analyse", "check", "format", "parse", "decode", "encode", "merge", "combine", "simplify", "factor", "prove"]
-)  # fmt: skip
+_IN_THE_HEAD_WORDS = """
+convert calculate compute multiply divide add subtract sort count translate summarize summarise compare explain
+shorten rephrase list write name round solve estimate pick choose assume rank rewrite describe review analyze
+analyse check format parse decode encode merge combine simplify factor prove
+"""
+_IN_THE_HEAD = frozenset(map(stem, _IN_THE_HEAD_WORDS.split()))
 """Verbs of what a model may do by itself."""
 _QUESTION_CHINESE = re.compile(r"[吗呢？]|什么|怎么|如何|为什么|多少|是否|哪|几|翻译|写|解释|我已|我刚|[了过]$")
 _LEAST = 4
@@ -135,8 +76,8 @@ _READ_OFF = re.compile(
     r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|reporting))\b"
 )
 _LOOKED = re.compile(
-    r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) (?:the|your|our) "
-    r"(?P<noun>[\w-]+(?: [\w-]+)?)"
+    r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) "
+    r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|got) an? (?P<noun2>[\w-]+(?: [\w-]+)?)"
 )
 
 
@@ -260,11 +201,13 @@ def _links(
         return False
     if one.kinds and one.kinds <= _LOOKS and not own:
         return False
+    if act.past:
+        return (own or wanted or verb in described) and thing and len(shared) > 1
     if act.weak and not (echoed and (news or own or wanted or (named and len(shared) > 1))):
         return False
     if own:
         return thing or bool(shared)
-    if act.verb in _STATES or act.verb.startswith("at "):
+    if act.verb in _STATES or act.verb[-1].isdigit():
         switches = act.verb in one.tool.description.lower().split()
         return (named and echoed) or (switches and bool(shared))
     if verb in described:
@@ -286,7 +229,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
         return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
     own = {folded(word) for word in (*name_words(one.tool.name), *_LETTERS.findall(one.tool.description[:200]))}
     order = {folded(word) for word in _LETTERS.findall(words)}
-    rooted = any(word.startswith(act.verb) for word in own)
+    rooted = any(word.startswith(act.verb) for word in (own if len(act.verb) >= _LEAST else map(folded, name_words(one.tool.name))))
     wanted = any(word.startswith(act.verb) for word in order)
     said = {folded(word) for word in _LETTERS.findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
