@@ -14,7 +14,7 @@ from wirelint.knowledge.claim_patterns import ADVERBS, BY_OTHERS, EARLIER, FINIT
 from wirelint.knowledge.claims import letter_start
 from wirelint.knowledge.echoes import folded
 from wirelint.knowledge.lemmas import PARTICIPLES, PASTS
-from wirelint.knowledge.prose import Prose, Sentence
+from wirelint.knowledge.prose import CODE, QUOTE, Prose, Sentence
 
 LONGEST_REPLY = 500
 FEW = 4
@@ -72,11 +72,13 @@ _SUPPOSED = re.compile(
 _SECOND_PERSON = re.compile(
     r"\b(?:[Yy]ou(?:['’]ve)?|who|which|that|they|he|she|it|there|what|nothing|no|none|everyone|everything)$"
 )
+_SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
+"""Behind a colon stands what was made."""
 _IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!(?:19|20)\d\d\b)\d+\b")
 _UNSURE = re.compile(
     r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|would you like "
     r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|as soon as|not|"
-    r"never|no longer|only if|would|could|might|didn['’]t|good to (?:know|hear)|glad to hear|thanks for|as you|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
+    r"never|nothing|no longer|only if|would|could|might|didn['’]t|good to (?:know|hear)|glad to hear|thanks for|as you|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
     r"n['’]t\b",
     re.IGNORECASE,
 )
@@ -131,7 +133,7 @@ def accounts(prose: Prose) -> bool:
     """Whether a reply is short prose that may tell what was done, and neither regrets nor asks for something."""
     if len(prose.text) > LONGEST_REPLY or prose.fenced or not _MAY_FINISH.search(prose.text):
         return False
-    return not regrets(prose) and not _is_for_others(prose)
+    return "|" not in prose.masked and not regrets(prose) and not _is_for_others(prose)
 
 
 def regrets(prose: Prose) -> bool:
@@ -155,6 +157,7 @@ def acts(prose: Prose) -> Iterator[Act]:
             or BY_OTHERS.search(_IN_TIME.sub(" ", line))
             or EARLIER.search(line)
             or LABELLED.match(line)
+            or _SHOWS.search(line)
         ):
             continue
         if (said := _SAID.search(line)) and not UNREAL.search(line[: said.start()]):

@@ -154,7 +154,7 @@ IDIOM = re.compile(
     r"pulled (?:together|off|ahead|back|myself)\b|"
     r"set (?:out|aside|forth)\b|made (?:sure|a (?:mistake|note|guess|list|point)|an? (?:error|assumption))\b|got "
     r"(?:it|you|that)\b|"
-    r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|opened with\b|placed (?:emphasis|the emphasis)\b",
+    r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|(?:opened|started|begun|began) with\b|placed (?:emphasis|the emphasis)\b",
     re.IGNORECASE,
 )
 HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")

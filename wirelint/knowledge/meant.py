@@ -47,6 +47,7 @@ _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
 _MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
 """Of an order to make something, which quotes what to call it."""
+_QUOTED_BEHIND = re.compile(r"[:：]\s*[`\"“«„]")
 _LONGEST_ORDER = 200
 _RECKONED = re.compile(
     r"\d ?[=×÷*/^+] ?\d|\b(?:prime|divid\w+|multipl\w+|modulo|equation|proof|theorem)s?\b", re.IGNORECASE
@@ -55,6 +56,8 @@ _RECKONED = re.compile(
 _PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
 """Kinds of action of which the material is handed on, and comes back from nowhere."""
 _MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
+_WRITTEN: frozenset[Kind] = frozenset({"write", "create"})
+_NAMED = re.compile(r"[`\"“«„]|\d|\w[._/-]\w|\b[A-Z]")
 _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
 """Kinds of action that nobody does within a reply."""
 
@@ -110,6 +113,8 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
     ):
         return None
     told = prose.text[claim.start : claim.end]
+    if _QUOTED_BEHIND.search(told):
+        return None
     if is_given(claim.object) or heads_text(claim.object) or _PEOPLE.search(told) or _CANNOT.search(told):
         return None
     # "I just checked.": of what, the rest of the reply tells
@@ -127,7 +132,13 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         return None
     if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
-    return next((one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one)), None)
+    fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
+    if claim.kinds <= _WRITTEN and not _NAMED.search(claim.object):
+        # a text may have been worked on, unless the thing is the tool's
+        return next(
+            (one for one in fitting if words_of(claim.object) & one.words or one.topics & topics_in(claim.object)), None
+        )
+    return next(fitting, None)
 
 
 def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:

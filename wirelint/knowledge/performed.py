@@ -23,13 +23,13 @@ from wirelint.knowledge.echoes import folded, told_back
 from wirelint.knowledge.lemmas import stem
 from wirelint.knowledge.meant import is_news
 from wirelint.knowledge.prose import Prose, Sentence
-from wirelint.knowledge.reach import heads_text, is_given
+from wirelint.knowledge.reach import heads_text, is_given, of_a_text
 from wirelint.knowledge.toolkinds import Ability, does, name_words, shares_signs, topics_in
 
 _LONGEST_ORDER = 300
 _NO_ORDER = re.compile(
     r"^\W*(?:what|how|why|when|where|who|which|whose|if|suppose|imagine|explain|describe|define|teach|is|are|was|were|am|do|does|"
-    r"did|has|have|had|summar\w+|compare|quiz|thanks?|thank you|hi|hello|show me how|walk me|give me|write|draft|rewrite|"
+    r"did|has|have|had|summar\w+|compare|quiz|(?:please )?(?:act|behave|respond|answer|speak|talk) (?:as|like)|be my|let['’]s|stop|nevermind|never mind|thanks?|thank you|hi|hello|show me how|walk me|give me|write|draft|rewrite|"
     r"compose|translate|pretend|example|here(?:['’]s| is| are)|fyi|note)\b|"
     r"\b(?:I|we|he|she|they|it|you|who|someone)(?:['’](?:ve|d)| have| had)? (?:just |already |also )?(?:\w{3,}ed|did|got|went|made|"
     r"put|set|sent|took|ran|booked)\b|\b(?:was|were|did|has been|have been|had|what would|how would|the following|this text|"
@@ -54,7 +54,10 @@ been will can set using via into per no
 """
 _SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
 _IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
-_IDENTIFIER = re.compile(r"[\w-]+(?:[._/-][\w-]+)+|\b[A-Za-z]*\d{2,}[\w.-]*\w")
+_IDENTIFIER = re.compile(
+    r"[\w-]+(?:[._/-][\w-]+)+|\b[A-Za-z]+\d[\w.-]*\b|\b\d{2,}[\w.:-]*\b|(?<=[a-z.,] )[A-Z][a-z]+\b|(?<=[a-z.,] )[A-Z]{2,}\b"
+)
+"""What has a name outside of the conversation: a file, a number, a person."""
 _IN_THE_HEAD_WORDS = """
 convert calculate compute multiply divide add subtract sort count translate summarize summarise compare explain
 shorten rephrase list write name round solve estimate pick choose assume rank rewrite describe review analyze
@@ -62,6 +65,9 @@ analyse check format parse decode encode merge combine simplify factor prove
 """
 _IN_THE_HEAD = frozenset(map(stem, _IN_THE_HEAD_WORDS.split()))
 """Verbs of what a model may do by itself."""
+_GOES_ON = re.compile(r":\s")
+_GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
+"""Verbs that are said of texts and thoughts as well."""
 _QUESTION_CHINESE = re.compile(r"[吗呢？]|什么|怎么|如何|为什么|多少|是否|哪|几|翻译|写|解释|我已|我刚|[了过]$")
 _LEAST = 4
 _LETTERS = re.compile(r"[^\W\d_]{3,}")
@@ -192,7 +198,7 @@ def _links(
         return own and wanted and news
     if texts and not (own and named):
         return False
-    if heads_text(line) and not named and not said & described & order:
+    if (heads_text(line) and not named and not said & described & order) or of_a_text(line, one.tool):
         return False
     if is_given(line) and not (own and (named or (thing and shared))):
         return False
@@ -206,7 +212,11 @@ def _links(
     if act.weak and not (echoed and (news or own or wanted or (named and len(shared) > 1))):
         return False
     if own:
-        return thing or bool(shared)
+        return thing or (
+            bool(shared)
+            and (act.sentence.bullet or not _GOES_ON.search(told))
+            and (verb not in _GENERAL or _is_outside(act, told, words))
+        )
     if act.verb in _STATES or act.verb[-1].isdigit():
         switches = act.verb in one.tool.description.lower().split()
         return (named and echoed) or (switches and bool(shared))
@@ -229,7 +239,10 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
         return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
     own = {folded(word) for word in (*name_words(one.tool.name), *_LETTERS.findall(one.tool.description[:200]))}
     order = {folded(word) for word in _LETTERS.findall(words)}
-    rooted = any(word.startswith(act.verb) for word in (own if len(act.verb) >= _LEAST else map(folded, name_words(one.tool.name))))
+    rooted = any(
+        word.startswith(act.verb)
+        for word in (own if len(act.verb) >= _LEAST else map(folded, name_words(one.tool.name)))
+    )
     wanted = any(word.startswith(act.verb) for word in order)
     said = {folded(word) for word in _LETTERS.findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
@@ -243,7 +256,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
 
 def _is_outside(act: Act, told: str, words: str) -> bool:
     """Whether an act in the very verb of the order is no work of the head: it names what has a name outside."""
-    if stem(act.verb) in _IN_THE_HEAD or re.search(r":\s", told):
+    if stem(act.verb) in _IN_THE_HEAD or _GOES_ON.search(told):
         return False
     return any(mark in told for mark in _IDENTIFIER.findall(words))
 

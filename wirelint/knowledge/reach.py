@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from itertools import pairwise
 
 from wirelint.knowledge.actions import SOON, TOPIC_OF, Topic, words_of
 from wirelint.knowledge.announcements import Announcement
 from wirelint.knowledge.claims import Claim
 from wirelint.knowledge.prose import Prose
-from wirelint.knowledge.toolkinds import PATH, URL, Ability, names, topics_in
+from wirelint.knowledge.toolkinds import PATH, URL, Ability, name_words, names, topics_in
+from wirelint.model import Tool
 
 
 class Reach(IntEnum):
@@ -87,6 +89,7 @@ _PRONOUN = re.compile(
 _RESHAPES = frozenset(["merged", "compiled"])
 """Verbs of programs that are as well done to what stands in a text."""
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_TABLED = re.compile(r"\s*\|.*\|")
 _TARGET = re.compile(
     r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]",
     re.IGNORECASE,
@@ -159,6 +162,8 @@ def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
     """How surely only a tool, `able`, could have done what is claimed."""
     if claim.form in ("outcome", "missed", "state") or names(able.tool, claim.object):
         return Reach.SURE
+    if of_a_text(claim.object, able.tool) or ("send" not in claim.kinds and _TABLED.match(prose.text, claim.end)):
+        return Reach.NO
     shared = words_of(claim.object) & words_of(able.tool.name.replace("_", " ").replace("-", " ")) & able.words
     if shared and not shared <= _TEXTUAL and not _GIVEN.search(claim.object):
         return Reach.SURE
@@ -212,6 +217,13 @@ def heads_text(text: str) -> bool:
         if word in TOPIC_OF or singular in TOPIC_OF:
             return False
     return any(mark in text for mark in _TEXTUAL_CJK)
+
+
+def of_a_text(text: str, tool: Tool) -> bool:
+    """Whether a word of a tool's name only tells which piece of a text is meant: its background paragraph."""
+    own = set(name_words(tool.name))
+    words = _WORD.findall(text.lower())
+    return any(word in own and after in _TEXTUAL and after not in own for word, after in pairwise(words))
 
 
 def _search(claim: Claim) -> Reach:
