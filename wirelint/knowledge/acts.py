@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wirelint.knowledge.actions import alternatives
 from wirelint.knowledge.claim_patterns import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL
 from wirelint.knowledge.claims import letter_start
 from wirelint.knowledge.echoes import folded
@@ -20,10 +21,10 @@ LONGEST_REPLY = 500
 FEW = 4
 """Sentences of a reply that may tell what was done; the rest are talk."""
 _ED = r"[A-Za-z][a-z]+(?:-[a-z]+)?(?<!\bne)(?<!\bse)(?<!\bfe)(?<!\bspe)(?<!\bexce)(?<!\binde)(?<!\bhundr)(?<!\bproce)ed"
-_FINISHED = rf"(?:{_ED}|{'|'.join(sorted(PARTICIPLES, key=len, reverse=True))})"
-_PAST = rf"(?:{_ED}|{'|'.join(sorted(PASTS, key=len, reverse=True))}|set|put|cut|shut|split|reset)"
+_FINISHED = rf"(?:{_ED}|{alternatives(PARTICIPLES)})"
+_PAST = rf"(?:{_ED}|{alternatives(PASTS)}|set|put|cut|shut|split|reset)"
 _MAY_FINISH = re.compile(
-    rf"ed\b|\b(?:{'|'.join(sorted(PARTICIPLES | PASTS))})\b|\b(?:complete|successful|on|off|open|live|underway)\b|"
+    rf"ed\b|\b(?:{alternatives(PARTICIPLES | PASTS)})\b|\b(?:complete|successful|on|off|open|live|underway)\b|"
     r"ge\w{3,}(?:t|en)\b|\bnow\b|iert\b|[aiu][dt][oae]s?\b|é(?:e|s|es)?\b|[已成完]",
     re.IGNORECASE,
 )
@@ -38,28 +39,33 @@ _WELL = re.compile(
     rf"(?P<verb2>{_FINISHED}) successfully)\b"
 )
 _IS = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are|(?P<past>was|were)) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|all) )?(?P<verb>{_FINISHED})\b"
+    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are|(?P<past>was|were)) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|"
+    rf"all) )?(?P<verb>{_FINISHED})\b"
 )
 _NOTE = re.compile(
     rf"^(?P<who>(?:[^\s,;:]+ ){{1,6}}?)(?:successfully )?(?P<verb>{_FINISHED})(?: successfully)?"
     r"(?:[.!]|$|,? (?:to|at|for|from|in|into|on|as|with|by|and|letting|—|-)\b|:? |: | ?[—–✅✔☑✓👍🎉])"
 )
 _TERSE = re.compile(
-    rf"^(?:Successfully )?(?P<verb>(?:[A-Z][a-z]+(?:-[a-z]+)?ed|{'|'.join(sorted(form.capitalize() for form in PASTS))}|Set|Put|Cut|Reset))"
+    rf"^(?:Successfully )?(?P<verb>(?:[A-Z][a-z]+(?:-[a-z]+)?ed|"
+    rf"{'|'.join(sorted(form.capitalize() for form in PASTS))}|Set|Put|Cut|Reset))"
     r"(?: |: )(?=\S)"
 )
 _COMES_OFF = re.compile(
-    r"^(?P<who>[^,;:!?]{1,90}?) (?:is |are )?(?:now |all )?(?P<verb>complete|completed|confirmed|successful|underway|live)\b"
+    r"^(?P<who>[^,;:!?]{1,90}?) (?:is |are )?(?:now |all )?(?P<verb>complete|completed|confirmed|successful|underway|"
+    r"live)\b"
 )
 _STATE = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?)(?: is| are|['’]s) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|running|playing|"
+    rf"^(?P<who>{_WHO}{{1,90}}?)(?: is| are|['’]s) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|"
+    rf"running|playing|"
     r"heating|charging|(?:at )?\d[\d.,]*)\b"
 )
 _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """What only a tool can have told: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _STATE, _NOTE, _COMES_OFF)
 _OPENING = re.compile(
-    r"^[^\w]*(?:(?:ok(?:ay)?|done|all (?:set|done)|sure(?: thing)?|great|perfect|got it|alright|right|yes|confirmed|good news|"
+    r"^[^\w]*(?:(?:ok(?:ay)?|done|all (?:set|done)|sure(?: thing)?|great|perfect|got it|alright|right|yes|confirmed|"
+    r"good news|"
     r"no problem|of course|certainly|absolutely)\b[\s,.!:–—-]*)+",
     re.IGNORECASE,
 )
@@ -76,22 +82,27 @@ _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 """Behind a colon stands what was made."""
 _IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!(?:19|20)\d\d\b)\d+\b")
 _UNSURE = re.compile(
-    r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|would you like "
-    r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|as soon as|not|"
-    r"never|nothing|no longer|only if|would|could|might|didn['’]t|good to (?:know|hear)|glad to hear|thanks for|as you|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
+    r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|"
+    r"would you like "
+    r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|"
+    r"as soon as|not|"
+    r"never|nothing|no longer|only if|would|could|might|didn['’]t|good to (?:know|hear)|glad to hear|thanks for|"
+    r"as you|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
     r"n['’]t\b",
     re.IGNORECASE,
 )
 """What makes of a reply more, or less, than the account of an order that was carried out."""
 _CLOSING = re.compile(
     r"\b(?:(?:please )?let me know (?:if|when) [^.!?]*|would you like (?:me to|to|anything)? ?[^.!?]*\?|"
-    r"(?:anything|is there anything|do you need anything)[^.!?]*\?|(?:shall|should) I (?:also|now)[^.!?]*\?|if you (?:need|want|"
+    r"(?:anything|is there anything|do you need anything)[^.!?]*\?|(?:shall|should) I (?:also|now)[^.!?]*\?|"
+    r"if you (?:need|want|"
     r"would like|have|['’]d like)[^.!?]*[.!?]|do you want (?:me to|anything)[^.!?]*\?)\s*$",
     re.IGNORECASE,
 )
 """A courtesy at the end, which takes nothing back."""
 _PERFECT_ABROAD = re.compile(
-    r"\b(?:[Ii]ch habe|habe ich|ist|sind|wurden?) [^.!?;:]{0,120}?\b((?:[a-zäöü]{2,6})?ge[a-zäöüß]{3,}(?:t|en)|[a-zäöü]{3,}iert)(?=[.!,]|$| und\b)|"
+    r"\b(?:[Ii]ch habe|habe ich|ist|sind|wurden?) [^.!?;:]{0,120}?\b((?:[a-zäöü]{2,6})?ge[a-zäöüß]{3,}(?:t|en)|"
+    r"[a-zäöü]{3,}iert)(?=[.!,]|$| und\b)|"
     r"\b[Jj]['’]ai (?:bien |aussi )?(\w{3,}é)\b|\b(?:a|ont) (?:bien )?été (\w{3,}é)(?:e|s|es)?\b|"
     r"\b(?:[Hh]e|[Ss]e (?:ha|han)|(?:ha|han) sido) (\w{3,}[ai]d[oa])s?\b|\b(?:foi|foram) (\w{3,}[ai]d[oa])s?\b|"
     r"\b(?:[Hh]o|è stat[oa]|sono stat[ie]) (\w{3,}[aiu]t[oaie])\b"
@@ -101,7 +112,8 @@ _UNREAL_CHINESE = re.compile(
     r"如果|若|假如|一旦|是否|吗|没有|没|未|尚|不|可以|建议|例如|比如|之前|曾|上次|您已经?[有在]|据"
 )
 _UNREAL_ABROAD = re.compile(
-    r"\b(?:wenn|falls|sobald|würde|könnte|hätte|ob|nicht|kein\w*|nie|bereits|schon|von (?:dir|ihnen|der|dem|einem|einer)|si|lorsque|quand|dès|ne|pas|déjà|par (?:le|la|un|une|votre)|"
+    r"\b(?:wenn|falls|sobald|würde|könnte|hätte|ob|nicht|kein\w*|nie|bereits|schon|von (?:dir|ihnen|der|dem|einem|"
+    r"einer)|si|lorsque|quand|dès|ne|pas|déjà|par (?:le|la|un|une|votre)|"
     r"cuando|no|aún|ya|por (?:el|la|un|una|su|tu)|se quando|não|ainda|já|non|ancora|già|dal\w*)\b",
     re.IGNORECASE,
 )
@@ -116,8 +128,8 @@ DONE_CHINESE = "已"
 class Act:
     """A finished act: its verb and its sentence.
 
-    `said`: in the first person; `weak`: may be a state as well; `past`: may be of any time; `yours`: told as one of the user; `abroad`: in another language
-    than English, where `verb` is the root, and that of Chinese is the particle `DONE_CHINESE`.
+    `said`: in the first person; `weak`: may be a state as well; `past`: may be of any time; `yours`: told as one of the
+    user; `abroad`: in another language than English, where `verb` is the root, and in Chinese the particle `DONE_CHINESE`.
     """
 
     verb: str

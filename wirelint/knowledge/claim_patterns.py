@@ -154,7 +154,8 @@ IDIOM = re.compile(
     r"pulled (?:together|off|ahead|back|myself)\b|"
     r"set (?:out|aside|forth)\b|made (?:sure|a (?:mistake|note|guess|list|point)|an? (?:error|assumption))\b|got "
     r"(?:it|you|that)\b|"
-    r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|(?:opened|started|begun|began) with\b|placed (?:emphasis|the emphasis)\b",
+    r"tested (?:this|it|that)? ?(?:mentally|by hand)\b|(?:opened|started|begun|began) with\b|placed (?:emphasis|"
+    r"the emphasis)\b",
     re.IGNORECASE,
 )
 HEDGED = re.compile(r"\b(?:probably|likely|may|might|could|would|should|must|will|if|typically|usually)\b")
@@ -174,7 +175,8 @@ TESTS = re.compile(
 )
 LETTER = re.compile(
     r"^(?:\*\*)?(?:Subject|Betreff|Objet|Asunto|主题) ?[:：]|^(?:Dear|Hi|Hello|Hey|Sehr geehrte\w*|Liebe[rs]?|Hallo|"
-    r"Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b(?:[^\n.!?]|\b(?:Mrs?|Ms|Dr|Prof)\.){0,40},[ \t]*$|(?<=[\n:] )(?:Dear|Sehr geehrte\w*) |"
+    r"Bonjour|Cher|Chère|Estimad[oa]s?|Hola)\b(?:[^\n.!?]|\b(?:Mrs?|Ms|Dr|Prof)\.){0,40},[ \t]*$|(?<=[\n:] )(?:Dear|"
+    r"Sehr geehrte\w*) |"
     r"(?<=\n)(?:Dear|Sehr geehrte\w*) ",
     re.MULTILINE,
 )

@@ -23,7 +23,8 @@ for _forms in _IRREGULAR_FORMS.replace("\n", " ").split("|"):
     _BASE_OF.update(dict.fromkeys((_base, *_past), _base))
     if not _past:
         _BASE_OF[_base] = _base
-PARTICIPLES = frozenset(form for form, base in _BASE_OF.items() if form != base or form in ("cut", "put", "set", "shut", "split", "reset")) - {
+_UNCHANGED = ("cut", "put", "set", "shut", "split", "reset")
+PARTICIPLES = frozenset(form for form, base in _BASE_OF.items() if form != base or form in _UNCHANGED) - {
     "began", "chose", "drew", "drove", "flew", "froze", "gave", "rang", "took", "threw", "woke", "withdrew", "wrote",
     "overwrote", "rewrote", "undid", "did", "went", "moved", "pulled", "swapped", "reran",
 }  # fmt: skip

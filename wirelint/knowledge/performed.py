@@ -28,12 +28,17 @@ from wirelint.knowledge.toolkinds import Ability, does, name_words, shares_signs
 
 _LONGEST_ORDER = 300
 _NO_ORDER = re.compile(
-    r"^\W*(?:what|how|why|when|where|who|which|whose|if|suppose|imagine|explain|describe|define|teach|is|are|was|were|am|do|does|"
-    r"did|has|have|had|summar\w+|compare|quiz|(?:please )?(?:act|behave|respond|answer|speak|talk) (?:as|like)|be my|let['’]s|stop|nevermind|never mind|thanks?|thank you|hi|hello|show me how|walk me|give me|write|draft|rewrite|"
+    r"^\W*(?:what|how|why|when|where|who|which|whose|if|suppose|imagine|explain|describe|define|teach|is|are|was|were|"
+    r"am|do|does|"
+    r"did|has|have|had|summar\w+|compare|quiz|(?:please )?(?:act|behave|respond|answer|speak|talk) (?:as|like)|be my|"
+    r"let['’]s|stop|nevermind|never mind|thanks?|thank you|hi|hello|show me how|walk me|give me|write|draft|rewrite|"
     r"compose|translate|pretend|example|here(?:['’]s| is| are)|fyi|note)\b|"
-    r"\b(?:I|we|he|she|they|it|you|who|someone)(?:['’](?:ve|d)| have| had)? (?:just |already |also )?(?:\w{3,}ed|did|got|went|made|"
-    r"put|set|sent|took|ran|booked)\b|\b(?:was|were|did|has been|have been|had|what would|how would|the following|this text|"
-    r"this sentence|ich habe|hat|wurden?|j['’]ai|as-tu|avez-vous|¿|(?:^|\s)(?:comment|pourquoi|warum|wie|wann|was|wer|cómo|por qué|"
+    r"\b(?:I|we|he|she|they|it|you|who|someone)(?:['’](?:ve|d)| have| had)? (?:just |already |also )?(?:\w{3,}ed|did|"
+    r"got|went|made|"
+    r"put|set|sent|took|ran|booked)\b|\b(?:was|were|did|has been|have been|had|what would|how would|the following|"
+    r"this text|"
+    r"this sentence|ich habe|hat|wurden?|j['’]ai|as-tu|avez-vous|¿|(?:^|\s)(?:comment|pourquoi|warum|wie|wann|was|wer|"
+    r"cómo|por qué|"
     r"qué|perché|como|por que)\b|my (?:draft|essay|text|code))\b",
     re.IGNORECASE,
 )
@@ -79,11 +84,13 @@ _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
 """What a model may quote by heart, or the user may have shown."""
 _READ_OFF = re.compile(
     r"\b(?:[Aa]ccording to|[Bb]ased on|[Pp]er) (?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|"
-    r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|reporting))\b"
+    r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|"
+    r"reporting))\b"
 )
 _LOOKED = re.compile(
     r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) "
-    r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|got) an? (?P<noun2>[\w-]+(?: [\w-]+)?)"
+    r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|"
+    r"got) an? (?P<noun2>[\w-]+(?: [\w-]+)?)"
 )
 
 
@@ -92,8 +99,8 @@ def performed(
 ) -> tuple[Claim, Ability] | None:
     """The act of a tool that a short reply tells in answer to an order, and the tool.
 
-    `words`: the order; `heard`: all that was said; `before`: what the model said last; `called`: names of tools that were called
-    earlier, whose acts a reply may tell of.
+    `words`: the order; `heard`: all that was said; `before`: what the model said last; `called`: names of tools that were
+    called earlier, whose acts a reply may tell of.
     """
     if not is_order(words) or not accounts(prose):
         return None

@@ -196,6 +196,8 @@ def shows(claim: Claim, prose: Prose) -> bool:
     """Whether what was done stands in the reply: "put aside in the plan below", "I've merged them: [1, 2]"."""
     if "send" in claim.kinds:
         return False
+    if _TABLED.match(prose.text, claim.end):
+        return True
     if _SHOWN.search(claim.object) and "\n" in prose.text[claim.end :].rstrip():
         return not has_place(claim.object)
     at = prose.text.find(claim.object, claim.start) + len(claim.object)
