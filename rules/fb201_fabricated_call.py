@@ -8,12 +8,11 @@ from wirelint.apis.traits import is_raw
 from wirelint.conversation import Ledger
 from wirelint.knowledge import evidence, prose
 from wirelint.knowledge.actions import Kind
-from wirelint.knowledge.acts import LONGEST_REPLY
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
 from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
-from wirelint.knowledge.performed import performed, read_off
+from wirelint.knowledge.performed import may_tell, performed, read_off
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -365,7 +364,7 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
 def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """What is told, in whatever words, as the act that was ordered."""
     words = evidence.last_words(request)
-    if len(read.text) > LONGEST_REPLY or not words or looks_back(words) or composes(words):
+    if not may_tell(read, words) or looks_back(words) or composes(words):
         return None
     if _is_fiction(request) or evidence.was_summarised(request) or evidence.brings_content(request):
         return None

@@ -142,10 +142,10 @@ class Act:
 
 
 def accounts(prose: Prose) -> bool:
-    """Whether a reply is short prose that may tell what was done, and neither regrets nor asks for something."""
-    if len(prose.text) > LONGEST_REPLY or prose.fenced or not _MAY_FINISH.search(prose.text):
+    """Whether a reply is short prose that neither regrets nor asks for something."""
+    if len(prose.text) > LONGEST_REPLY or prose.fenced or "|" in prose.masked:
         return False
-    return "|" not in prose.masked and not regrets(prose) and not _is_for_others(prose)
+    return not regrets(prose) and not _is_for_others(prose)
 
 
 def regrets(prose: Prose) -> bool:
@@ -161,32 +161,36 @@ def _is_for_others(prose: Prose) -> bool:
 def acts(prose: Prose) -> Iterator[Act]:
     """The acts of the first sentences of a text."""
     for sentence in prose.sentences[:FEW]:
-        opening = None if sentence.question else _OPENING.match(sentence.masked)
+        if sentence.question or not _MAY_FINISH.search(sentence.masked):
+            continue
+        opening = _OPENING.match(sentence.masked)
         line = sentence.masked[opening.end() :] if opening else sentence.masked.lstrip("*_✅✔☑🎉👍✓\ufe0f ")
-        if (
-            sentence.question
-            or not line
-            or BY_OTHERS.search(_IN_TIME.sub(" ", line))
+        found = tuple(_of(line, sentence))
+        if found and not (
+            BY_OTHERS.search(_IN_TIME.sub(" ", line))
             or EARLIER.search(line)
             or LABELLED.match(line)
             or _SHOWS.search(line)
         ):
-            continue
-        if (said := _SAID.search(line)) and not UNREAL.search(line[: said.start()]):
-            yield Act(said["verb"].lower(), sentence, said=True)
-            yield from (Act(more["verb"].lower(), sentence, said=True) for more in _THEN.finditer(line, said.end()))
-            continue
-        if yours := _YOURS.match(line):
-            yield Act(yours["verb"].lower(), sentence, yours=True)
-            continue
-        if sentence.bullet:
-            line = line.rpartition(": ")[2]
-        if abroad := _abroad(line, sentence):
-            yield abroad
-            continue
-        if terse := _TERSE.match(line):
-            yield Act(terse["verb"].lower(), sentence)
-        yield from _impersonal(line, sentence)
+            yield from found
+
+
+def _of(line: str, sentence: Sentence) -> Iterator[Act]:
+    if (said := _SAID.search(line)) and not UNREAL.search(line[: said.start()]):
+        yield Act(said["verb"].lower(), sentence, said=True)
+        yield from (Act(more["verb"].lower(), sentence, said=True) for more in _THEN.finditer(line, said.end()))
+        return
+    if yours := _YOURS.match(line):
+        yield Act(yours["verb"].lower(), sentence, yours=True)
+        return
+    if sentence.bullet:
+        line = line.rpartition(": ")[2]
+    if abroad := _abroad(line, sentence):
+        yield abroad
+        return
+    if terse := _TERSE.match(line):
+        yield Act(terse["verb"].lower(), sentence)
+    yield from _impersonal(line, sentence)
 
 
 def _abroad(line: str, sentence: Sentence) -> Act | None:

@@ -216,7 +216,7 @@ _FIRST_WORD = re.compile(r"\s*([A-Z][a-z]{2,})\s")
 _DESCRIBES = frozenset({
     "the", "this", "that", "tool", "use", "used", "return", "provide", "allow", "let", "enable", "given", "when", "perform",
     "current", "latest", "remaining", "analyze", "analyse", "calculate", "compute", "estimate", "solve", "recommend",
-    "evaluate", "consider", "give", "take", "make", "assist", "support", "function", "interact", "work", "manage", "want", "show",
+    "evaluate", "consider", "give", "take", "make", "assist", "support", "function", "interact", "work", "manage", "want",
     "offer", "present", "know", "keep", "start", "begin", "continue", "wait", "put", "assess", "compare", "list", "focus",
 })  # fmt: skip
 """First words of descriptions that a reply says of itself as well."""

@@ -87,11 +87,25 @@ _READ_OFF = re.compile(
     r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|"
     r"reporting))\b"
 )
+_SIGNS_OF_READING = (
+    "ccording to", "ased on", "er the ", "er your ", "er our ", " shows", " reads", " reports", " indicates", " registers",
+    " is showing", " is reading", " is reporting", "checked ", "looked ", "consulted ", "read ", "pulled ", "queried ",
+    "took ", "taken ", "got ",
+)  # fmt: skip
 _LOOKED = re.compile(
     r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) "
     r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|"
     r"got) an? (?P<noun2>[\w-]+(?: [\w-]+)?)"
 )
+
+
+def may_tell(prose: Prose, words: str) -> bool:
+    """Whether a reply can hold what `performed` or `read_off` looks for: told without a look at tools and history."""
+    if len(prose.text) > LONGEST_REPLY or not words:
+        return False
+    if is_order(words) and next(acts(prose), None) is not None:
+        return True
+    return any(sign in prose.masked for sign in _SIGNS_OF_READING)
 
 
 def performed(
@@ -137,7 +151,7 @@ def read_off(
     prose: Prose, words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
 ) -> tuple[Claim, Ability] | None:
     """What is told as read from an instrument, which nobody has read: "according to the sensor, it is at 18 %"."""
-    if len(prose.text) > LONGEST_REPLY or not words or regrets(prose):
+    if not any(sign in prose.masked for sign in _SIGNS_OF_READING) or regrets(prose):
         return None
     done = set(called)
     for sentence in prose.sentences[:FEW]:
