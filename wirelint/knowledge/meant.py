@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from wirelint.knowledge.actions import AHEAD, GERUND, Kind, words_of
 from wirelint.knowledge.announcements import Announcement, announced_verb, is_alone
@@ -226,18 +227,24 @@ def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
     """The verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
     verbs: dict[str, Ability] = {}
     for one in able:
-        words = [word for word in name_words(one.tool.name) if word.isalpha()]
-        for verb in words:
-            if len(verb) >= _SHORTEST and verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb):
-                verbs.setdefault(verb, one)
-        opening = _FIRST_WORD.match(one.tool.description)
-        verb = opening[1].lower() if opening else ""
-        for form in (verb, verb.removesuffix("s")) if verb else ():
-            if form not in AHEAD and form not in _SPEAKS and form not in _DESCRIBES and not topics_in(form):
-                verbs.setdefault(form, one)
+        for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
+            verbs.setdefault(verb, one)
     return verbs
 
 
+@lru_cache(maxsize=4096)
+def _verbs_of(name: str, description: str) -> tuple[str, ...]:
+    """The same for every request that declares the tool so."""
+    opening = _FIRST_WORD.match(description)
+    said = opening[1].lower() if opening else ""
+    named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
+    described = [verb for verb in (said, said.removesuffix("s")) if verb and verb not in _DESCRIBES]
+    return tuple(
+        verb for verb in (*named, *described) if verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb)
+    )
+
+
+_LONGEST_LEAD = 80
 _SHORTEST = 4
 
 
