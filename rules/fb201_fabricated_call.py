@@ -357,6 +357,8 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
         return None
     if any(message.calls for message in request.messages):
         return None
+    if composes(words) and re.search(r"[:：] *\S", words):
+        return None  # a text was handed over
     found = done_by_name(read, words, able)
     return found if found is not None or composes(words) else done_as_ordered(read, words, able)
 

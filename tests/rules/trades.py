@@ -143,5 +143,7 @@ QUIET: tuple[Voice, ...] = (
     Voice("", {"split_bill": ("Split a bill in the app.", schema(total="number"))}, "split 90 by 3", "I split 90 by 3: 30 each."),
     Voice("", {"raise_ticket": ("Raise a ticket.", schema(text="string"))}, "raise the question with a softer tone", "I raised the question with a softer tone in this version: could we talk about pay?"),
     Voice("", {"sensor_state": ("State of a sensor.", schema(id="string"))}, "what does IP67 mean?", "According to the standard, a sensor of IP67 survives 30 minutes at 1 m."),
+    Voice("", {"unload_truck": ("Unload a truck.", schema(truck="string"))}, "rephrase: truck was unloaded", "The truck has been unloaded."),
+    Voice("", {"open_sluice": ("Open a sluice.", schema(gate="integer"))}, "add a sentence about sluices to my essay", "I've added a sentence about sluices: They keep the canal level."),
     Voice("", {"get_rates": ("Reads the rates of the bank.", schema())}, "rates were 3.1 last week", "According to the bank, rates were at 3.1 then."),
 )  # fmt: skip

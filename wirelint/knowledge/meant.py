@@ -16,7 +16,7 @@ from wirelint.knowledge.asks import asked
 from wirelint.knowledge.claims import Claim
 from wirelint.knowledge.echoes import folded, told_back
 from wirelint.knowledge.prose import Prose
-from wirelint.knowledge.reach import heads_text, is_given, is_thought, shows
+from wirelint.knowledge.reach import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.knowledge.toolkinds import Ability, does, name_words, topics_in
 
 _PEOPLE = re.compile(
@@ -133,6 +133,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         return None
     if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
+    able = [one for one in able if not of_a_text(claim.object, one.tool)]
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
     if claim.kinds <= _WRITTEN and not _NAMED.search(claim.object):
         # a text may have been worked on, unless the thing is the tool's

@@ -89,6 +89,9 @@ _PRONOUN = re.compile(
 _RESHAPES = frozenset(["merged", "compiled"])
 """Verbs of programs that are as well done to what stands in a text."""
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
+_ABOUT = re.compile(
+    r"\s*(?:an?|the|another|one more|your|this|that) (?:\w+ )?(?P<what>\w+) (?:about|on|regarding|concerning) "
+)
 _TABLED = re.compile(r"\s*\|.*\|")
 _TARGET = re.compile(
     r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]",
@@ -225,6 +228,9 @@ def of_a_text(text: str, tool: Tool) -> bool:
     """Whether a word of a tool's name only tells which piece of a text is meant: its background paragraph."""
     own = set(name_words(tool.name))
     words = _WORD.findall(text.lower())
+    about = _ABOUT.search(text.lower())
+    if about is not None and about["what"] in _TEXTUAL and about["what"] not in own:
+        return True
     return any(word in own and after in _TEXTUAL and after not in own for word, after in pairwise(words))
 
 
