@@ -260,9 +260,9 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
         return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
     own = {folded(word) for word in (*name_words(one.tool.name), *_LETTERS.findall(one.tool.description[:200]))}
     order = {folded(word) for word in _LETTERS.findall(words)}
-    rooted = any(
-        word.startswith(act.verb)
-        for word in (own if len(act.verb) >= _LEAST else map(folded, name_words(one.tool.name)))
+    names = {folded(word) for word in name_words(one.tool.name)}
+    rooted = any(act.verb in word for word in names) or (
+        len(act.verb) >= _LEAST and any(word.startswith(act.verb) for word in own)
     )
     wanted = any(word.startswith(act.verb) for word in order)
     said = {folded(word) for word in _LETTERS.findall(told)}

@@ -90,7 +90,7 @@ _RESHAPES = frozenset(["merged", "compiled"])
 """Verbs of programs that are as well done to what stands in a text."""
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
 _ABOUT = re.compile(
-    r"\s*(?:an?|the|another|one more|your|this|that) (?:\w+ )?(?P<what>\w+) (?:about|on|regarding|concerning) "
+    r"(?<!with )\b(?:an?|the|another|one more|your|this|that) (?:\w+ )?(?P<what>\w+) (?:about|on|regarding|concerning) "
 )
 _TABLED = re.compile(r"\s*\|.*\|")
 _TARGET = re.compile(
