@@ -9,7 +9,7 @@ import pytest
 from tests.shared import SHARED, traffic
 from wirelint.capture.replay import replay
 from wirelint.knowledge import asking, evidence
-from wirelint.knowledge.cues import mentions
+from wirelint.knowledge.cues import has_word_at_end, has_word_of, mentions
 
 LOOKS: dict[str, tuple[re.Pattern[str], tuple[tuple[str, ...], ...]]] = {
     "tokens": (asking._TOKENS, (asking._TOKEN_CUES,)),
@@ -60,3 +60,24 @@ def test_nothing_recorded_is_ruled_out() -> None:
     assert texts
     for pattern, cues in LOOKS.values():
         assert [text for text in texts if pattern.search(text) and not mentions(text, *cues)] == []
+
+
+SOUGHT = frozenset({"suche", "lese"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x " * 40 + "ich suche das",
+        "Ich LESE! " + "x " * 40,
+        "x " * 35 + "versuche es",
+        "x " * 36 + "vorlese da ist es",
+        "x " * 40,
+        "",
+        "(suche)\n" + "y " * 20,
+    ],
+)
+@pytest.mark.parametrize("size", [3, 8, 9, 10, 12, 200])
+def test_the_end_of_a_text_is_told_by_the_whole_as_by_itself(text: str, size: int) -> None:
+    tail = text[-size:]
+    assert has_word_at_end(text, tail, SOUGHT) == has_word_of(tail, SOUGHT)
