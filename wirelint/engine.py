@@ -16,7 +16,7 @@ from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request,
 from wirelint.apis.likeness import Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
-from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
+from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Start, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings.scopes import Scopes
@@ -59,7 +59,6 @@ class Session:
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
         self._like: Likeness | None = None
-        self._before: Delta | None = None
         self._size = 0
         self._unread = self._closed = False
         self.unread_because: str | None = None
@@ -193,14 +192,15 @@ class Session:
         return [Delta(like.block, text, frame, like.item)] if text else None
 
     def _compare(self, frame: Frame, events: list[Event]) -> None:
-        """Finds what an event has in common with the one before it; any other event may change what the next ones say."""
-        event = events[0] if len(events) == 1 else None
+        """Finds what the next event may have in common with this one; any other event may change what the next ones say."""
+        event = events[-1] if events else None
         if type(event) is not Delta or event.frame is not frame:
-            self._before = self._like = None
-            return
-        if self._before is not None:
-            self._like = Likeness.of(self._before, event) or self._like
-        self._before = event
+            self._like = None
+        elif len(events) == 1:
+            self._like = Likeness.of(event) or self._like
+        else:
+            begins = len(events) == 2 and type(events[0]) is Start and events[0].block == event.block
+            self._like = Likeness.of(event) if begins else None
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
@@ -236,7 +236,7 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self._unread = True
-        self._reader = self._fold = self._like = self._before = None
+        self._reader = self._fold = self._like = None
         if self._framer is not None:
             self._framer = Sniffer(self._reply_headers)
 

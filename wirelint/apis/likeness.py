@@ -1,14 +1,15 @@
 """Events of a stream that are the event before with another piece of text, told by their bytes.
 
-Theory of operation. Nearly every event of a reply is the one before it, but for one string. Two events whose bytes differ
-in that string alone show what stands around it. An event with the same bytes around a string of its own says the same as
-they, but for its text: it need not be parsed to know that. Such events leave a reader in the state in which it was, so what
-the last two of them said holds until an event of another kind has come. Beside their text they may differ in values that
+Theory of operation. Nearly every event of a reply is the one before it, but for one string. An event in which nothing is
+escaped, and in which its text stands between quotation marks once, shows what stands around that string; where that is not
+so, two events show it whose bytes differ in one string alone. An event with the same bytes around a string of its own says
+the same as they, but for its text: it need not be parsed to know that. Such events leave a reader in the state in which it
+was, so what they said holds until an event of another kind has come. Beside their text they may differ in values that
 nobody reads (`IDLE`).
 
-Nothing is guessed. The bytes that differ stand between quotation marks, and are, in both events, the text that a reader
-made of them; so they are the string of that text, and no other. What a JSON reader would not take for one string
-(quotation marks, control characters, bytes that are no UTF-8) is like nothing.
+Nothing is guessed. What differs stands between quotation marks, and is the text that a reader made of the event; so it is
+the string of that text, and no other. What a JSON reader would not take for one string (quotation marks, control
+characters, bytes that are no UTF-8) is like nothing.
 """
 
 from __future__ import annotations
@@ -39,6 +40,14 @@ class _Gap(NamedTuple):
     beside: bytes
 
 
+class _Value(NamedTuple):
+    """An idle value: where it stands in its event, in bytes, and what else may stand there."""
+
+    start: int
+    end: int
+    form: re.Pattern[bytes]
+
+
 class Likeness:
     """What stands around the text of events of one block: the same bytes, but for idle values."""
 
@@ -60,33 +69,34 @@ class Likeness:
         self._least = len(first) + len(last) + 1 + sum(len(gap.beside) for gap in (*before, *after))
 
     @classmethod
-    def of(cls, before: Delta, event: Delta) -> Likeness | None:
-        """The likeness of two events, each all that was read from its frame; None where they have none."""
-        if before.block != event.block or before.item != event.item or before.text == event.text:
+    def of(cls, event: Delta) -> Likeness | None:
+        """What shows in an event that says a piece of text, and at most that it begins; None where that is unclear."""
+        if event.frame is None or not _is_plain(event.text):
             return None
-        if before.frame is None or event.frame is None:
+        raw, literal = event.frame.raw, b'"%s"' % event.text.encode()
+        if raw.count(literal) != 1 or _is_hidden(event.text, raw):
             return None
-        if not (_is_plain(before.text) and _is_plain(event.text)):
+        if not raw.endswith(b"\n"):  # a CR may be half of a line end, so the event would end elsewhere
             return None
-        one, other = before.frame.raw, event.frame.raw
-        if not other.endswith(b"\n"):  # a CR may be half of a line end, so the event would end elsewhere
+        start = raw.index(literal) + 1
+        end = start + len(literal) - 2
+        idle = _idle_values(event.frame)
+        before = [value for value in idle if value.end < start]
+        after = [value for value in idle if value.start > end]
+        if len(before) + len(after) != len(idle):
             return None
-        if (around := _around(one, before.text, other, event.text)) is not None:
-            return cls(event.block, event.item, *around)
-        gaps = _idle_gaps(one, event.frame)
-        if not gaps:
-            return None
-        ones, others, kinds = gaps
-        changed = [place for place, (a, b) in enumerate(zip(ones, others, strict=True)) if a != b]
-        if len(changed) != 1:
-            return None
-        here = changed[0]
-        if (around := _around(ones[here], before.text, others[here], event.text)) is None:
-            return None
-        left, right = [*others[:here], around[0]], [around[1], *others[here + 1 :]]
-        head = tuple(map(_Gap, kinds[:here], left[1:]))
-        tail = tuple(map(_Gap, kinds[here:], right[:-1]))
-        return cls(event.block, event.item, left[0], right[-1], head, tail[::-1])
+        stops = [*(value.start for value in before[1:]), start]
+        starts = [end, *(value.end for value in after)]
+        return cls(
+            event.block,
+            event.item,
+            raw[: before[0].start if before else start],
+            raw[starts[-1] :],
+            tuple(_Gap(value.form, raw[value.end : stop]) for value, stop in zip(before, stops, strict=False)),
+            tuple(_Gap(value.form, raw[begun : value.start]) for value, begun in zip(after, starts, strict=False))[
+                ::-1
+            ],
+        )
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that is like them; None for any other."""
@@ -110,51 +120,26 @@ class Likeness:
             return None
 
 
-def _around(one: bytes, text: str, other: bytes, new: str) -> tuple[bytes, bytes] | None:
-    """What stands before and behind the text of two events, if that is all in which they differ."""
-    literal = b'"%s"' % new.encode()
-    start = other.find(literal)
-    while start >= 0:
-        first, last = other[: start + 1], other[start + len(literal) - 1 :]
-        if one == first + text.encode() + last:
-            return first, last
-        start = other.find(literal, start + 1)
-    return None
+def _is_hidden(text: str, raw: bytes) -> bool:
+    """Whether a text could stand in an event in another form than its own."""
+    return b"\\" in raw and (b"\\u" in raw or "/" in text)
 
 
-def _idle_gaps(one: bytes, event: Frame) -> tuple[list[bytes], list[bytes], list[re.Pattern[bytes]]] | None:
-    """Two events, each cut at the idle values in which they differ, and of what kind these are; None without any.
-
-    A value counts as idle where its name stands once in the event and is that of a member of the document itself.
-    """
-    other = event.raw
-    mine, yours = list(_VALUES.finditer(one)), list(_VALUES.finditer(other))
-    if [found[1] for found in mine] != [found[1] for found in yours]:
-        return None
-    ones: list[bytes] = []
-    others: list[bytes] = []
-    kinds: list[re.Pattern[bytes]] = []
-    at = there = 0
-    for a, b in zip(mine, yours, strict=True):
-        kind = 2 if b[2] is not None else 3
-        if a[kind] is None or a[kind] == b[kind]:
-            continue
-        ones.append(one[at : a.start(kind)])
-        others.append(other[there : b.start(kind)])
-        kinds.append(_VALUE if kind == 2 else _NUMBER)
-        at, there = a.end(kind), b.end(kind)
-        name = b[1]
-        if other.count(b'"%s"' % name) != 1 or not _is_member(name.decode(), event):
-            return None
-    return ([*ones, one[at:]], [*others, other[there:]], kinds) if kinds else None
+def _idle_values(event: Frame) -> list[_Value]:
+    """The idle values of an event, in order: those whose name stands in it once and is that of a member of the document."""
+    raw = event.raw
+    found = [value for value in _VALUES.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]
+    document = _document(event) if found else {}
+    kinds = [(value, 3 if value[2] is None else 2) for value in found if value[1].decode() in document]
+    return [_Value(*value.span(kind), _VALUE if kind == 2 else _NUMBER) for value, kind in kinds]
 
 
-def _is_member(name: str, event: Frame) -> bool:
+def _document(event: Frame) -> dict[str, object]:
     try:
         document = orjson.loads(event.data or "")
     except orjson.JSONDecodeError:
-        return False
-    return isinstance(document, dict) and name in document
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _unescaped(text: str) -> str | None:
