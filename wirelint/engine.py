@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise
-from wirelint.apis.likeness import Likeness
+from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
-from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Start, Stop, says_nothing
+from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings.scopes import Scopes
@@ -58,7 +58,7 @@ class Session:
         self._framer: Sniffer | None = None
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
-        self._like: Likeness | None = None
+        self._comparison = Comparison()
         self._size = 0
         self._unread = self._closed = False
         self.unread_because: str | None = None
@@ -113,7 +113,7 @@ class Session:
 
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
-        if self._like is not None and self._feed_alike(self._like, data, at):
+        if self.like is not None and self._feed_alike(self.like, data, at):
             return
         for frame in self.frame(data, at):
             self.read(frame)
@@ -162,10 +162,10 @@ class Session:
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        events = self._read_alike(self._like, frame) if self._like is not None else None
+        events = self._read_alike(self.like, frame) if self.like is not None else None
         if events is None:
             events = reader.read(frame)
-            self._compare(frame, events)
+            self._comparison.see(frame, events)
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -185,22 +185,11 @@ class Session:
     @property
     def like(self) -> Likeness | None:
         """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
-        return self._like
+        return self._comparison.like
 
     def _read_alike(self, like: Likeness, frame: Frame) -> list[Event] | None:
         text = like.text(frame.raw)
         return [Delta(like.block, text, frame, like.item)] if text else None
-
-    def _compare(self, frame: Frame, events: list[Event]) -> None:
-        """Finds what the next event may have in common with this one; any other event may change what the next ones say."""
-        event = events[-1] if events else None
-        if type(event) is not Delta or event.frame is not frame:
-            self._like = None
-        elif len(events) == 1:
-            self._like = Likeness.of(event) or self._like
-        else:
-            begins = len(events) == 2 and type(events[0]) is Start and events[0].block == event.block
-            self._like = Likeness.of(event) if begins else None
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
@@ -236,7 +225,8 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self._unread = True
-        self._reader = self._fold = self._like = None
+        self._reader = self._fold = None
+        self._comparison = Comparison()
         if self._framer is not None:
             self._framer = Sniffer(self._reply_headers)
 

@@ -1,25 +1,26 @@
 """Events of a stream that are the event before with another piece of text, told by their bytes.
 
-Theory of operation. Nearly every event of a reply is the one before it, but for one string. An event in which nothing is
-escaped, and in which its text stands between quotation marks once, shows what stands around that string; where that is not
-so, two events show it whose bytes differ in one string alone. An event with the same bytes around a string of its own says
-the same as they, but for its text: it need not be parsed to know that. Such events leave a reader in the state in which it
-was, so what they said holds until an event of another kind has come. Beside their text they may differ in values that
-nobody reads (`IDLE`).
+Theory of operation. Nearly every event of a reply is the one before it, but for one string. An event in which its text
+stands between quotation marks once, and could stand in no other form, shows what stands around that string. Where the next
+event has the same bytes around another string, and says that string in the same place and nothing else, the two are alike.
+A third one with those bytes says the same as they, but for its text: it need not be parsed to know that. Such events leave
+a reader in the state in which it was, so what the two of them said holds until an event of another kind has come. Beside
+their text they may differ in values that nobody reads (`IDLE`).
 
-Nothing is guessed. What differs stands between quotation marks, and is the text that a reader made of the event; so it is
-the string of that text, and no other. What a JSON reader would not take for one string (quotation marks, control
+Nothing is guessed. What differs stands between quotation marks, and is, in both events, the text that a reader made of
+them; so it is the string of that text, and no other. What a JSON reader would not take for one string (quotation marks, control
 characters, bytes that are no UTF-8) is like nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
 
-from wirelint.events import Delta, Frame
+from wirelint.events import Delta, Event, Frame, Start
 
 IDLE = frozenset({"created", "created_at", "obfuscation", "p", "sequence_number", "service_tier", "system_fingerprint"})
 """Members of an event that no reader of an API looks at, and that change from one event to the next: times, counts, the
@@ -51,18 +52,12 @@ class _Value(NamedTuple):
 class Likeness:
     """What stands around the text of events of one block: the same bytes, but for idle values."""
 
-    __slots__ = ("_after", "_before", "_first", "_last", "_least", "block", "item")
+    __slots__ = ("_after", "_before", "_first", "_last", "_least", "_shown", "block", "item")
 
     def __init__(
-        self,
-        block: int,
-        item: int,
-        first: bytes,
-        last: bytes,
-        before: tuple[_Gap, ...] = (),
-        after: tuple[_Gap, ...] = (),
+        self, event: Delta, first: bytes, last: bytes, before: tuple[_Gap, ...] = (), after: tuple[_Gap, ...] = ()
     ) -> None:
-        self.block, self.item = block, item
+        self.block, self.item, self._shown = event.block, event.item, event.text
         self._first, self._last = first, last
         self._before, self._after = before, after
         """The idle values before the text from the first one on, and those behind it from the last one on."""
@@ -70,7 +65,7 @@ class Likeness:
 
     @classmethod
     def of(cls, event: Delta) -> Likeness | None:
-        """What shows in an event that says a piece of text, and at most that it begins; None where that is unclear."""
+        """What shows in an event that says a piece of text; None where that is unclear. Nothing is known yet of others."""
         if event.frame is None or not _is_plain(event.text):
             return None
         raw, literal = event.frame.raw, b'"%s"' % event.text.encode()
@@ -88,8 +83,7 @@ class Likeness:
         stops = [*(value.start for value in before[1:]), start]
         starts = [end, *(value.end for value in after)]
         return cls(
-            event.block,
-            event.item,
+            event,
             raw[: before[0].start if before else start],
             raw[starts[-1] :],
             tuple(_Gap(value.form, raw[value.end : stop]) for value, stop in zip(before, stops, strict=False)),
@@ -97,6 +91,11 @@ class Likeness:
                 ::-1
             ],
         )
+
+    def is_confirmed_by(self, event: Delta) -> bool:
+        """Whether the next event, of which only this was read, is like the one that this was seen in."""
+        same = event.block == self.block and event.item == self.item and event.text != self._shown
+        return same and event.frame is not None and self.text(event.frame.raw) == event.text
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that is like them; None for any other."""
@@ -118,6 +117,33 @@ class Likeness:
             return text if _is_plain(text) else _unescaped(text)
         except (UnicodeDecodeError, orjson.JSONDecodeError):
             return None
+
+
+class Comparison:
+    """The events of one stream, each compared with the one before it. `like` is what the next one is probably like."""
+
+    __slots__ = ("_before", "like")
+
+    def __init__(self) -> None:
+        self.like: Likeness | None = None
+        self._before: Likeness | None = None
+
+    def see(self, frame: Frame, events: Sequence[Event]) -> None:
+        """What was read of a frame; anything but text may change what the next ones say."""
+        event, before, alone = events[-1] if events else None, self._before, len(events) == 1
+        if type(event) is not Delta or event.frame is not frame or not (alone or _begins(events[:-1], event)):
+            self.like = self._before = None
+            return
+        if alone and before is not None and before.is_confirmed_by(event):
+            self.like = before
+        elif not alone:
+            self.like = None
+        self._before = Likeness.of(event)
+
+
+def _begins(others: Sequence[Event], event: Delta) -> bool:
+    """Whether a frame begins a block with a piece of its text, and says nothing else."""
+    return len(others) == 1 and type(others[0]) is Start and others[0].block == event.block
 
 
 def _is_hidden(text: str, raw: bytes) -> bool:
