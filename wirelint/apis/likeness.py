@@ -8,8 +8,8 @@ a reader in the state in which it was, so what the two of them said holds until 
 their text they may differ in values that nobody reads (`IDLE`).
 
 Nothing is guessed. What differs stands between quotation marks, and is, in both events, the text that a reader made of
-them; so it is the string of that text, and no other. What a JSON reader would not take for one string (quotation marks, control
-characters, bytes that are no UTF-8) is like nothing.
+them; so it is the string of that text, and no other. What a JSON reader would not take for one string (quotation marks,
+control characters, bytes that are no UTF-8) is like nothing.
 """
 
 from __future__ import annotations
