@@ -77,6 +77,23 @@ FIRES: dict[str, Any] = {
         fix="unsafe",
         forms=ALL,
     ),
+    "the form of a date": Fires(
+        talk(
+            "sales_report",
+            {"store": "Lund", "from": "YYYY-MM-DD", "until_date": "JJJJ-MM-TT"},
+            properties={"from": {"type": "string", "description": "First day, YYYY-MM-DD"}},
+            asked="How did Lund sell this quarter?",
+        ),
+        says="the form of a date",
+        count=2,
+        fix="none",
+    ),
+    "the form of a time that the prompt describes": talk(
+        "remind", {"what": "stand-up", "at": "YYYY-MM-DDTHH:MM:SS"}, system="Dates are written YYYY-MM-DDTHH:MM:SS."
+    ),
+    "the word for nothing, lower-case beside a name": talk(
+        "find_person", {"first": "Ida", "family": "null"}, asked="Is Ida Nullmeyer in?"
+    ),
     "a path of the documentation": Fires(
         talk("read_text_file", {"file": "/path/to/settings.toml"}, asked="What do my settings say?"),
         says='file "/path/to/settings.toml" is what documentation writes for a path',
@@ -221,6 +238,15 @@ SILENT: dict[str, Any] = {
     ),
     "a query": talk("web_search", {"query": "null"}),
     "an expression that is replaced": talk("edit", {"path": "a.py", "old_string": "None", "new_string": "null"}),
+    "somebody called Null": talk(
+        "find_person", {"first": "Jennifer", "family": "Null"}, asked="Look up Jennifer Null, please."
+    ),
+    "the form that dates are to have": talk("set_locale", {"lang": "sv", "date_format": "YYYY-MM-DD"}),
+    "a form that dates are brought into": talk(
+        "convert_date", {"value": "3 May 2024", "from": "D MMM YYYY", "to": "YYYY-MM-DD"}
+    ),
+    "a form that the user names": talk("label_axis", {"axis": "x", "ticks": "HH:MM"}, asked="Ticks as hh:mm, please."),
+    "a date": talk("sales_report", {"store": "Lund", "from": "2024-05-03"}),
     "a namespace called default": talk("kubectl_get", {"resource": "pods", "namespace": "default"}),
     "a profile called default": talk("aws", {"service": "s3", "profile": "default"}),
     "a workspace that really is called default": talk("terraform_plan", {"dir": "/srv/infra", "workspace": "default"}),

@@ -1,8 +1,10 @@
 r"""Native markup that stuck to the arguments of a call when a server's parser cut it out of the text.
 
-Two shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), and a value on which the tags hang that closed
-it (`{"path": "a.txt</parameter></function>"}`). What was meant is what is left without them. A text that holds the opening
-tag too is about markup, and so may be one that is stored or searched for; there a single tag says nothing.
+Three shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), a value on which the tags hang that closed
+it (`{"path": "a.txt</parameter></function>"}`), and a value that swallowed the next parameter
+(`{"pattern": "x</parameter>\\n<parameter name=\\"path\\">src"}`, with `path` declared and not given). What was meant by
+the first two is what is left without the tags. A text that holds the opening tag too is about markup, and so may be one
+that is stored or searched for; there a single tag says nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +28,11 @@ _TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), k
 _ANY = "|".join(map(re.escape, _TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
+_NEXT = re.compile(
+    rf"</\s?(?:{_ANY})\s?>\s*"
+    rf"(?:<\s?(?:{_ANY})(?:\s+name\s?=\s?|\s?=\s?)[\"']?(?P<name>[\w.-]{{1,80}})[\"']?(?:\s+string=[\"']?\w+[\"']?)?\s?>"
+    r"|<arg_key>(?P<key>[\w.-]{1,80})</arg_key>)"
+)
 # The same closing tags as JSON may spell them.
 _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
@@ -67,6 +74,9 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
             found.append((f"the value of {name}", tail))
             value = value[: -len(tail)]
             clean = clean and not value[-1].isspace()
+        elif isinstance(value, str) and (swallowed := _swallowed(value, properties, arguments, request)):
+            found.append((f"the value of {name}", swallowed))
+            clean = False
         cleaned[name] = value
     if not found or len(cleaned) < len(arguments):
         return None
@@ -96,6 +106,20 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
     if not kept.strip() or opened or (stored and len(tags) < 2) or hears(request, *tags):
         return ""
     return value[start:]
+
+
+def _swallowed(value: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request) -> str:
+    """The tags inside a value that end it and begin a parameter that is declared and missing."""
+    if "</" not in value:
+        return ""
+    match = _NEXT.search(value)
+    if match is None:
+        return ""
+    name = match["name"] or match["key"]
+    opener = match[0].partition(">")[2].strip()[:5]
+    if name not in properties or name in arguments or opener in value[: match.start()] or hears(request, opener):
+        return ""
+    return match[0]
 
 
 def _closers_at_end(value: str) -> Iterator[re.Match[str]]:

@@ -304,6 +304,8 @@ class _Row:
         token = self.tokens[position].token
         if token == "[INST]":
             return self.last.get("[/INST]", -1) > position
+        if token.startswith("[") and self.text[self.tokens[position].end :][:1].isspace():
+            return False  # airports and cameras have such names; a template's stand before the first word
         return token in EDGE_OPENS and self.last.get(_PARTNERS.get(token, ""), -1) < position
 
     def _ends(self, position: int) -> bool:

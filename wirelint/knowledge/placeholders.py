@@ -41,6 +41,8 @@ class Sign:
     stem: str = ""
     word: bool = False
     """An ordinary word: that it stands somewhere in a long prompt says nothing."""
+    form: bool = False
+    """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
 _SLOTS: tuple[re.Pattern[str], ...] = (
@@ -58,6 +60,9 @@ _SLOTS: tuple[re.Pattern[str], ...] = (
     ),
 )
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
+_DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
+_DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
+_ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
 _CODE_HOSTS = re.compile(
@@ -99,8 +104,8 @@ _DUMMY_ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _SUSPECT = re.compile(
-    r"null|none|nil|nan|undefined|n/a|not[ _]|unknown|unspecified|tbd|to be|default|your|path|example|test\.com|here|insert"
-    r"|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
+    r"null|none|nil|nan|undefined|n/a|yyyy|jjjj|aaaa|hh:mm|not[ _]|unknown|unspecified|tbd|to be|default|your|path|example|test\.com|here"
+    r"|insert|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
     r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
 )
 
@@ -120,6 +125,8 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
+    if _DATE_FORM.match(folded) and what != "kind" and _ABOUT_FORMS.isdisjoint(words_of(name)):
+        return Sign("the form of a date or time, not one", "medium", form=True)
     if "your" in folded and (blank := _yours(plain_value)):
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
