@@ -43,6 +43,7 @@ FIRES = {
     "cut by the limit": end("<|im_en"),
     "a token of no table": end("<|end_of_reply|>"),
     "at the beginning": Fires(Talk(ASK, "<|im_start|>assistant\nIn Bergen."), says="at the edge", fix="safe"),
+    "gemini's runs": Fires(Talk(ASK, "In Bergen.<ctrl46><ctrl46><ctrl46>", model="gemini-2.5-pro"), fix="safe"),
     "Kimi's beginning": Fires(Talk(ASK, "[BOS]In Bergen."), says="[BOS]"),
     "a value that swallowed the next one": Fires(
         Talk(
@@ -235,6 +236,8 @@ SILENT = {
     "an indented template": Talk(ASK, "So:\n\n    <|user|>\n    {q}<|end|>\n    <|assistant|>\n\nand no more."),
     "masks": Talk(ASK, "BERT fills [MASK] between [CLS] and [SEP]."),
     "in another language": Talk(ASK, "Das Token <|im_end|> beendet einen Zug; `[/INST]` auch."),
+    "struck through at the end": Talk(ASK, "Write <s>Oslo</s>"),
+    "keys of a keyboard": Talk(ASK, "Press <ctrl>4 or <ctrl-46>, then <ctrl + 94>."),
     "an airport first": Talk(ASK, "[BOS] → [SFO], Friday\n\n- 07:10\n- 09:45"),
     "a camera first": Talk(ASK, "[EOS] R6 and [BOS] are all there is."),
     "HTML of strikes and lists": Talk(ASK, "<ul><li><s>Oslo</s></li><li>Bergen</li></ul>"),

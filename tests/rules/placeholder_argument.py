@@ -88,6 +88,8 @@ FIRES: dict[str, Any] = {
         count=2,
         fix="none",
     ),
+    "an unknown in brackets": talk("get_order", {"order_id": "<UNKNOWN>"}, asked="Where is my parcel?"),
+    "the id of nothing": talk("get_balance", {"account_id": "00000000-0000-0000-0000-000000000000"}),
     "the form of a time that the prompt describes": talk(
         "remind", {"what": "stand-up", "at": "YYYY-MM-DDTHH:MM:SS"}, system="Dates are written YYYY-MM-DDTHH:MM:SS."
     ),
@@ -240,6 +242,14 @@ SILENT: dict[str, Any] = {
     "an expression that is replaced": talk("edit", {"path": "a.py", "old_string": "None", "new_string": "null"}),
     "somebody called Null": talk(
         "find_person", {"first": "Jennifer", "family": "Null"}, asked="Look up Jennifer Null, please."
+    ),
+    "the id of nothing, as asked": talk(
+        "get_row",
+        {"row_id": "00000000-0000-0000-0000-000000000000"},
+        asked="Get me 00000000-0000-0000-0000-000000000000.",
+    ),
+    "an artist who is unknown": talk(
+        "tag_album", {"artist": "Unknown", "album": "Red"}, asked="Artist Unknown, please."
     ),
     "the form that dates are to have": talk("set_locale", {"lang": "sv", "date_format": "YYYY-MM-DD"}),
     "a form that dates are brought into": talk(

@@ -17,6 +17,7 @@ from wirelint.apis.traits import is_raw
 from wirelint.knowledge.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
 from wirelint.knowledge.chat_templates import OPENS
 from wirelint.knowledge.control_tokens import (
+    PARTNERS,
     Framing,
     Occurrence,
     find,
@@ -78,7 +79,7 @@ class Framer:
         """The tokens of a text that frame it and that nobody asked for."""
         if not may_hold_token(text):
             return None
-        tokens = tuple(token for token in find(text) if not is_mention(text, token.start, token.end))
+        tokens = unspoken(text, find(text))
         if not tokens:
             return None
         covered = call_spans(text, self._request)
@@ -113,6 +114,18 @@ class Framer:
         end = lead[-1].end
         first = Framing(lead, end, max(framing.trailing, end))
         return first, Framing(rest, framing.leading, framing.trailing) if rest else None
+
+
+def unspoken(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+    """The tokens that are no mention, nor the other half of a pair that begins with one (`write <s>old</s>`)."""
+    kept: list[Occurrence] = []
+    shown: set[str] = set()
+    for token in tokens:
+        if is_mention(text, token.start, token.end):
+            shown.add(token.token)
+        elif token.strength != "edge" or PARTNERS.get(token.token) not in shown:
+            kept.append(token)
+    return tuple(kept)
 
 
 def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:

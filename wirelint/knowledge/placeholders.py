@@ -49,7 +49,8 @@ _SLOTS: tuple[re.Pattern[str], ...] = (
     re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
     re.compile(
         r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city)(?:[ _-][a-z0-9]+)*)"
+        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
+        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
         r"\s*[>\]}]{1,2}$",
         re.IGNORECASE,
     ),
@@ -98,6 +99,7 @@ _DUMMY_ID = re.compile(
 )
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
 _DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
+_NIL_UUID = "00000000-0000-0000-0000-000000000000"
 _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
 _DUMMY_ADDRESS = re.compile(
     r"^\d{1,4} main st(?:reet)?\b|^\+?1?[-. ]?\(?555\)?[-. ]|^\+?1?234567890$|^\+?1?[-. ]?123[-. ]?456[-. ]?7890$",
@@ -107,7 +109,7 @@ _SUSPECT = re.compile(
     r"null|none|nil|nan|undefined|n/a|yyyy|jjjj|aaaa|hh:mm|not[ _]|unknown|unspecified|tbd|to be|default"
     r"|your|path|example|test\.com|here"
     r"|insert|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
-    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
+    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400|^0{8}-0",
 )
 
 
@@ -170,6 +172,8 @@ def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
             return Sign("what documentation writes for a key", "medium", word=True)
         case "id" if folded in _DUMMY_UUIDS:
             return Sign("an id that documentation is full of", "medium")
+        case "id" if folded == _NIL_UUID:
+            return Sign("the id of nothing", "medium")
         case "id" | "secret" if _DUMMY_ID.match(value) or _LETTERED_ID.match(value):
             return Sign("an id such as examples have", "low")
         case "person" if _DUMMY_PERSON.match(value):
