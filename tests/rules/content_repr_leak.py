@@ -57,6 +57,10 @@ FIRES = {
     "go, two parts and a mark": Fires(
         asked("[map[text:Two boats: type:text] map[cache_control:map[type:ephemeral] text:a, b type:text]]"), fix="safe"
     ),
+    "go, a picture too": Fires(
+        asked("[map[text:Is it open? type:text] map[image_url:map[url:https://img.test/b.png] type:image_url]]"),
+        fix="none",
+    ),
     "ruby": Fires(asked('[{:type=>"text", :text=>"When does \\"it\\" open?"}]'), says="printed as Ruby", fix="safe"),
     "ruby, without rockets": Fires(asked('[{type: "text", text: "When?"}, {type: "text", text: "Now?"}]'), fix="safe"),
     "ruby, strings for keys": Fires(asked('[{"type" => "text", "text" => "When does it open?"}]'), fix="safe"),
@@ -95,6 +99,7 @@ FIRES = {
 }
 
 SILENT = {
+    "go, a picture alone": asked("[map[image_url:map[url:https://img.test/b.png] type:image_url]]"),
     "go, asked about": asked("Why does it print [map[text:hi type:text]] here?"),
     "go, another map": asked("[map[name:Oslo text:hi]]"),
     "a map of go that ends early": asked("[map[text:hi type:text"),

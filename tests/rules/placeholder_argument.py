@@ -93,6 +93,9 @@ FIRES: dict[str, Any] = {
     "the form of a time that the prompt describes": talk(
         "remind", {"what": "stand-up", "at": "YYYY-MM-DDTHH:MM:SS"}, system="Dates are written YYYY-MM-DDTHH:MM:SS."
     ),
+    "the word for nothing that the user complains of": talk(
+        "list_notes", {"query": "a", "workspace": "null"}, asked="Why was the workspace null? Look for a again."
+    ),
     "the word for nothing, lower-case beside a name": talk(
         "find_person", {"first": "Ida", "family": "null"}, asked="Is Ida Nullmeyer in?"
     ),
@@ -251,6 +254,7 @@ SILENT: dict[str, Any] = {
     "an artist who is unknown": talk(
         "tag_album", {"artist": "Unknown", "album": "Red"}, asked="Artist Unknown, please."
     ),
+    "null as the user wants it": talk("set_mode", {"mode": "null"}, asked="Set the mode to null, please."),
     "the form that dates are to have": talk("set_locale", {"lang": "sv", "date_format": "YYYY-MM-DD"}),
     "a form that dates are brought into": talk(
         "convert_date", {"value": "3 May 2024", "from": "D MMM YYYY", "to": "YYYY-MM-DD"}

@@ -20,6 +20,8 @@ _KIND = r"(?:input_|output_)?text"
 _GO_START = re.compile(r"\[map\[(?:cache_control:map\[[^\[\]]{0,60}\] )?text:")
 _GO_SEAM = re.compile(rf" type:{_KIND}\] map\[(?:cache_control:map\[[^\[\]]{{0,60}}\] )?text:")
 _GO_END = re.compile(rf" type:{_KIND}\]\]\Z")
+_GO_OTHER = re.compile(r" type:(?:image_url|input_image|image|file|input_file|input_audio|document)\](?=\]?\Z| map\[)")
+_GO_WORDS = re.compile(rf" type:{_KIND}\](?=\]\Z| map\[)")
 _STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
 _RUBY_PART = re.compile(
     rf"\{{\s{{0,4}}(?::type\s?=>|[\"']type[\"']\s?=>|type:)\s?[\"']{_KIND}[\"'],\s{{1,4}}"
@@ -59,6 +61,8 @@ def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
 
 
 def _read_go(text: str) -> tuple[str | None, Foreign] | None:
+    if _GO_OTHER.search(text):
+        return (None, "Go") if text.endswith("]]") and _GO_WORDS.search(text) else None
     start, end = _GO_START.match(text), _GO_END.search(text, max(len(text) - 32, 0))
     if start is None or end is None or end.start() < start.end():
         return None

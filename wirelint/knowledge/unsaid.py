@@ -23,6 +23,7 @@ from wirelint.model import Json, Message, Request, Text, Tool, ToolResult
 _MOST_VALUES = 400
 _DEEPEST = 8
 _LEAST_ID = 1000
+_BEFORE_A_VALUE = "to|as|auf|als|zu|à|sur|a|como|op|til|till|na"
 _OF_FORMS = re.compile(r"format|convert|pars(?:e|ing)|pattern|rename|template", re.IGNORECASE)
 """Tools that take the form of a date as it is written."""
 _LONGEST_PLACE = 80
@@ -134,13 +135,14 @@ class Said:
         return folded in described.casefold() or bool(stem and stem in self.heard)
 
     def _names(self, value: str) -> bool:
-        """Whether a user wrote a word with a capital letter just as it is: people and places are called `Null`."""
-        if not value.istitle():
-            return False
-        word = re.compile(rf"(?<![\w'\"`.]){re.escape(value)}(?!\w)")
+        """Whether a user gave a word as a value: people and places are called `Null`, and things are set `to null`."""
+        word = re.escape(value)
+        given = re.compile(
+            rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
+        )
         users = (message for message in self._request.messages if message.role == "user")
         return any(
-            word.search(part.text) is not None for message in users for part in message.parts if isinstance(part, Text)
+            given.search(part.text) is not None for message in users for part in message.parts if isinstance(part, Text)
         )
 
 
