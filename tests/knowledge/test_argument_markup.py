@@ -42,6 +42,7 @@ FOUND: dict[str, tuple[Json, Json, str]] = {
         None,
         "</arg_value><arg_key>note</arg_key>",
     ),
+    "the next parameter, by its name": ({"path": "a</path>\n<note>b"}, None, "</path>\n<note>"),
     "both": ({"path</arg_key>": "a</arg_value>"}, {"path": "a"}, "</arg_key>"),
 }
 NOT_FOUND: dict[str, Json] = {
@@ -59,6 +60,10 @@ NOT_FOUND: dict[str, Json] = {
         "note": '<parameter name="path">a</parameter><parameter name="limit">3</parameter>',
         "path": "a",
     },
+    "a page with a title": {"content": "<note>a</note>\n<path>b</path>", "limit": 3},
+    "the name of another tag": {"path": "a</b>\n<note>b"},
+    "by its name, there too": {"path": "a</path>\n<note>b", "note": "b"},
+    "by its name, opened": {"path": "<path>a</path>\n<note>b</note>"},
     "a list": ["a</parameter>"],
 }
 

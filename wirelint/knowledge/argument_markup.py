@@ -33,6 +33,7 @@ _NEXT = re.compile(
     rf"(?:<\s?(?:{_ANY})(?:\s+name\s?=\s?|\s?=\s?)[\"']?(?P<name>[\w.-]{{1,80}})[\"']?(?:\s+string=[\"']?\w+[\"']?)?\s?>"
     r"|<arg_key>(?P<key>[\w.-]{1,80})</arg_key>)"
 )
+_NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
 # The same closing tags as JSON may spell them.
 _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
@@ -74,7 +75,7 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
             found.append((f"the value of {name}", tail))
             value = value[: -len(tail)]
             clean = clean and not value[-1].isspace()
-        elif isinstance(value, str) and (swallowed := _swallowed(value, properties, arguments, request)):
+        elif isinstance(value, str) and (swallowed := _swallowed(value, name, properties, arguments, request)):
             found.append((f"the value of {name}", swallowed))
             clean = False
         cleaned[name] = value
@@ -108,18 +109,27 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
     return value[start:]
 
 
-def _swallowed(value: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request) -> str:
-    """The tags inside a value that end it and begin a parameter that is declared and missing."""
+def _swallowed(
+    value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
+) -> str:
+    """The tags inside a value that end it and begin a parameter that is declared and missing.
+
+    Tags may have the names of the parameters: `</path>` in the value of path, and `<note>` behind it.
+    """
     if "</" not in value:
         return ""
     match = _NEXT.search(value)
+    named = f"</{key}>"
+    if match is None and (place := value.find(named)) >= 0:
+        match = _NEXT_NAMED.match(value, place + len(named))
     if match is None:
         return ""
-    name = match["name"] or match["key"]
-    opener = match[0].partition(">")[2].strip()[:5]
-    if name not in properties or name in arguments or opener in value[: match.start()] or hears(request, opener):
+    start = match.start() if match.re is _NEXT else match.start() - len(named)
+    begun, name = value[:start], next(group for group in match.groups() if group)
+    opener = match[0].partition(">")[2].strip()[:5] if match.re is _NEXT else f"<{key}"
+    if name not in properties or name in arguments or opener in begun or hears(request, opener):
         return ""
-    return match[0]
+    return value[start : match.end()]
 
 
 def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
