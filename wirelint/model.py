@@ -312,6 +312,7 @@ FaultKind = Literal[
     "missing-end",  # finished, and no terminator
     "cut-event",  # the last event lacks its blank line
     "bad-utf8",
+    "other-item",  # an event for an output item under another id than that which it began with
 ]
 
 

@@ -42,6 +42,10 @@ FIRES = {
     "a file that is named": called("read_file", {"path": "/srv/a.txt"}, "Error: ENOENT: no such file, open '/srv/a.txt'"),
     "a page that is named": called("fetch", {"url": "https://a.test/x"}, "Failed to fetch https://a.test/x - status code 404"),
     "in German": gave("Fehler: Arbeitsbereich fehlt"),
+    "what the tool is called for failed": gave("failed to list issues: GET /repos/a/b/issues: 401 Bad credentials", "list_issues"),
+    "what the tool is called for failed, as it went on": gave("Error fetching comments: connection reset", "fetch_comments"),
+    "what the tool is called for failed, in camel case": gave("Error: Unable to search messages: not signed in", "searchMessages"),
+    "a trace where titles were looked for": gave(TRACE, "search_issues"),
     "an environment that is not set": gave("API key is not configured", "send_text"),
 }  # fmt: skip
 
@@ -50,6 +54,12 @@ SILENT = {
     "an argument, and what is in it": gave("Workspace north: 3 notes", "search_notes"),
     "flagged": gave("Error: workspace 'north' does not exist", is_error=True),
     "a log": gave("12:00 ERROR disk full\n12:01 Error: retry\n12:02 recovered", "tail_log"),
+    "a title that was found": gave("Failed to search issues when signed out (#88)", "search_issues"),
+    "titles that were found": gave("Failed to list issues: 401\nError listing forks", "list_issues"),
+    "a title that speaks of something else": gave("Failed to save issues: 500", "list_issues"),
+    "what a test says": gave("Failed to run tests: 3 of 9", "run_tests"),
+    "a trace in what somebody wrote": gave(TRACE, "get_comment"),
+    "a trace among errors that were looked for": gave(TRACE, "search_errors"),
     "a line of a log": gave("Error: disk full", "get_logs"),
     "a figure that is called an error": gave("Mean absolute error: 3.2", "get_forecast"),
     "no error": gave("No error: the note was there already."),

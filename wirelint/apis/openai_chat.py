@@ -115,7 +115,7 @@ class _Reader:
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))
             self._choice(position if index is None else index, choice, frame)
-        if usage := mapping(document.get("usage")):
+        if usage := mapping(document.get("usage")) or mapping(mapping(document.get("x_groq")).get("usage")):
             self._out.append(Usage(usage, frame))
         for field in ("citations", "search_results"):
             if document.get(field):

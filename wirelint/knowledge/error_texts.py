@@ -87,6 +87,15 @@ _READS = re.compile(
 _LOOKS = re.compile(
     r"(?:^|[_./-])(?:search|find|lookup|query|list|exists?|resolve|match|is|has|count)(?:$|[_./-])", re.IGNORECASE
 )
+_LISTED = re.compile(r"(?:^|[_./-])(?:issues?|messages?|mails?|comments?)(?:$|[_./-])", re.IGNORECASE)
+"""What has titles, one a line, where it is looked for."""
+_ASKS = re.compile(r"(?:^|[_./-])(?:list|search|find|query|get|fetch|lookup)(?:$|[_./-])", re.IGNORECASE)
+_OWN_VERB = re.compile(
+    r"(?:error: )?(?:error|failed|unable|could not|couldn['’]t|cannot|can['’]t)(?: (?:to|while|when|in))? "
+    r"(?P<verb>[a-z]{3,})(?P<rest>[\w ]*)[:.,]\s",
+    re.IGNORECASE,
+)
+"""An error that tells what was being done."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset({
     "error", "errors", "message", "msg", "code", "detail", "details", "status", "statuscode", "status_code", "success",
@@ -116,7 +125,9 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     ):
         return True
     if reads:
-        return False
+        return _tells_own_deed(bare, name) or (
+            _LOOKS.search(name) is not None and _LISTED.search(name) is not None and _TRACE.match(bare) is not None
+        )
     if opens:
         return len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare and _echoes(bare, arguments) and _fails(bare, name)
     if _TRACE.match(bare):
@@ -130,6 +141,20 @@ def _fails(text: str, name: str) -> bool:
     if _START.match(text):
         return True
     return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None
+
+
+def _tells_own_deed(text: str, name: str) -> bool:
+    """Whether a text is one line that says that what the tool is called for failed: "failed to list issues: 401 …"."""
+    found = _OWN_VERB.match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
+    if found is None or "#" in text:  # a title has its number
+        return False
+    words = re.findall(r"[a-z]{3,}", name.casefold())
+    verb = found["verb"].casefold()
+    stem = verb.removesuffix("ing")
+    acted = any(
+        word.startswith(stem) and len(word) - len(stem) <= 1 for word in words
+    )  # `fetching` has lost an e at most
+    return acted and any(word in words for word in found["rest"].casefold().split())
 
 
 def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:

@@ -170,7 +170,7 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
 
 def _better(other: str, id_: str) -> bool:
     """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
-    if id_ == other.casefold() or not id_ or is_placeholder(id_):
+    if (id_ == other.casefold() and not other.isupper()) or not id_ or is_placeholder(id_):
         return True
     return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
 
