@@ -31,8 +31,14 @@ _START = re.compile(
     r"(?:request|operation|connection|query) timed out\b|"
     r"(?:http |status )?[45]\d\d:? (?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)*)[.:,]?\s*(?:\n|\Z|(?<=[.:,] ))|"
     r"\d+ validation errors? for \w|(?:input )?validation error|invalid request\b|(?:missing|invalid) (?:required )?"
-    r"(?:argument|parameter|input|field|api key|credential|token)s?\b(?! (?:is|are|was|were)\b)|fehler:|erreur ?:|errore:|"
-    r"错误[:：]|エラー[:：]",
+    r"(?:argument|parameter|input|field|api key|credential|token)s?\b(?! (?:is|are|was|were)\b)|"
+    r"(?:interner )?fehler(?: (?:bei|beim|im|in|mit|während)\b[^:\n]{0,60})?:|"
+    r"erreur(?: (?:de|du|d['’]|en|lors|interne|pendant)[^:\n]{0,60})? ?:|"
+    r"errore(?: (?:nel|nella|di|durante|interno)[^:\n]{0,60})?:|"
+    r"erro (?:ao|na|no|de|interno)[^:\n]{0,60}:|(?:внутренняя )?ошибка(?: (?:при|в|во|сервера)[^:\n]{0,60})?:|"
+    r"(?:操作|请求|执行|调用|连接|查询|更新|创建|删除|提交|保存|上传|下载|认证|授权|验证|系统|服务器?|网络|内部|数据库|发生)?"
+    r"(?:失败|错误|异常|出错)(?:[:：]|了?[。!！]?\Z)|(?:内部|サーバー|接続|認証)?エラー(?:が発生しました)?(?:[:：]|。?\Z)|"
+    r"(?:처리 중 |서버 |내부 )?오류(?:가 발생했습니다)?[:.]",
     re.IGNORECASE,
 )
 _UNCALLED = re.compile(
