@@ -193,6 +193,10 @@ SILENT: dict[str, Any] = {
     "no number": same("functionsinspectbed"),
     "unchanged": [issued("functionsinspectbed0"), same("functionsinspectbed0")],
     "the server says undefined itself": [issued("undefined"), same("undefined")],
+    "the same asked of another service": [
+        issued(OPENAI).record("anthropic.messages", False),
+        same("t1").record("openai.chat", False),
+    ],
     "gemini's empty ids": same(""),
     "another vendor's, in a linked conversation": [issued(OPENAI), same(CLAUDE)],
     "another run of the same prompt": [issued(OPENAI), same(OPENAI), same("made-up-7")],
