@@ -309,6 +309,7 @@ FaultKind = Literal[
     "restarted-part",  # a part that is started twice
     "unfinished-part",  # a part that was never stopped before the message ended
     "after-end",  # events after the terminator
+    "late-usage",  # the token counts after the terminator, and not before it
     "missing-end",  # finished, and no terminator
     "cut-event",  # the last event lacks its blank line
     "bad-utf8",
