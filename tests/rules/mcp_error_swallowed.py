@@ -69,6 +69,7 @@ FIRES = {
         layer="model",
         forms=[("openai.chat", False), ("anthropic.messages", False)],
     ),
+    "retold as a success, in Chinese": Fires(turn(TICKET, ENVELOPE, "已将工单登记到系统。"), layer="model"),
     "retold as a success, in Japanese": Fires(turn(TICKET, ENVELOPE, "チケットの登録が完了しました。"), layer="model"),
     "retold as nothing found, in Russian": Fires(turn(SEARCH, ENVELOPE, "Таких страниц в вики нет."), layer="model"),
 }

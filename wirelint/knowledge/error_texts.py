@@ -20,7 +20,8 @@ _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
 _START = re.compile(
     r"\[?(?!(?:standard|mean|absolute|squared|margin|root|relative|percent\w*|rounding|sampling|measurement)\b)"
     r"(?!no\b|without\b|\d)(?:(?!(?:the|this|that|an?|your|each|any)\b)[\w/.-]+ ){0,4}"
-    r"error(?! rate)(?: [\w'\"`/.-]+){0,6}\]?\s*[:–-] ?(?=[^\d\s.-])|"
+    r"error(?! (?:rate|codes|types|logs?|levels?|margins?|budgets?|counts?|bars|statistics|reports?|summary)\b)"
+    r"(?: [\w'\"`/.-]+){0,6}\]?\s*[:–-] ?(?=[^\d\s.-])|"
     r"(?:(?:internal|unknown|unexpected|server|system|network|api|database|fatal) ){0,2}error[.!]?\Z|"
     r"(?:[\w.]+\.)?\w+(?:Error|Exception)\b\s*[:(]|"
     r"(?:[a-z]\w*\.){1,6}[A-Z]\w+: |<error>|exception:|timeout: |(?:an )?(?:unexpected |internal )?error occurred\b|"
