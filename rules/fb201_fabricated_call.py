@@ -347,20 +347,18 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
 
 def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """What is said to have been done in the verb of a tool's own name."""
-    words = evidence.last_words(request)
-    if (
-        looks_back(words)
-        or _is_fiction(request)
-        or evidence.was_summarised(request)
-        or evidence.brings_content(request)
-    ):
-        return None
     if any(message.calls for message in request.messages):
         return None
-    if composes(words) and re.search(r"[:：] *\S", words):
-        return None  # a text was handed over
+    words = evidence.last_words(request)
     found = done_by_name(read, words, able)
-    return found if found is not None or composes(words) else done_as_ordered(read, words, able)
+    if found is None:
+        found = done_as_ordered(read, words, able)
+        if found is None or composes(words):
+            return None
+    # To go through what was asked takes longest, and most replies say no such thing.
+    handed_over = composes(words) and re.search(r"[:：] *\S", words) is not None
+    asks_otherwise = handed_over or looks_back(words) or _is_fiction(request)
+    return None if asks_otherwise or evidence.was_summarised(request) or evidence.brings_content(request) else found
 
 
 def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:

@@ -6,7 +6,7 @@ from typing import ClassVar
 from wirelint.conversation import Ledger
 from wirelint.events import Head, Label
 from wirelint.knowledge.succession import Announced, announced
-from wirelint.model import Exchange, Json, ToolCall
+from wirelint.model import Exchange, Fault, Json, ToolCall
 from wirelint.rewriters.chained import Chained
 from wirelint.rewriters.successions import CallIds, ReplyIds
 from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
@@ -21,7 +21,7 @@ class IdUnstable(Rule):
     ## What it does
     Follows the id of every call through the events of a stream. A later event that continues the call (same index, no other
     name, arguments not yet complete) and carries another id is reported, and so is a stream whose chunks carry more than
-    one reply id.
+    one reply id, and one of OpenAI Responses whose events speak of an output item under another id than it began with.
 
     ## Why is this bad?
     Which id a client keeps, the first or the last, is up to its merging code. The result then goes back under an id that
@@ -38,7 +38,7 @@ class IdUnstable(Rule):
     and stays.
 
     ## Fix safety
-    Safe: the first id is kept; it is the one that most clients keep.
+    Safe: the first id is kept; it is the one that most clients keep. Ids of output items are reported only.
 
     ## References
     - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once
@@ -84,6 +84,9 @@ class IdUnstable(Rule):
         ids = [(id_, event) for id_, event in reply.ids if event < end]  # what comes after the end is sse-framing
         if len(ids) > 1 and reply.error is None:  # an error event has an id of its own
             yield self._tell_reply(ids, exchange.model)
+        items = [fault for fault in reply.faults if fault.kind == "other-item"]
+        if items:
+            yield self._tell_items(items)
         for choice in reply.choices:
             for call in choice.calls:
                 strays = _strays(call, exchange.api)
@@ -116,6 +119,15 @@ class IdUnstable(Rule):
             call.pointer,
             event=strays[0].piece.event,
             fix=Fix("safe", f"keep the first id, `{first}`"),
+        )
+
+    def _tell_items(self, items: list[Fault]) -> Finding:
+        first, _, second = items[0].detail.partition(" ")
+        more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
+        return self.finding(
+            "response",
+            f"the id of an output item changes from `{excerpt(first)}` to `{excerpt(second)}` within the stream{more}",
+            event=items[0].event,
         )
 
     def _tell_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:

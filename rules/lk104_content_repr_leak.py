@@ -29,8 +29,9 @@ class ContentReprLeak(Rule):
 
     ## What it does
     Reads the texts of the request's messages for the printed form of content parts: Python's
-    (`[{'type': 'text', 'text': 'Hi'}]`, `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's `[object Object]`. A
-    text that is nothing else is reported, and so is a prompt made of turns in which one is, and a last paragraph that is.
+    (`[{'type': 'text', 'text': 'Hi'}]`, `[TextBlock(text='Hi', type='text')]`), JSON's, JavaScript's
+    `[object Object]`, Go's (`[map[text:Hi type:text]]`), Ruby's; and for messages (`content='Hi' additional_kwargs={} …`).
+    A text that is nothing else is reported, and so is a prompt made of turns in which one is, and a last paragraph that is.
     At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts, too.
 
     ## Why is this bad?
@@ -105,7 +106,7 @@ class ContentReprLeak(Rule):
     def _tell(self, leak: _Leak) -> Finding:
         first = leak.found[0]
         shown = excerpt(leak.part.text[first.start : first.end])
-        if first.syntax == "JavaScript":
+        if first.syntax == "JavaScript" and first.says is None:
             said = f"the {leak.role} message says {shown}: its content parts were lost when they were made text"
         else:
             more = f", {len(leak.found)} times" if len(leak.found) > 1 else ""

@@ -56,6 +56,7 @@ _VERDICTS: dict[FaultKind, _Verdict] = {
         *("error", "events after the end of the stream; clients have left"),
         *("drop them", "dropped what came after the end of the stream"),
     ),
+    "late-usage": _Verdict("warning", "the token counts come after the end of the stream; clients have left"),
     "missing-end": _Verdict(
         *("info", "the stream ends without its terminator"), *("add the terminator", "added the terminator")
     ),
@@ -185,6 +186,10 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
                 continue  # the stream broke off inside its last event
             case "restarted-part" if fault.event in restarted:
                 continue  # two calls under one index, or a call that changes its id
+            case "late-usage" if exchange.request is None or not exchange.request.wants_usage:
+                continue  # nobody waits for it
+            case "other-item":
+                continue  # an id that changes
             case "unknown-field" if not _holds_data(fault.detail):
                 continue  # the standard has clients ignore it
             case "event-missing" if fault.detail.endswith(" ping"):

@@ -46,6 +46,7 @@ class Issued:
     exchange: str
     conversation: str | None
     number: int = 0
+    api: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,4 +333,4 @@ def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
             for call in choice.calls:
                 if call.id:
                     name, text = call.name or "", call.arguments.text
-                    yield Issued(call.id, name, text, exchange.id, exchange.conversation, number)
+                    yield Issued(call.id, name, text, exchange.id, exchange.conversation, number, exchange.api)

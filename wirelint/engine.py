@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise
-from wirelint.apis.likeness import Likeness
+from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
 from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
@@ -58,8 +58,7 @@ class Session:
         self._framer: Sniffer | None = None
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
-        self._like: Likeness | None = None
-        self._before: Delta | None = None
+        self._comparison = Comparison()
         self._size = 0
         self._unread = self._closed = False
         self.unread_because: str | None = None
@@ -114,7 +113,7 @@ class Session:
 
     def feed(self, data: bytes, at: float | None = None) -> None:
         """Bytes of the reply's body, without content codings, and when they came (ms after the request)."""
-        if self._like is not None and self._feed_alike(self._like, data, at):
+        if self.like is not None and self._feed_alike(self.like, data, at):
             return
         for frame in self.frame(data, at):
             self.read(frame)
@@ -146,12 +145,16 @@ class Session:
     def _feed_alike(self, like: Likeness, data: bytes, at: float | None) -> bool:
         """Takes in an event that is like the ones before; False when these bytes are anything else."""
         text = like.text(data)
-        number = self._framer.skip() if text and self._framer is not None else None
-        if not text or number is None or self._fold is None:
+        return bool(text) and self.feed_text(like.block, text or "", data, at)
+
+    def feed_text(self, block: int, text: str, data: bytes, at: float | None = None) -> bool:
+        """Takes in an event whose text `like` has told; False, and nothing is taken in, when it is not the next one."""
+        number = self._framer.skip() if self._framer is not None else None
+        if number is None or self._fold is None:
             return False
         if self._arrive(data, at):
             self._log.count_to(number + 1)
-            self._fold.extend(like.block, text, number)
+            self._fold.extend(block, text, number)
             self._mind_the_text(self._fold)
         return True
 
@@ -163,10 +166,10 @@ class Session:
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        events = self._read_alike(self._like, frame) if self._like is not None else None
+        events = self._read_alike(self.like, frame) if self.like is not None else None
         if events is None:
             events = reader.read(frame)
-            self._compare(frame, events)
+            self._comparison.see(frame, events)
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -186,21 +189,11 @@ class Session:
     @property
     def like(self) -> Likeness | None:
         """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
-        return self._like
+        return self._comparison.like
 
     def _read_alike(self, like: Likeness, frame: Frame) -> list[Event] | None:
         text = like.text(frame.raw)
         return [Delta(like.block, text, frame, like.item)] if text else None
-
-    def _compare(self, frame: Frame, events: list[Event]) -> None:
-        """Finds what an event has in common with the one before it; any other event may change what the next ones say."""
-        event = events[0] if len(events) == 1 else None
-        if type(event) is not Delta or event.frame is not frame:
-            self._before = self._like = None
-            return
-        if self._before is not None:
-            self._like = Likeness.of(self._before, event) or self._like
-        self._before = event
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
@@ -236,7 +229,8 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self._unread = True
-        self._reader = self._fold = self._like = self._before = None
+        self._reader = self._fold = None
+        self._comparison = Comparison()
         if self._framer is not None:
             self._framer = Sniffer(self._reply_headers)
 

@@ -309,9 +309,11 @@ FaultKind = Literal[
     "restarted-part",  # a part that is started twice
     "unfinished-part",  # a part that was never stopped before the message ended
     "after-end",  # events after the terminator
+    "late-usage",  # the token counts after the terminator, and not before it
     "missing-end",  # finished, and no terminator
     "cut-event",  # the last event lacks its blank line
     "bad-utf8",
+    "other-item",  # an event for an output item under another id than that which it began with
 ]
 
 

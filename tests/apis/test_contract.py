@@ -16,9 +16,9 @@ from tests.build import FORMS, Call, Talk, read, schema
 from tests.cuts import cuts, split
 from tests.shared import SHARED, traffic
 from wirelint.apis import APIS, Api, by_name, recognise, recognise_reply
-from wirelint.apis.likeness import IDLE
+from wirelint.apis.likeness import IDLE, Likeness
 from wirelint.capture.replay import replay
-from wirelint.events import Event, Fold, Frame
+from wirelint.events import Delta, Event, Fold, Frame
 from wirelint.model import (
     HostedCall,
     HostedResult,
@@ -153,6 +153,29 @@ def test_idle_members_say_nothing(api: str, shape: Shape) -> None:
     _, others, same = understood(the(api), [other])
     assert facts(same) == facts(reply)
     assert [type(event) for event in others] == [type(event) for event in events]
+
+
+@pytest.mark.parametrize(("api", "shape"), STREAMS)
+def test_an_event_like_the_ones_before_says_its_text_and_nothing_else(api: str, shape: Shape) -> None:
+    """What two events have in common holds for a third one that came right behind them."""
+    body = body_of(shape, "stream")
+    frames, events, _ = understood(the(api), [body])
+    said = [[event for event in events if event.frame is frame] for frame in frames]
+    for number, following in enumerate(frames[1:], 1):
+        text, another = said[number - 1][-1:], said[number]
+        like = Likeness.of(text[0]) if text and type(text[0]) is Delta else None
+        if like is None or len(another) != 1 or type(another[0]) is not Delta or not like.is_confirmed_by(another[0]):
+            continue
+        other = following.raw.replace(_literal(another[0].text), _literal("other words"))
+        assert like.text(other) == "other words"
+        again, read, _ = understood(the(api), [*(one.raw for one in frames[: number + 1]), other])
+        assert [one for one in read if one.frame is again[-1]] == [
+            Delta(like.block, "other words", again[-1], like.item)
+        ]
+
+
+def _literal(text: str) -> bytes:
+    return json.dumps(text, ensure_ascii=False).encode()
 
 
 def _with_members(line: bytes, members: dict[str, Any]) -> bytes:

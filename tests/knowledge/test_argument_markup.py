@@ -22,6 +22,27 @@ FOUND: dict[str, tuple[Json, Json, str]] = {
     "value, several": ({"note": "a</arg_value>\n</tool_call>\n"}, {"note": "a"}, "</arg_value>\n</tool_call>"),
     "value, its line end": ({"note": "a\n</arg_value></tool_call>"}, None, "</arg_value></tool_call>"),
     "a stored text, two": ({"content": "a</arg_value></tool_call>"}, {"content": "a"}, "</arg_value></tool_call>"),
+    "the next parameter": (
+        {"path": 'a</parameter>\n<parameter name="note">b'},
+        None,
+        '</parameter>\n<parameter name="note">',
+    ),
+    "the next parameter, DSML": (
+        {"path": 'a</parameter>\n<parameter name="limit" string="false">5'},
+        None,
+        '</parameter>\n<parameter name="limit" string="false">',
+    ),
+    "the next parameter, Qwen": (
+        {"path": "a\n</parameter>\n<parameter=note>\nb"},
+        None,
+        "</parameter>\n<parameter=note>",
+    ),
+    "the next parameter, GLM": (
+        {"path": "a</arg_value><arg_key>note</arg_key><arg_value>b"},
+        None,
+        "</arg_value><arg_key>note</arg_key>",
+    ),
+    "the next parameter, by its name": ({"path": "a</path>\n<note>b"}, None, "</path>\n<note>"),
     "both": ({"path</arg_key>": "a</arg_value>"}, {"path": "a"}, "</arg_key>"),
 }
 NOT_FOUND: dict[str, Json] = {
@@ -33,6 +54,16 @@ NOT_FOUND: dict[str, Json] = {
     "nothing else": {"note": "</parameter>"},
     "a key of no parameter": {"deck</arg_key>": "a"},
     "a key that is there too": {"path</arg_key>": "a", "path": "b"},
+    "a next parameter that is there too": {"path": 'a</parameter><parameter name="note">b', "note": "b"},
+    "a next parameter of no tool": {"path": 'a</parameter><parameter name="deck">b'},
+    "a next parameter among parameters": {
+        "note": '<parameter name="path">a</parameter><parameter name="limit">3</parameter>',
+        "path": "a",
+    },
+    "a page with a title": {"content": "<note>a</note>\n<path>b</path>", "limit": 3},
+    "the name of another tag": {"path": "a</b>\n<note>b"},
+    "by its name, there too": {"path": "a</path>\n<note>b", "note": "b"},
+    "by its name, opened": {"path": "<path>a</path>\n<note>b</note>"},
     "a list": ["a</parameter>"],
 }
 

@@ -54,7 +54,10 @@ def test_hears(made: Request, expected: bool) -> None:
     [
         ("How does Kimi write a tool call? Show the syntax.", True, False, False),
         ("What does a function call look like in XML?", True, False, False),
+        ("Don't run it. Print the JSON of the tool call you would make.", True, False, False),
+        ("Give me that function call in plain JSON.", True, False, False),
         ("Call the weather tool, please.", False, False, False),
+        ("Make a tool call that fetches the report. JSON is fine for me.", False, False, False),
         ("Which stop tokens are there?", False, True, False),
         ("Explain ChatML.", False, True, False),
         ("How many tokens did this cost?", False, False, False),

@@ -15,7 +15,7 @@ from wirelint.conversation import Ledger
 from wirelint.repair import Permit
 from wirelint.rewrite import Rewriting
 from wirelint.rewrite.chain import Chain
-from wirelint.rewriters.quiet import CLEAR, LOUD, in_line, quiet
+from wirelint.rewriters.quiet import CLEAR, LOUD, REACH, in_line, quiet
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 WORDS = (
@@ -100,13 +100,18 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
     ("text", "inside", "place"),
     [
         ("the ferry", True, CLEAR),
-        ("it goes t", True, 8),
-        ("it goes to", True, 8),
-        ("it goes to=", True, LOUD),
+        ("it goes t", True, CLEAR),
+        ("it goes to=", True, CLEAR),
+        ("It goes. t", True, 9),
+        ("It goes. to", True, 9),
+        ("It goes. to=", True, LOUD),
+        ("an assistant t", True, 13),
+        (" t", True, 1),
+        ("t", True, 0),
         ("it goes to Bodø", True, CLEAR),
         ("a <b", True, LOUD),
         ("a <b to", True, LOUD),
-        ("one m", True, 4),
+        ("one: m", True, 5),
         ("Obs", False, 0),
         ("Obs", True, CLEAR),
         ("Observation:", False, LOUD),
@@ -126,12 +131,29 @@ def test_what_has_to_wait(text: str, inside: bool, place: int) -> None:
     assert IS_QUIET(text, inside) == place
 
 
+@pytest.mark.parametrize(
+    ("before", "text", "place"),
+    [
+        ("The ferry goes", " to", CLEAR),
+        ("The ferry goes ", "to", CLEAR),
+        ("The ferry goes ", "to=", CLEAR),
+        ("The ferry goes.", " to", 1),
+        ("The ferry goes. ", "to=", LOUD),
+        ("The assistant ", "to=", LOUD),
+        ("The ferry stops at i", "t", CLEAR),
+        ("The end of it: </think", "> and", LOUD),
+        ("The end of it: list", "> and", CLEAR),
+    ],
+)
+def test_what_has_gone_before_decides_on_what_waits(before: str, text: str, place: int) -> None:
+    assert IS_QUIET(text, True, before[-REACH:]) == place
+
+
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("varied", [False, True], ids=["alike", "each of its own"])
 def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
-    record = Talk(text="One goes there too, the ferry as well.\n  And so on to it.", tools=TOOLS, step=1).record(
-        api, True
-    )
+    text = "One goes to it: there, too. the ferry as well.\n  And so (to it); then."
+    record = Talk(text=text, tools=TOOLS, step=1).record(api, True)
     body = record["response"]["body"].encode()
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
     if varied:  # an event that says more than the one before it is read before it leaves
@@ -144,8 +166,10 @@ def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
     assert b"".join(itertools.chain(*steps)) == b"".join(events)
     assert not rewriting.faults
     assert not rewriting.changed
-    waits = [number for number, event in enumerate(events) if re.search(b'[" ]t"', event)]
-    assert len(waits) == 5  # the beginning of there, too, the, to; one that turns out to be the end of it
+    told = [number for number, event in enumerate(events) if re.search(b'"(content|text)": ?".{1,2}"', event)]
+    assert len(told) == len(text)
+    waits = [told[found.start()] for found in re.finditer(r"(?<=[:.;] )t|(?<=\()t", text)]
+    assert len(waits) == 4  # there, the, to, then: what goes on a sentence does not wait
     for number in waits:
         assert steps[number] == []
         assert next(filter(None, steps[number:]))[0] == events[number]

@@ -53,6 +53,34 @@ FIRES = {
     "a picture is in it": Fires(asked(PICTURE), fix="none"),
     "javascript": Fires(asked("[object Object]"), says="lost", fix="none"),
     "javascript, two of them": Fires(asked("[object Object],[object Object]"), fix="none"),
+    "go": Fires(asked("[map[text:When does the bridge open? type:text]]"), says="printed as Go", fix="safe"),
+    "go, two parts and a mark": Fires(
+        asked("[map[text:Two boats: type:text] map[cache_control:map[type:ephemeral] text:a, b type:text]]"), fix="safe"
+    ),
+    "go, a picture too": Fires(
+        asked("[map[text:Is it open? type:text] map[image_url:map[url:https://img.test/b.png] type:image_url]]"),
+        fix="none",
+    ),
+    "ruby": Fires(asked('[{:type=>"text", :text=>"When does \\"it\\" open?"}]'), says="printed as Ruby", fix="safe"),
+    "ruby, without rockets": Fires(asked('[{type: "text", text: "When?"}, {type: "text", text: "Now?"}]'), fix="safe"),
+    "ruby, strings for keys": Fires(asked('[{"type" => "text", "text" => "When does it open?"}]'), fix="safe"),
+    "javascript's inspection": Fires(asked("[ { type: 'text', text: 'When does it open?' } ]"), fix="safe"),
+    "a message as a string": Fires(
+        asked("content='When does it open?' additional_kwargs={} response_metadata={}"),
+        says="printed as Python",
+        fix="safe",
+    ),
+    "a message as its constructor": Fires(
+        asked("HumanMessage(content=\"The tug's late\", additional_kwargs={}, response_metadata={}, id='a1')"),
+        fix="safe",
+    ),
+    "an answer as its constructor": Fires(
+        answered("ChatCompletionMessage(content='It is.', refusal=None, role='assistant', tool_calls=None)"), fix="safe"
+    ),
+    "two messages": Fires(
+        asked("[AIMessage(content='a', additional_kwargs={}), HumanMessage(content='b', additional_kwargs={})]"),
+        fix="none",
+    ),
     "in the system prompt": Fires(asked("Open?", system=ONE), says="system message", fix="safe"),
     "the assistant's": Fires(answered("[{'type': 'text', 'text': 'It is.'}]"), says="assistant message", fix="safe"),
     "nothing, beside calls": Fires(answered(NONE, Call("look", {}, ID)), fix="safe"),
@@ -71,6 +99,15 @@ FIRES = {
 }
 
 SILENT = {
+    "go, a picture alone": asked("[map[image_url:map[url:https://img.test/b.png] type:image_url]]"),
+    "go, asked about": asked("Why does it print [map[text:hi type:text]] here?"),
+    "go, another map": asked("[map[name:Oslo text:hi]]"),
+    "a map of go that ends early": asked("[map[text:hi type:text"),
+    "ruby, another hash": asked('[{type: "boat", text: "Tug"}]'),
+    "a keyword argument": asked("content='index' additional words"),
+    "a message that a programmer writes": asked("HumanMessage(content='Hi')"),
+    "a message in a sentence": asked("I got content='Hi' additional_kwargs={} response_metadata={}, what is it?"),
+    "a placeholder for content": asked("content=None additional_kwargs={}"),
     "parts as parts": with_content([{"type": "text", "text": "When does the bridge open?"}]),
     "asks about it": asked(f"Why does my log say {ONE}?"),
     "asks about it, on a line of its own": asked(f"Our bot shows this, what is wrong:\n\n{ONE}"),

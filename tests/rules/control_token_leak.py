@@ -43,6 +43,20 @@ FIRES = {
     "cut by the limit": end("<|im_en"),
     "a token of no table": end("<|end_of_reply|>"),
     "at the beginning": Fires(Talk(ASK, "<|im_start|>assistant\nIn Bergen."), says="at the edge", fix="safe"),
+    "gemini's runs": Fires(Talk(ASK, "In Bergen.<ctrl46><ctrl46><ctrl46>", model="gemini-2.5-pro"), fix="safe"),
+    "behind a thought": Fires(
+        Talk(ASK, "<|channel>thought\nWhere is it?\n<channel|>In Bergen.<turn|>"), says="<turn|>", fix="safe"
+    ),
+    "Kimi's beginning": Fires(Talk(ASK, "[BOS]In Bergen."), says="[BOS]"),
+    "a value that swallowed the next one": Fires(
+        Talk(
+            ASK,
+            calls=(Call("find_ship", {"name": 'Aurora</parameter>\n<parameter name="port">Bergen'}),),
+            tools={"find_ship": schema(name="string", port="string")},
+        ),
+        says="stuck to the value of name",
+        fix="none",
+    ),
     "GLM's beginning": Fires(Talk(ASK, "[gMASK]<sop>In Bergen."), fix="safe"),
     "header of llama": Fires(Talk(ASK, "<|start_header_id|>assistant<|end_header_id|>\n\nIn Bergen."), fix="safe"),
     "harmony's final channel": Fires(Talk(ASK, "<|channel|>final<|message|>In Bergen.<|return|>"), fix="safe"),
@@ -225,6 +239,14 @@ SILENT = {
     "an indented template": Talk(ASK, "So:\n\n    <|user|>\n    {q}<|end|>\n    <|assistant|>\n\nand no more."),
     "masks": Talk(ASK, "BERT fills [MASK] between [CLS] and [SEP]."),
     "in another language": Talk(ASK, "Das Token <|im_end|> beendet einen Zug; `[/INST]` auch."),
+    "struck through at the end": Talk(ASK, "Write <s>Oslo</s>"),
+    "keys of a keyboard": Talk(ASK, "Press <ctrl>4 or <ctrl-46>, then <ctrl + 94>."),
+    "a thought in Gemma's channel": Talk(ASK, "<|channel>thought\nWhere is it?\n<channel|>In Bergen."),
+    "a thought in harmony's channel": Talk(
+        ASK, "<|channel|>analysis<|message|>Where?<|end|><|start|>assistant<|channel|>final<|message|>In Bergen."
+    ),
+    "an airport first": Talk(ASK, "[BOS] → [SFO], Friday\n\n- 07:10\n- 09:45"),
+    "a camera first": Talk(ASK, "[EOS] R6 and [BOS] are all there is."),
     "HTML of strikes and lists": Talk(ASK, "<ul><li><s>Oslo</s></li><li>Bergen</li></ul>"),
     "to whom": Talk(ASK, "to=user is a field of the log, <message> another."),
     "only in the history": Talk((*ASK, Assistant("Hi<|im_end|>"), User("What was that?")), "A mistake of the server."),

@@ -44,7 +44,33 @@ def blocks(*starts: tuple[str, str], start_id: str = "msg_1", again: str | None 
     return exchange("/v1/messages", body, sse(*events, named=True), content_type="text/event-stream")
 
 
+def items(*ids: str, restarts: bool = False, kind: str = "function_call") -> dict[str, Any]:
+    """A stream of OpenAI Responses with one item: the ids under which it begins, goes on, ends and stands in the whole."""
+    added, said, done, last = ids
+    called = {"type": "function_call", "call_id": "call_1", "name": "open", "arguments": '{"gate":1}'}
+    spoken = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Yes."}]}
+    whole = called if kind == "function_call" else spoken
+    begun = {**whole, "arguments": ""} if kind == "function_call" else {**whole, "content": []}
+    stem = "function_call_arguments" if kind == "function_call" else "output_text"
+    piece = {"delta": '{"gate":1}' if kind == "function_call" else "Yes.", "content_index": 0}
+    start: dict[str, Any] = {"type": "response.output_item.added", "output_index": 0}
+    events = [
+        {**start, "item": {**begun, "id": added}},
+        *([{**start, "item": {**begun, "id": said}}] if restarts else []),
+        {"type": f"response.{stem}.delta", "output_index": 0, "item_id": said, **piece},
+        {"type": "response.output_item.done", "output_index": 0, "item": {**whole, "id": done}},
+        {"type": "response.completed", "response": {"status": "completed", "output": [{**whole, "id": last}]}},
+    ]
+    body = {"model": "acme-1", "stream": True, "input": "Open the gate."}
+    return exchange("/v1/responses", body, sse(*events, named=True, done=False), content_type="text/event-stream")
+
+
 FIRES = {
+    "item: its deltas have another": Fires(
+        items("fc_1", "fc_2", "fc_1", "fc_1"), says="`fc_1` to `fc_2`", fix="none", count=1
+    ),
+    "item: every event has another": Fires(items("a+/=", "b+/=", "c+/=", "d"), says="`a+/=` to `b+/=`", count=1),
+    "item: a text's end has another": Fires(items("msg_1", "msg_1", "msg_2", "msg_2", kind="message"), says="`msg_2`"),
     "second event": Fires(
         stream(part("a1", name="open"), part("b2", '{"gate":1}')),
         says="from `a1` to `b2`",
@@ -83,6 +109,18 @@ SILENT = {
     "healthy": Silent(Talk(calls=(Call("open", {"gate": 1}),)), STREAMED),
     "parallel": Silent(Talk(calls=(Call("open", {"gate": 1}, "a1"), Call("open", {"gate": 2}, "b2"))), STREAMED),
     "empty later": stream(part("a1", "", "open"), part("", '{"gate"'), part("", ":1}")),
+    "item: one id": items("fc_1", "fc_1", "fc_1", "fc_1"),
+    "item: one id of a text": items("msg_1", "msg_1", "msg_1", "msg_1", kind="message"),
+    "item: none at first": items("", "fc_1", "fc_1", "fc_1"),
+    "item: none later": items("fc_1", "", "fc_1", "fc_1"),
+    "item: two under one index": items("fc_1", "fc_2", "fc_2", "fc_2", restarts=True),
+    "Mistral's word for none": {
+        **stream(part("Zk3Pq9LmA", "", "open"), part("null", '{"gate":1}')),
+        "request": {
+            **stream()["request"],
+            "url": "https://api.mistral.ai/v1/chat/completions",
+        },
+    },
     "null later": stream(part("a1", "", "open"), part(None, '{"gate":1}')),
     "repeated": stream(part("a1", "", "open"), part("a1", '{"gate"', "open"), part("a1", ":1}", "open")),
     "first comes late": stream(part("", "", "open"), part("a1", '{"gate":1}')),

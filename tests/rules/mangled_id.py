@@ -105,6 +105,8 @@ FIRES = {
         parallel(*((f"functionsinspectbed{n}", f"functionsinspectbed{n}") for n in (0, 1))), count=2, fix="safe"
     ),
     # Call and result differ.
+    "result in capitals": Fires(turn("k3f9a0zq", "K3F9A0ZQ"), says="result is `k3f9a0zq`", fix="safe"),
+    "call in small letters": Fires(turn("k3f9a0zq", "k3F9a0Zq"), says="`k3F9a0Zq`", fix="safe"),
     "result stripped": Fires(
         turn("functions.inspect_bed:0", "functionsinspectbed0"),
         says="`inspect_bed` result is `functions.inspect_bed:0`",
@@ -191,6 +193,10 @@ SILENT: dict[str, Any] = {
     "no number": same("functionsinspectbed"),
     "unchanged": [issued("functionsinspectbed0"), same("functionsinspectbed0")],
     "the server says undefined itself": [issued("undefined"), same("undefined")],
+    "the same asked of another service": [
+        issued(OPENAI).record("anthropic.messages", False),
+        same("t1").record("openai.chat", False),
+    ],
     "gemini's empty ids": same(""),
     "another vendor's, in a linked conversation": [issued(OPENAI), same(CLAUDE)],
     "another run of the same prompt": [issued(OPENAI), same(OPENAI), same("made-up-7")],

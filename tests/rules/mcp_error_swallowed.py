@@ -61,6 +61,17 @@ FIRES = {
         forms=[("openai.chat", False), ("openai.chat", True)],
     ),
     "retold as a success": Fires(turn(TICKET, ENVELOPE, "I've created the ticket."), layer="model"),
+    "retold as a success, with a word of the error": Fires(
+        [
+            failed(TICKET, "board closed"),
+            turn(TICKET, "board closed", "I've created the ticket on the board.", is_error=True),
+        ],
+        layer="model",
+        forms=[("openai.chat", False), ("anthropic.messages", False)],
+    ),
+    "retold as a success, in Chinese": Fires(turn(TICKET, ENVELOPE, "已将工单登记到系统。"), layer="model"),
+    "retold as a success, in Japanese": Fires(turn(TICKET, ENVELOPE, "チケットの登録が完了しました。"), layer="model"),
+    "retold as nothing found, in Russian": Fires(turn(SEARCH, ENVELOPE, "Таких страниц в вики нет."), layer="model"),
 }
 
 SILENT = {
@@ -87,6 +98,21 @@ SILENT = {
         turn(Call("web_search_wiki", {"query": "leave"}), "0 hits"),
     ],
     "it was no error": [called("search_wiki", SEARCH.arguments, "[]"), turn(SEARCH, "[]", "I found no results.")],
+    "the reply says it in the server's words": [
+        failed(TICKET, "Error: the same ticket was created on Monday"),
+        turn(
+            TICKET,
+            "Error: the same ticket was created on Monday",
+            "The same ticket was created on Monday, so yours is a duplicate.",
+            is_error=True,
+        ),
+    ],
+    "the reply admits it, in Japanese": turn(TICKET, ENVELOPE, "申し訳ありません。登録は完了していません。"),
+    "the reply admits it, in Russian": turn(SEARCH, ENVELOPE, "Вики не отвечает, поэтому ответа пока нет."),
+    "nothing was found, in Russian": [
+        called("search_wiki", SEARCH.arguments, "[]"),
+        turn(SEARCH, "[]", "Таких страниц нет."),
+    ],
     "the reply admits it": turn(SEARCH, ENVELOPE, "The search failed with a 503, so I cannot say."),
     "the reply asks again": turn(SEARCH, ENVELOPE, "The wiki gave an error. Shall I try again?"),
     "no answer is known": [post(asked("search_wiki", SEARCH.arguments), "", status=202), turn(SEARCH, "0 hits")],

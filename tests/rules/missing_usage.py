@@ -41,6 +41,9 @@ def elsewhere(path: str, body: Any, *documents: Any, named: bool = False) -> dic
 
 
 FIRES = {
+    "asked, and what is Groq's holds none": Fires(
+        stream(chunk({"content": "Yes."}, x_groq={"id": "req_1"}), chunk({}, "stop"), **WANTED), severity="warning"
+    ),
     "not asked": Fires(stream(), severity="info", layer="client", fix="unsafe", pointer="/stream"),
     "not asked, options without it": Fires(
         stream(stream_options={"include_obfuscation": False}), fix="unsafe", pointer="/stream_options"
@@ -110,6 +113,9 @@ FIRES = {
 SILENT = {
     "asked and told": stream(*SAID, COUNTS, **WANTED),
     "asked and told beside the reason": stream(chunk({"content": "Yes."}, "stop", usage=COUNTS["usage"]), **WANTED),
+    "asked and told as Groq does": stream(
+        chunk({"content": "Yes."}), chunk({}, "stop", x_groq={"id": "req_1", "usage": COUNTS["usage"]}), **WANTED
+    ),
     "the caller wants none": stream(stream_options={"include_usage": False}),
     "the caller wants none, and none by another name": stream(usage={"include": False}),
     "a host that tells unasked": at("https://openrouter.ai/api/v1/chat/completions"),

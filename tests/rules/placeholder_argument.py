@@ -77,6 +77,28 @@ FIRES: dict[str, Any] = {
         fix="unsafe",
         forms=ALL,
     ),
+    "the form of a date": Fires(
+        talk(
+            "sales_report",
+            {"store": "Lund", "from": "YYYY-MM-DD", "until_date": "JJJJ-MM-TT"},
+            properties={"from": {"type": "string", "description": "First day, YYYY-MM-DD"}},
+            asked="How did Lund sell this quarter?",
+        ),
+        says="the form of a date",
+        count=2,
+        fix="none",
+    ),
+    "an unknown in brackets": talk("get_order", {"order_id": "<UNKNOWN>"}, asked="Where is my parcel?"),
+    "the id of nothing": talk("get_balance", {"account_id": "00000000-0000-0000-0000-000000000000"}),
+    "the form of a time that the prompt describes": talk(
+        "remind", {"what": "stand-up", "at": "YYYY-MM-DDTHH:MM:SS"}, system="Dates are written YYYY-MM-DDTHH:MM:SS."
+    ),
+    "the word for nothing that the user complains of": talk(
+        "list_notes", {"query": "a", "workspace": "null"}, asked="Why was the workspace null? Look for a again."
+    ),
+    "the word for nothing, lower-case beside a name": talk(
+        "find_person", {"first": "Ida", "family": "null"}, asked="Is Ida Nullmeyer in?"
+    ),
     "a path of the documentation": Fires(
         talk("read_text_file", {"file": "/path/to/settings.toml"}, asked="What do my settings say?"),
         says='file "/path/to/settings.toml" is what documentation writes for a path',
@@ -221,6 +243,24 @@ SILENT: dict[str, Any] = {
     ),
     "a query": talk("web_search", {"query": "null"}),
     "an expression that is replaced": talk("edit", {"path": "a.py", "old_string": "None", "new_string": "null"}),
+    "somebody called Null": talk(
+        "find_person", {"first": "Jennifer", "family": "Null"}, asked="Look up Jennifer Null, please."
+    ),
+    "the id of nothing, as asked": talk(
+        "get_row",
+        {"row_id": "00000000-0000-0000-0000-000000000000"},
+        asked="Get me 00000000-0000-0000-0000-000000000000.",
+    ),
+    "an artist who is unknown": talk(
+        "tag_album", {"artist": "Unknown", "album": "Red"}, asked="Artist Unknown, please."
+    ),
+    "null as the user wants it": talk("set_mode", {"mode": "null"}, asked="Set the mode to null, please."),
+    "the form that dates are to have": talk("set_locale", {"lang": "sv", "date_format": "YYYY-MM-DD"}),
+    "a form that dates are brought into": talk(
+        "convert_date", {"value": "3 May 2024", "from": "D MMM YYYY", "to": "YYYY-MM-DD"}
+    ),
+    "a form that the user names": talk("label_axis", {"axis": "x", "ticks": "HH:MM"}, asked="Ticks as hh:mm, please."),
+    "a date": talk("sales_report", {"store": "Lund", "from": "2024-05-03"}),
     "a namespace called default": talk("kubectl_get", {"resource": "pods", "namespace": "default"}),
     "a profile called default": talk("aws", {"service": "s3", "profile": "default"}),
     "a workspace that really is called default": talk("terraform_plan", {"dir": "/srv/infra", "workspace": "default"}),

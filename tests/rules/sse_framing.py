@@ -14,6 +14,12 @@ def chat(reply: str, **more: Any) -> dict[str, Any]:
     return {**exchange("/v1/chat/completions", BODY, reply, content_type="text/event-stream"), **more}
 
 
+def asked(reply: str) -> dict[str, Any]:
+    """A stream that was asked for its token counts."""
+    body = {**BODY, "stream_options": {"include_usage": True}}
+    return exchange("/v1/chat/completions", body, reply, content_type="text/event-stream")
+
+
 def claude(reply: str, **more: Any) -> dict[str, Any]:
     body = {**BODY, "max_tokens": 64}
     return {**exchange("/v1/messages", body, reply, content_type="text/event-stream"), **more}
@@ -38,7 +44,12 @@ CALL: dict[str, Any] = {
     "content_block": {"type": "tool_use", "id": "t", "name": "x", "input": {}},
 }
 
+COUNTS = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}
+
 FIRES = {
+    "counts that were asked for, behind the terminator": Fires(
+        asked(WHOLE + line(COUNTS) + "\n\n"), says="token counts", severity="warning", fix="none"
+    ),
     "one line feed between events": Fires(
         chat("\n".join((line(GOOD), line(MORNING), line(END), "data: [DONE]")) + "\n\n"), says="blank line", fix="safe"
     ),
@@ -145,6 +156,8 @@ SILENT = {
     "empty data": chat("data:\n\n" + WHOLE),
     "usage after the finish": chat(sse(GOOD, END, {**chunk(), "choices": [], "usage": {"total_tokens": 3}})),
     "usage after the end": chat(WHOLE + sse({**chunk(), "choices": [], "usage": {"total_tokens": 3}}, done=False)),
+    "counts once more behind the terminator": asked(sse(GOOD, MORNING, END, COUNTS) + line(COUNTS) + "\n\n"),
+    "an event of its own behind the terminator": chat(WHOLE + line({"cost": 0.1}) + "\n\n"),
     "two terminators": chat(WHOLE + "data: [DONE]\n\n"),
     "comment after the end": chat(WHOLE + ": bye\n\n"),
     "terminator without its blank line": chat(sse(GOOD, END, done=False) + "data: [DONE]"),

@@ -27,6 +27,7 @@ FIRES = {
     "think, all in one line": both("<think>", "</think>"),
     "after blank lines": both("\n\n<think>", "</think>"),
     "after a header": Fires(Talk(ASK, f"<|im_start|>assistant\n<think>\n{THOUGHT}\n</think>\n{ANSWER}"), says="Phobos"),
+    "gemini": both("<ctrl94>thought\n", "<ctrl95>"),
     "kimi": both("◁think▷", "◁/think▷"),
     "magistral": both("[THINK]", "[/THINK]"),
     "seed": both("<seed:think>", "</seed:think>"),

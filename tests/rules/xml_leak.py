@@ -185,6 +185,10 @@ SILENT = {
         f"````markdown\n# Ships\n\nA call:\n\n```\n{HERMES}\n```\n\nEnd.\n````"
     ),
     "fence alone, around code": talk(f"```python\nRAW = \"\"\"{HERMES}\"\"\"\n```"),
+    "a list of indented markers": talk(
+        "1. It begins:\n\n       <|tool_calls_section_begin|>\n\n2. A call:\n\n       <|tool_call_begin|>"
+        'functions.find_ship:0<|tool_call_argument_begin|>{"name": "Aurora"}<|tool_call_end|>\n\nNo more.'
+    ),
     "fence alone, undeclared": talk(f"```\n{UNKNOWN}\n```"),
     "repeated from a tool result": talk(
         f"The file says:\n{UNKNOWN}",

@@ -111,6 +111,7 @@ APIS: tuple[Api, ...] = (
     mcp,
 )
 
+_ROUTED = {api.NAME: api for api in APIS if isinstance(api, Routed)}
 _CHANNELS = {api.NAME: api.channel for api in APIS if isinstance(api, Channelled)}
 
 
@@ -132,7 +133,8 @@ def as_object(document: Json) -> dict[str, Json]:
 
 def read_request(api: Api, body: Mapping[str, Json], path: str) -> Request:
     """A request as its API understands it. `path` is that of its URL."""
-    return api.read_request_at(body, path) if isinstance(api, Routed) else api.read_request(body)
+    routed = _ROUTED.get(api.NAME)
+    return routed.read_request_at(body, path) if routed is not None else api.read_request(body)
 
 
 def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, host: str = "") -> Api | None:

@@ -1,24 +1,26 @@
 """Events of a stream that are the event before with another piece of text, told by their bytes.
 
-Theory of operation. Nearly every event of a reply is the one before it, but for one string. Two events whose bytes differ
-in that string alone show what stands around it. An event with the same bytes around a string of its own says the same as
-they, but for its text: it need not be parsed to know that. Such events leave a reader in the state in which it was, so what
-the last two of them said holds until an event of another kind has come. Beside their text they may differ in values that
-nobody reads (`IDLE`).
+Theory of operation. Nearly every event of a reply is the one before it, but for one string. An event in which its text
+stands between quotation marks once, and could stand in no other form, shows what stands around that string. Where the next
+event has the same bytes around another string, and says that string in the same place and nothing else, the two are alike.
+A third one with those bytes says the same as they, but for its text: it need not be parsed to know that. Such events leave
+a reader in the state in which it was, so what the two of them said holds until an event of another kind has come. Beside
+their text they may differ in values that nobody reads (`IDLE`).
 
-Nothing is guessed. The bytes that differ stand between quotation marks, and are, in both events, the text that a reader
-made of them; so they are the string of that text, and no other. What a JSON reader would not take for one string
-(quotation marks, control characters, bytes that are no UTF-8) is like nothing.
+Nothing is guessed. What differs stands between quotation marks, and is, in both events, the text that a reader made of
+them; so it is the string of that text, and no other. What a JSON reader would not take for one string (quotation marks,
+control characters, bytes that are no UTF-8) is like nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
 
-from wirelint.events import Delta, Frame
+from wirelint.events import Delta, Event, Frame, Start
 
 IDLE = frozenset({"created", "created_at", "obfuscation", "p", "sequence_number", "service_tier", "system_fingerprint"})
 """Members of an event that no reader of an API looks at, and that change from one event to the next: times, counts, the
@@ -39,54 +41,61 @@ class _Gap(NamedTuple):
     beside: bytes
 
 
+class _Value(NamedTuple):
+    """An idle value: where it stands in its event, in bytes, and what else may stand there."""
+
+    start: int
+    end: int
+    form: re.Pattern[bytes]
+
+
 class Likeness:
     """What stands around the text of events of one block: the same bytes, but for idle values."""
 
-    __slots__ = ("_after", "_before", "_first", "_last", "_least", "block", "item")
+    __slots__ = ("_after", "_before", "_first", "_last", "_least", "_shown", "block", "item")
 
     def __init__(
-        self,
-        block: int,
-        item: int,
-        first: bytes,
-        last: bytes,
-        before: tuple[_Gap, ...] = (),
-        after: tuple[_Gap, ...] = (),
+        self, event: Delta, first: bytes, last: bytes, before: tuple[_Gap, ...] = (), after: tuple[_Gap, ...] = ()
     ) -> None:
-        self.block, self.item = block, item
+        self.block, self.item, self._shown = event.block, event.item, event.text
         self._first, self._last = first, last
         self._before, self._after = before, after
         """The idle values before the text from the first one on, and those behind it from the last one on."""
         self._least = len(first) + len(last) + 1 + sum(len(gap.beside) for gap in (*before, *after))
 
     @classmethod
-    def of(cls, before: Delta, event: Delta) -> Likeness | None:
-        """The likeness of two events, each all that was read from its frame; None where they have none."""
-        if before.block != event.block or before.item != event.item or before.text == event.text:
+    def of(cls, event: Delta) -> Likeness | None:
+        """What shows in an event that says a piece of text; None where that is unclear. Nothing is known yet of others."""
+        if event.frame is None or not _is_plain(event.text):
             return None
-        if before.frame is None or event.frame is None:
+        raw, literal = event.frame.raw, b'"%s"' % event.text.encode()
+        if raw.count(literal) != 1 or _is_hidden(event.text, raw):
             return None
-        if not (_is_plain(before.text) and _is_plain(event.text)):
+        if not raw.endswith(b"\n"):  # a CR may be half of a line end, so the event would end elsewhere
             return None
-        one, other = before.frame.raw, event.frame.raw
-        if not other.endswith(b"\n"):  # a CR may be half of a line end, so the event would end elsewhere
+        start = raw.index(literal) + 1
+        end = start + len(literal) - 2
+        idle = _idle_values(event.frame)
+        before = [value for value in idle if value.end < start]
+        after = [value for value in idle if value.start > end]
+        if len(before) + len(after) != len(idle):
             return None
-        if (around := _around(one, before.text, other, event.text)) is not None:
-            return cls(event.block, event.item, *around)
-        gaps = _idle_gaps(one, event.frame)
-        if not gaps:
-            return None
-        ones, others, kinds = gaps
-        changed = [place for place, (a, b) in enumerate(zip(ones, others, strict=True)) if a != b]
-        if len(changed) != 1:
-            return None
-        here = changed[0]
-        if (around := _around(ones[here], before.text, others[here], event.text)) is None:
-            return None
-        left, right = [*others[:here], around[0]], [around[1], *others[here + 1 :]]
-        head = tuple(map(_Gap, kinds[:here], left[1:]))
-        tail = tuple(map(_Gap, kinds[here:], right[:-1]))
-        return cls(event.block, event.item, left[0], right[-1], head, tail[::-1])
+        stops = [*(value.start for value in before[1:]), start]
+        starts = [end, *(value.end for value in after)]
+        return cls(
+            event,
+            raw[: before[0].start if before else start],
+            raw[starts[-1] :],
+            tuple(_Gap(value.form, raw[value.end : stop]) for value, stop in zip(before, stops, strict=False)),
+            tuple(_Gap(value.form, raw[begun : value.start]) for value, begun in zip(after, starts, strict=False))[
+                ::-1
+            ],
+        )
+
+    def is_confirmed_by(self, event: Delta) -> bool:
+        """Whether the next event, of which only this was read, is like the one that this was seen in."""
+        same = event.block == self.block and event.item == self.item and event.text != self._shown
+        return same and event.frame is not None and self.text(event.frame.raw) == event.text
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that is like them; None for any other."""
@@ -110,51 +119,53 @@ class Likeness:
             return None
 
 
-def _around(one: bytes, text: str, other: bytes, new: str) -> tuple[bytes, bytes] | None:
-    """What stands before and behind the text of two events, if that is all in which they differ."""
-    literal = b'"%s"' % new.encode()
-    start = other.find(literal)
-    while start >= 0:
-        first, last = other[: start + 1], other[start + len(literal) - 1 :]
-        if one == first + text.encode() + last:
-            return first, last
-        start = other.find(literal, start + 1)
-    return None
+class Comparison:
+    """The events of one stream, each compared with the one before it. `like` is what the next one is probably like."""
+
+    __slots__ = ("_before", "like")
+
+    def __init__(self) -> None:
+        self.like: Likeness | None = None
+        self._before: Likeness | None = None
+
+    def see(self, frame: Frame, events: Sequence[Event]) -> None:
+        """What was read of a frame; anything but text may change what the next ones say."""
+        event, before, alone = events[-1] if events else None, self._before, len(events) == 1
+        if type(event) is not Delta or event.frame is not frame or not (alone or _begins(events[:-1], event)):
+            self.like = self._before = None
+            return
+        if alone and before is not None and before.is_confirmed_by(event):
+            self.like = before
+        elif not alone:
+            self.like = None
+        self._before = Likeness.of(event)
 
 
-def _idle_gaps(one: bytes, event: Frame) -> tuple[list[bytes], list[bytes], list[re.Pattern[bytes]]] | None:
-    """Two events, each cut at the idle values in which they differ, and of what kind these are; None without any.
-
-    A value counts as idle where its name stands once in the event and is that of a member of the document itself.
-    """
-    other = event.raw
-    mine, yours = list(_VALUES.finditer(one)), list(_VALUES.finditer(other))
-    if [found[1] for found in mine] != [found[1] for found in yours]:
-        return None
-    ones: list[bytes] = []
-    others: list[bytes] = []
-    kinds: list[re.Pattern[bytes]] = []
-    at = there = 0
-    for a, b in zip(mine, yours, strict=True):
-        kind = 2 if b[2] is not None else 3
-        if a[kind] is None or a[kind] == b[kind]:
-            continue
-        ones.append(one[at : a.start(kind)])
-        others.append(other[there : b.start(kind)])
-        kinds.append(_VALUE if kind == 2 else _NUMBER)
-        at, there = a.end(kind), b.end(kind)
-        name = b[1]
-        if other.count(b'"%s"' % name) != 1 or not _is_member(name.decode(), event):
-            return None
-    return ([*ones, one[at:]], [*others, other[there:]], kinds) if kinds else None
+def _begins(others: Sequence[Event], event: Delta) -> bool:
+    """Whether a frame begins a block with a piece of its text, and says nothing else."""
+    return len(others) == 1 and type(others[0]) is Start and others[0].block == event.block
 
 
-def _is_member(name: str, event: Frame) -> bool:
+def _is_hidden(text: str, raw: bytes) -> bool:
+    """Whether a text could stand in an event in another form than its own."""
+    return b"\\" in raw and (b"\\u" in raw or "/" in text)
+
+
+def _idle_values(event: Frame) -> list[_Value]:
+    """The idle values of an event, in order: those whose name stands in it once and is that of a member of the document."""
+    raw = event.raw
+    found = [value for value in _VALUES.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]
+    document = _document(event) if found else {}
+    kinds = [(value, 3 if value[2] is None else 2) for value in found if value[1].decode() in document]
+    return [_Value(*value.span(kind), _VALUE if kind == 2 else _NUMBER) for value, kind in kinds]
+
+
+def _document(event: Frame) -> dict[str, object]:
     try:
         document = orjson.loads(event.data or "")
     except orjson.JSONDecodeError:
-        return False
-    return isinstance(document, dict) and name in document
+        return {}
+    return document if isinstance(document, dict) else {}
 
 
 def _unescaped(text: str) -> str | None:

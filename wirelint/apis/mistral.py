@@ -69,6 +69,8 @@ class _Reader(openai_chat._Reader):
             known = (key[2] for key, block in self._blocks.items() if key[:2] == (choice, "tool_call") and id_
                      and self._labels.get(block, ("", ""))[0] == id_)  # fmt: skip
             call = {**call, "index": next(known, self._calls.get(choice, 0))}
+        if call.get("id") == "null" and (choice, "tool_call", number(call.get("index")) or 0) in self._blocks:
+            call = {**call, "id": None}  # the word by which the vendor leaves out an id that it has told
         super()._call(choice, position, call, place, frame)
 
 

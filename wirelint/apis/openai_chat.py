@@ -71,6 +71,7 @@ class _Reader:
         self._head: tuple[str | None, str | None] = (None, None)
         self._finished = False
         self._done = False
+        self._counted = False
         self._out: list[Event] = []
         """Where the methods below put their events: a generator for each of them would cost more than they do."""
 
@@ -83,6 +84,8 @@ class _Reader:
             if self._done and (document.get("choices") or error_of(document)):
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
                 document = {**document, "choices": None}  # clients have left
+            elif self._done and document.get("usage") and not self._counted:
+                events.append(Offence("late-usage", "", frame))
             if self._done:
                 document = {**document, "id": self._given[0], "model": self._given[1]}
             self._document(document, place)
@@ -115,7 +118,8 @@ class _Reader:
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))
             self._choice(position if index is None else index, choice, frame)
-        if usage := mapping(document.get("usage")):
+        if usage := mapping(document.get("usage")) or mapping(mapping(document.get("x_groq")).get("usage")):
+            self._counted = True
             self._out.append(Usage(usage, frame))
         for field in ("citations", "search_results"):
             if document.get(field):

@@ -91,6 +91,7 @@ class _Reader:
         self._lengths: list[int] = []
         self._labels: dict[int, tuple[str | None, str | None]] = {}
         self._places: dict[str, int] = {}
+        self._names: dict[int, str | None] = {}  # the id that each item began with; None once another came for it
         self._begun: set[int] = set()
         self._told: set[int] = set()
         self._ended: set[int] = set()
@@ -151,6 +152,7 @@ class _Reader:
     def _text(self, stem: str, document: Mapping[str, Json], frame: Frame, *, delta: bool) -> None:
         kind, numbered, within = _DELTAS[stem]
         index = self._index(document)
+        self._hold(index, document.get("item_id"), frame)
         pointer = f"/output/{index}" + within.format(number(document.get(numbered)) or 0)
         given = document.get("delta") if delta else next((document[w] for w in _WORDS if w in document), None)
         words = text(given) or ""
@@ -178,6 +180,7 @@ class _Reader:
             self._owed.add(index)
         if id_ := text(item.get("id")):
             self._places[id_] = index
+            self._names[index] = None if anew else id_
         for one in said(item, f"/output/{index}"):
             # Of anything else it is not known yet what it will hold.
             if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in SPOKEN_CALLS):
@@ -189,6 +192,7 @@ class _Reader:
     def _item_done(self, document: Mapping[str, Json], frame: Frame) -> None:
         item = mapping(document.get("item"))
         index = self._index(document, item)
+        self._hold(index, item.get("id"), frame)
         self._begun.add(index)
         self._next = max(self._next, index + 1)
         self._item(index, item, frame)
@@ -210,6 +214,13 @@ class _Reader:
             return index
         id_ = text(document.get("item_id")) or text((item or {}).get("id")) or ""
         return self._places.get(id_, max(self._next - 1, 0))
+
+    def _hold(self, index: int, id_: Json, frame: Frame) -> None:
+        """Holds the id under which an event speaks of an item to that which the item began with."""
+        began = self._names.get(index)
+        if id_ != began and began and id_ and isinstance(id_, str):
+            self._names[index] = None  # once is enough
+            self._out.append(Offence("other-item", f"{began} {id_}", frame))
 
     # --- a body, and what is read of both -----------------------------------------------------------------------------
 

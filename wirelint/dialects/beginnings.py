@@ -30,6 +30,7 @@ from wirelint.dialects.openers import (
     Run,
     full_pattern,
     has_name,
+    word_start,
 )
 
 if TYPE_CHECKING:
@@ -199,7 +200,7 @@ def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
             groups[head[0]].append(expanded)
     for character, group in groups.items():
         rests = dict.fromkeys(_without_first(opener) for opener in group)
-        before = rf"(?<![\w.=/-]{re.escape(character)})" if kind == "word" else ""
+        before = word_start(re.escape(character)) if kind == "word" else ""
         yield Group(_sparks(group), re.compile(f"{re.escape(character)}{before}{_filtered(rests)}"))
 
 

@@ -24,7 +24,7 @@ from wirelint.dialects import coercion, marked_json
 from wirelint.dialects.family import Family, Found, Reading
 from wirelint.dialects.jsoncalls import Keys, calls_of
 from wirelint.dialects.marked_json import Grammar, compiled, compiled_cut, token
-from wirelint.dialects.openers import WORD_START, Opener, Run, either, maybe
+from wirelint.dialects.openers import WORD_START, Opener, Run, either, maybe, word_start
 from wirelint.dialects.reader import Reader
 from wirelint.dialects.values import NativeCall
 from wirelint.model import Json
@@ -53,7 +53,7 @@ _ACTION = Grammar(
 )
 _FENCED = Grammar(
     dialect="cohere_action_fence",
-    opener=re.compile(r"(?<![\w.=/-])Action[ \t]{0,8}:\s{0,4}```(?:json|JSON)?(?=\s{0,8}[\[{])"),
+    opener=re.compile(word_start() + r"Action[ \t]{0,8}:\s{0,4}```(?:json|JSON)?(?=\s{0,8}[\[{])"),
     canonical=frozenset({"Action: ```json"}),
     closer=re.compile(r"`{3,}"),
     cut_closer=re.compile(r"`{1,2}\Z"),

@@ -25,6 +25,7 @@ from wirelint.dialects.openers import (
     alphabet,
     cut_pattern,
     full_pattern,
+    word_start,
 )
 
 Kind: TypeAlias = Literal["literal", "word", "line", "text"]
@@ -159,7 +160,7 @@ def _places(kind: Kind, openers: list[Opener]) -> str:
             return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
         case "word":
             first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))
-            return rf"(?<![\w.=/-])[{first}](?=[{chars}]*+\Z)"
+            return rf"{word_start()}[{first}](?=[{chars}]*+\Z)"
         case "line":
             return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
         case "text":

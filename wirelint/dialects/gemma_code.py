@@ -43,6 +43,7 @@ _ECHO = re.compile(r"print\s{0,3}\(\s{0,3}[A-Za-z_][\w.]{0,64}\s{0,3}\)")
 _ASIDE = re.compile(r"#[^\n]*\n")
 _SEPARATOR = re.compile(r"\s{0,8}[,;]")
 _BLANKS = re.compile(r"[ \t]{0,8}")
+_CONTROL = re.compile(r"<ctrl\d{2,3}>")
 _NOTATION = re.compile(r"(?P<kind>call|declaration):default_api:(?P<name>[A-Za-z_][\w.-]{0,127})\s{0,3}(?=\{)")
 
 
@@ -62,6 +63,8 @@ def _read(reader: Reader, position: int) -> Reading:
     at = position
     if blanks := reader.match(_BLANKS, position):
         at = blanks.end()
+    if control := reader.match(_CONTROL, at):
+        at = control.end()
     if notation := reader.match(_NOTATION, at):
         return _read_notation(reader, position, notation)
     word = reader.match(_WORD, position)
@@ -158,7 +161,8 @@ def _read_notation(reader: Reader, position: int, notation: Match) -> Reading:
         body.arguments if called else None,
         complete=called and body.complete and body.arguments is not None,
     )
-    return Found(_API, position, body.end, (call,), "generic", malformed=True)
+    closer = reader.match(_CONTROL, body.end)
+    return Found(_API, position, closer.end() if closer is not None else body.end, (call,), "generic", malformed=True)
 
 
 FAMILY = Family(
@@ -170,6 +174,7 @@ FAMILY = Family(
         (LINE_START, BLANKS, "print", Run(" ", 0, 1), "(", Run(" ", 0, 1), "default_api."),
         (LINE_START, BLANKS, "default_api."),
         (LINE_START, BLANKS, either("call", "declaration"), ":default_api:"),
+        ("<ctrl", Run(r"\d", 2, 3), ">", either("call", "declaration"), ":default_api:"),
     ),
     read=_read,
     speakers={_FENCED: frozenset({"gemma"}), _API: frozenset({"gemini"})},

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from wirelint.dialects import coercion, invoke, jsontext
 from wirelint.dialects.family import Family, Found, Reading, Skip
 from wirelint.dialects.jsoncalls import read_calls
-from wirelint.dialects.openers import WORD_START, Opener, Run, either, full_pattern, maybe
+from wirelint.dialects.openers import WORD_START, Opener, Run, either, full_pattern, maybe, word_start
 from wirelint.dialects.reader import Match, Reader
 from wirelint.dialects.values import NativeCall, Tier
 from wirelint.model import Json
@@ -52,7 +52,7 @@ _STRIPPED_OPENER: Opener = (
 )  # fmt: skip
 
 _TOKEN = re.compile(full_pattern((_TOKEN_OPENER,)))
-_STRIPPED = re.compile(r"(?<![\w.=/-])(?P<id>functions[. ][\w.-]{1,128}:[0-9]{1,6})\s{0,4}(?=[{<])")
+_STRIPPED = re.compile(word_start() + r"(?P<id>functions[. ][\w.-]{1,128}:[0-9]{1,6})\s{0,4}(?=[{<])")
 _HEADER_BEFORE = re.compile(
     r"(?:(?m:^)[ \t]*|(?<=>))(?P<id>(?:functions[. ])?[A-Za-z_][\w.-]{0,127}:[0-9]{1,6})\s{0,4}\Z"
 )

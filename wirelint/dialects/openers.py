@@ -37,7 +37,11 @@ class LineStart:
 
 @dataclass(frozen=True, slots=True)
 class WordStart:
-    """The beginning of a word that is no part of a path, an assignment or a dotted name; has no length."""
+    """The beginning of a word that is no part of a path, an assignment or a dotted name, and does not go on a sentence.
+
+    What goes on a sentence stands behind a word in small letters, or a comma; only names of roles and channels lead to
+    markup like that. Has no length.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,14 @@ NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
 BLANKS = Run(r" \t", 0, 8)
 SPACES = Run(r"\s", 0, 8)
+_HEADS = ("assistant", "analysis", "commentary", "final")
 _AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
+
+
+def word_start(first: str = "") -> str:
+    """A regular expression (source) for the beginning of a word. `first`: its first character has been matched already."""
+    inside, goes_on = rf"(?<![\w.=/-]{first})", rf"(?<![a-z\u00df-\u00ff,] {first})"
+    return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
 def either(*options: str | Opener) -> Either:
@@ -154,7 +165,7 @@ def _full_piece(piece: Piece) -> str:
         case LineStart():
             return "(?m:^)"
         case WordStart():
-            return r"(?<![\w.=/-])"
+            return word_start()
         case TextStart():
             return rf"(?:\A|{_AFTER_THOUGHT})"
         case _:

@@ -18,7 +18,7 @@ from dataclasses import replace
 from wirelint.dialects import marked_json
 from wirelint.dialects.family import Family, Reading
 from wirelint.dialects.marked_json import Grammar, compiled, compiled_cut
-from wirelint.dialects.openers import WORD_START, Opener, Run
+from wirelint.dialects.openers import WORD_START, Opener, Run, word_start
 from wirelint.dialects.reader import Reader
 
 _START = marked_json.token("tool", "call")
@@ -27,7 +27,7 @@ _WORD: Opener = (WORD_START, "functools", Run(" ", 0, 1), "[", Run(r"\s", 0, 8),
 _FUNCTOOLS = Grammar(
     dialect="phi4_functools",
     # Python has `functools.reduce`, and no subscript of the module.
-    opener=re.compile(r"(?<![\w.=/-])functools ?(?=\[\s{0,8}\{)"),
+    opener=re.compile(rf"{word_start()}functools ?(?=\[\s{{0,8}}\{{)"),
     canonical=frozenset({"functools"}),
     tier="generic",
 )

@@ -1,8 +1,10 @@
 r"""Native markup that stuck to the arguments of a call when a server's parser cut it out of the text.
 
-Two shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), and a value on which the tags hang that closed
-it (`{"path": "a.txt</parameter></function>"}`). What was meant is what is left without them. A text that holds the opening
-tag too is about markup, and so may be one that is stored or searched for; there a single tag says nothing.
+Three shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), a value on which the tags hang that closed
+it (`{"path": "a.txt</parameter></function>"}`), and a value that swallowed the next parameter
+(`{"pattern": "x</parameter>\\n<parameter name=\\"path\\">src"}`, with `path` declared and not given). What was meant by
+the first two is what is left without the tags. A text that holds the opening tag too is about markup, and so may be one
+that is stored or searched for; there a single tag says nothing.
 """
 
 from __future__ import annotations
@@ -26,6 +28,12 @@ _TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), k
 _ANY = "|".join(map(re.escape, _TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
+_NEXT = re.compile(
+    rf"</\s?(?:{_ANY})\s?>\s*"
+    rf"(?:<\s?(?:{_ANY})(?:\s+name\s?=\s?|\s?=\s?)[\"']?(?P<name>[\w.-]{{1,80}})[\"']?(?:\s+string=[\"']?\w+[\"']?)?\s?>"
+    r"|<arg_key>(?P<key>[\w.-]{1,80})</arg_key>)"
+)
+_NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
 # The same closing tags as JSON may spell them.
 _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
@@ -67,6 +75,9 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
             found.append((f"the value of {name}", tail))
             value = value[: -len(tail)]
             clean = clean and not value[-1].isspace()
+        elif isinstance(value, str) and (swallowed := _swallowed(value, name, properties, arguments, request)):
+            found.append((f"the value of {name}", swallowed))
+            clean = False
         cleaned[name] = value
     if not found or len(cleaned) < len(arguments):
         return None
@@ -96,6 +107,29 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
     if not kept.strip() or opened or (stored and len(tags) < 2) or hears(request, *tags):
         return ""
     return value[start:]
+
+
+def _swallowed(
+    value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
+) -> str:
+    """The tags inside a value that end it and begin a parameter that is declared and missing.
+
+    Tags may have the names of the parameters: `</path>` in the value of path, and `<note>` behind it.
+    """
+    if "</" not in value:
+        return ""
+    match = _NEXT.search(value)
+    named = f"</{key}>"
+    if match is None and (place := value.find(named)) >= 0:
+        match = _NEXT_NAMED.match(value, place + len(named))
+    if match is None:
+        return ""
+    start = match.start() if match.re is _NEXT else match.start() - len(named)
+    begun, name = value[:start], next(group for group in match.groups() if group)
+    opener = match[0].partition(">")[2].strip()[:5] if match.re is _NEXT else f"<{key}"
+    if name not in properties or name in arguments or opener in begun or hears(request, opener):
+        return ""
+    return value[start : match.end()]
 
 
 def _closers_at_end(value: str) -> Iterator[re.Match[str]]:

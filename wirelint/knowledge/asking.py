@@ -23,6 +23,11 @@ _NOTATION = re.compile(
     r"|serialis\w+|serializ\w+|example|sample|parser?|parsing|escap\w+|look like|looks like)\b",
     re.IGNORECASE,
 )
+_CALL_AS_JSON = re.compile(
+    r"\bjson\b[^.!?\n]{0,24}\b(?:of|for)\b[^.!?\n]{0,24}\b(?:tool|function)[ _-]?call\b"
+    r"|\b(?:tool|function)[ _-]?call\b[^.!?\n]{0,24}\b(?:as|in)\b[^.!?\n]{0,12}\bjson\b",
+    re.IGNORECASE,
+)
 _TOKENS = re.compile(
     r"\b(?:special|control|stop|end|eos|bos|eot|role|chat|turn|template|sentinel|delimiter)[ _-]*tokens?\b|\btokeniz\w+"
     r"|\btokenis\w+|chat[ _-]?templates?|prompt[ _-]?(?:templates?|formats?)|\bchatml\b|harmony (?:format|response|token)"
@@ -76,7 +81,9 @@ def demands_json(request: Request) -> bool:
 def asks_about_calls(request: Request) -> bool:
     """Whether the user's last words are about how tool calls are written."""
     words = last_words(request)
-    return _CALLS.search(words) is not None and _NOTATION.search(words) is not None
+    if _CALLS.search(words) is None:
+        return False
+    return _NOTATION.search(words) is not None or _CALL_AS_JSON.search(words) is not None
 
 
 def asks_about_tokens(request: Request) -> bool:

@@ -16,10 +16,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint.knowledge.foreign_reprs import Foreign, may_be_foreign, read_foreign
 from wirelint.knowledge.literals import LiteralReader
 from wirelint.model import Json
 
-Syntax: TypeAlias = Literal["Python", "JSON", "JavaScript"]
+Syntax: TypeAlias = Literal["JSON"] | Foreign
 
 _WORDS = frozenset({"text", "input_text", "output_text"})
 _OTHERS = frozenset({
@@ -82,7 +83,7 @@ def may_hold_repr(text: str) -> bool:
     first = text[:64].lstrip()[:1]
     if first and (first in "[{" or (first.isupper() and "type='" in text)):
         return True
-    return "'type': '" in text or "type='text'" in text
+    return "'type': '" in text or "type='text'" in text or may_be_foreign(text[:128].lstrip())
 
 
 def find_reprs(text: str) -> tuple[ContentRepr, ...]:
@@ -91,6 +92,8 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
         return ()
     if _OBJECTS.fullmatch(text):
         return (ContentRepr(0, len(text), "JavaScript", None, whole=True),)
+    if (foreign := read_foreign(text)) is not None:
+        return (ContentRepr(0, len(text), foreign[1], foreign[0], whole=True),)
     start = len(text) - len(text.lstrip())
     if _OPENER.match(text, start):
         found = _read(text, start)

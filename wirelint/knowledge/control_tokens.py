@@ -92,7 +92,7 @@ _TOGETHER = (
     frozenset(words("[BOS] [EOS] [EOT]")),
 )
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
-_PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
+PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,13 +304,15 @@ class _Row:
         token = self.tokens[position].token
         if token == "[INST]":
             return self.last.get("[/INST]", -1) > position
-        return token in EDGE_OPENS and self.last.get(_PARTNERS.get(token, ""), -1) < position
+        if token.startswith("[") and self.text[self.tokens[position].end :][:1].isspace():
+            return False  # airports and cameras have such names; a template's stand before the first word
+        return token in EDGE_OPENS and self.last.get(PARTNERS.get(token, ""), -1) < position
 
     def _ends(self, position: int) -> bool:
         token = self.tokens[position]
         if token.token not in EDGE_ENDS or (_apart(self.text, token) and self.text[token.start - 1] == " "):
             return False
-        return self.first.get(_PARTNERS.get(token.token, ""), position) >= position
+        return self.first.get(PARTNERS.get(token.token, ""), position) >= position
 
     def _inside_out(self, position: int) -> bool:
         """Whether a turn ends here before one began, and another begins: the text runs on as both sides of a dialogue.

@@ -82,7 +82,8 @@ _NONE = re.compile(
     r"tienes?|existen?) |"
     r"\bnão (?:há|tem|existem?|foram encontrad\w+) |\bnon (?:ci sono|c['’]è|hai|ha) |(?:没有|暂无|并无)(?!权限|"
     r"办法|成功)|"
-    r"(?:あり|見つかり|届いてい)ません",
+    r"(?:あり|見つかり|届いてい)ません|"
+    r"\bне найден\w*|\bничего не наш\w+|\w \bнет(?=[.!]|\Z)|\bнет (?:ни )?\w+(?:ов|ий|ей|ых)\b",
     re.IGNORECASE,
 )
 """Ways to say that there is nothing, of whatever it may be. They count against an error only."""
@@ -95,7 +96,7 @@ _ADMITS_LOOKING = re.compile(
     r"fehlgeschlagen|erreur|échoué|malheureusement|falló|unable to (?:search|access|reach|connect))\b|错误|失败|无法|"
     r"抱歉|超时|出错|权限|\b(?:permission|erreurs?|error|erro|errore|erros|errori|desculpe|purtroppo|"
     r"infelizmente)\b|エラー|失敗|"
-    r"申し訳|タイムアウト|できません",
+    r"申し訳|タイムアウト|できません|не (?:удалось|отвечает|могу|смогла?)|ошибк|к сожалению|недоступ|таймаут|тайм-аут",
     re.IGNORECASE,
 )
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn['’]t exist|enoent|\b404\b|unknown")

@@ -20,7 +20,8 @@ _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
 _START = re.compile(
     r"\[?(?!(?:standard|mean|absolute|squared|margin|root|relative|percent\w*|rounding|sampling|measurement)\b)"
     r"(?!no\b|without\b|\d)(?:(?!(?:the|this|that|an?|your|each|any)\b)[\w/.-]+ ){0,4}"
-    r"error(?! rate)(?: [\w'\"`/.-]+){0,6}\]?\s*[:–-] ?(?=[^\d\s.-])|"
+    r"error(?! (?:rate|codes|types|logs?|levels?|margins?|budgets?|counts?|bars|statistics|reports?|summary)\b)"
+    r"(?: [\w'\"`/.-]+){0,6}\]?\s*[:–-] ?(?=[^\d\s.-])|"
     r"(?:(?:internal|unknown|unexpected|server|system|network|api|database|fatal) ){0,2}error[.!]?\Z|"
     r"(?:[\w.]+\.)?\w+(?:Error|Exception)\b\s*[:(]|"
     r"(?:[a-z]\w*\.){1,6}[A-Z]\w+: |<error>|exception:|timeout: |(?:an )?(?:unexpected |internal )?error occurred\b|"
@@ -31,8 +32,14 @@ _START = re.compile(
     r"(?:request|operation|connection|query) timed out\b|"
     r"(?:http |status )?[45]\d\d:? (?-i:[A-Z][a-z]+(?: [A-Z][a-z]+)*)[.:,]?\s*(?:\n|\Z|(?<=[.:,] ))|"
     r"\d+ validation errors? for \w|(?:input )?validation error|invalid request\b|(?:missing|invalid) (?:required )?"
-    r"(?:argument|parameter|input|field|api key|credential|token)s?\b(?! (?:is|are|was|were)\b)|fehler:|erreur ?:|errore:|"
-    r"错误[:：]|エラー[:：]",
+    r"(?:argument|parameter|input|field|api key|credential|token)s?\b(?! (?:is|are|was|were)\b)|"
+    r"(?:interner )?fehler(?: (?:bei|beim|im|in|mit|während)\b[^:\n]{0,60})?:|"
+    r"erreur(?: (?:de|du|d['’]|en|lors|interne|pendant)[^:\n]{0,60})? ?:|"
+    r"errore(?: (?:nel|nella|di|durante|interno)[^:\n]{0,60})?:|"
+    r"erro (?:ao|na|no|de|interno)[^:\n]{0,60}:|(?:внутренняя )?ошибка(?: (?:при|в|во|сервера)[^:\n]{0,60})?:|"
+    r"(?:操作|请求|执行|调用|连接|查询|更新|创建|删除|提交|保存|上传|下载|认证|授权|验证|系统|服务器?|网络|内部|数据库|发生)?"
+    r"(?:失败|错误|异常|出错)(?:[:：]|了?[。!！]?\Z)|(?:内部|サーバー|接続|認証)?エラー(?:が発生しました)?(?:[:：]|。?\Z)|"
+    r"(?:처리 중 |서버 |내부 )?오류(?:가 발생했습니다)?[:.]",
     re.IGNORECASE,
 )
 _UNCALLED = re.compile(
@@ -87,6 +94,15 @@ _READS = re.compile(
 _LOOKS = re.compile(
     r"(?:^|[_./-])(?:search|find|lookup|query|list|exists?|resolve|match|is|has|count)(?:$|[_./-])", re.IGNORECASE
 )
+_LISTED = re.compile(r"(?:^|[_./-])(?:issues?|messages?|mails?|comments?)(?:$|[_./-])", re.IGNORECASE)
+"""What has titles, one a line, where it is looked for."""
+_ASKS = re.compile(r"(?:^|[_./-])(?:list|search|find|query|get|fetch|lookup)(?:$|[_./-])", re.IGNORECASE)
+_OWN_VERB = re.compile(
+    r"(?:error: )?(?:error|failed|unable|could not|couldn['’]t|cannot|can['’]t)(?: (?:to|while|when|in))? "
+    r"(?P<verb>[a-z]{3,})(?P<rest>[\w ]*)[:.,]\s",
+    re.IGNORECASE,
+)
+"""An error that tells what was being done."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset({
     "error", "errors", "message", "msg", "code", "detail", "details", "status", "statuscode", "status_code", "success",
@@ -116,7 +132,9 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     ):
         return True
     if reads:
-        return False
+        return _tells_own_deed(bare, name) or (
+            _LOOKS.search(name) is not None and _LISTED.search(name) is not None and _TRACE.match(bare) is not None
+        )
     if opens:
         return len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare and _echoes(bare, arguments) and _fails(bare, name)
     if _TRACE.match(bare):
@@ -130,6 +148,20 @@ def _fails(text: str, name: str) -> bool:
     if _START.match(text):
         return True
     return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None
+
+
+def _tells_own_deed(text: str, name: str) -> bool:
+    """Whether a text is one line that says that what the tool is called for failed: "failed to list issues: 401 …"."""
+    found = _OWN_VERB.match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
+    if found is None or "#" in text:  # a title has its number
+        return False
+    words = re.findall(r"[a-z]{3,}", name.casefold())
+    verb = found["verb"].casefold()
+    stem = verb.removesuffix("ing")
+    acted = any(
+        word.startswith(stem) and len(word) - len(stem) <= 1 for word in words
+    )  # `fetching` has lost an e at most
+    return acted and any(word in words for word in found["rest"].casefold().split())
 
 
 def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.apis.traits import is_raw
+from wirelint.knowledge import thinking
 from wirelint.knowledge.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
 from wirelint.knowledge.chat_templates import OPENS
 from wirelint.knowledge.control_tokens import (
+    PARTNERS,
     Framing,
     Occurrence,
     find,
@@ -78,11 +80,12 @@ class Framer:
         """The tokens of a text that frame it and that nobody asked for."""
         if not may_hold_token(text):
             return None
-        tokens = tuple(token for token in find(text) if not is_mention(text, token.start, token.end))
+        tokens = unspoken(text, find(text))
         if not tokens:
             return None
         covered = call_spans(text, self._request)
-        tokens = tuple(token for token in tokens if not _is_inside(token, covered))
+        frames = (*covered, *_frame_of_a_thought(text, tokens, covered))
+        tokens = tuple(token for token in tokens if not _is_inside(token, tuple(sorted(frames))))
         framing = frame(text, tokens if self._raw else self.unheard(text, tokens))
         if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
             return None
@@ -113,6 +116,18 @@ class Framer:
         end = lead[-1].end
         first = Framing(lead, end, max(framing.trailing, end))
         return first, Framing(rest, framing.leading, framing.trailing) if rest else None
+
+
+def unspoken(text: str, tokens: tuple[Occurrence, ...]) -> tuple[Occurrence, ...]:
+    """The tokens that are no mention, nor the other half of a pair that begins with one (`write <s>old</s>`)."""
+    kept: list[Occurrence] = []
+    shown: set[str] = set()
+    for token in tokens:
+        if is_mention(text, token.start, token.end):
+            shown.add(token.token)
+        elif token.strength != "edge" or PARTNERS.get(token.token) not in shown:
+            kept.append(token)
+    return tuple(kept)
 
 
 def certain_lead(framing: Framing) -> tuple[Occurrence, ...]:
@@ -149,6 +164,23 @@ def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remed
 def runs_on(framing: Framing) -> bool:
     """Whether somebody else begins to speak: nobody who explains tokens does that."""
     return any(token.other_speaker for token in framing.tokens)
+
+
+def _frame_of_a_thought(
+    text: str, tokens: tuple[Occurrence, ...], covered: tuple[tuple[int, int], ...]
+) -> list[tuple[int, int]]:
+    """Where the marks of a thought stand: they go with it (`think-leak`), and one of them alone would hide what it is.
+
+    The tokens directly behind belong to them: `<|end|><|start|>assistant<|channel|>final<|message|>`.
+    """
+    found = thinking.find(text, tuple(end for _, end in covered)) if tokens else None
+    if found is None or not found.native:
+        return []
+    start, end = found.body[1], found.end
+    for token in tokens:
+        if token.start >= end and not text[end : token.start].strip():
+            end = token.end
+    return [(found.start, found.body[0]), *([(start, end)] if found.whole else [])]
 
 
 def _is_inside(token: Occurrence, spans: tuple[tuple[int, int], ...]) -> bool:

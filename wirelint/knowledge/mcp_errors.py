@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 _REDACTED = "[redacted:"
 _HEAD = 4000
+_LONGEST = 400
+_FEWEST = 3
+"""Words of an error that are its own: fewer may stand in any text."""
+_LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
+_WORD = re.compile(r"\w+")
 
 
 def error_of(passed: Sequence[Passed]) -> Passed | None:
@@ -54,8 +60,20 @@ def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple
 
 def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request) -> Iterator[Contradiction]:
     """The statements of a text that make something else of the errors among `served_errors`."""
-    if served:
+    if served and not _passes_on(prose.text, served):
         yield from (found for found in contradictions(prose, served, ran, request) if "error" in found.against)
+
+
+def _passes_on(text: str, served: Sequence[Fact]) -> bool:
+    """Whether a reply says an error in the server's own words: "Shelf C is locked, so the item stays where it is"."""
+    said = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
+    for fact in served:
+        words = _WORD.findall(fact.result.text[:_LONGEST].casefold()) if fact.outcome.error else []
+        while words and words[0] in _LEADS:
+            words = words[1:]
+        if len(words) >= _FEWEST and f" {' '.join(words)} " in said:
+            return True
+    return False
 
 
 def _is_envelope(text: str) -> bool:

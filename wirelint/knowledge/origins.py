@@ -153,7 +153,7 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
     id_, name = each.call.id or "", each.call.name
     if id_ and ledger.issued(id_, exchange.conversation) is not None:
         return None
-    passed = _passed(each.call, exchange.conversation, ledger, history)
+    passed = _passed(each.call, exchange, ledger, history)
     if passed is not None:
         return passed
     own = restore(id_, name)
@@ -170,12 +170,13 @@ def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -
 
 def _better(other: str, id_: str) -> bool:
     """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
-    if id_ == other.casefold() or not id_ or is_placeholder(id_):
+    if (id_ == other.casefold() and not other.isupper()) or not id_ or is_placeholder(id_):
         return True
     return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
 
 
-def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> Origin | None:
+def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
+    conversation = exchange.conversation
     id_, name = call.id or "", call.name or ""
     lineage = (*ledger.lineage(conversation), None)
     for issued in ledger.similar(id_, conversation) if id_ else ():
@@ -187,6 +188,8 @@ def _passed(call: ToolCall, conversation: str | None, ledger: Ledger, history: s
     alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)
     if len(alike) == 1:
         found = match(alike[0].id, id_, name)
+        if found is None and id_ and alike[0].api != exchange.api:
+            return None  # ids without anything in common, at another service: it was asked the same
         how = found.how if found is not None else "another id in its place" if id_ else "nothing in its place"
         return Origin(alike[0].id, how, "high" if found is not None else "medium")
     for issued in ledger.calls(conversation)[-_COMPARED:] if id_ else ():

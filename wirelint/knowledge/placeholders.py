@@ -41,13 +41,16 @@ class Sign:
     stem: str = ""
     word: bool = False
     """An ordinary word: that it stands somewhere in a long prompt says nothing."""
+    form: bool = False
+    """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
 _SLOTS: tuple[re.Pattern[str], ...] = (
     re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
     re.compile(
         r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city)(?:[ _-][a-z0-9]+)*)"
+        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
+        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
         r"\s*[>\]}]{1,2}$",
         re.IGNORECASE,
     ),
@@ -58,6 +61,9 @@ _SLOTS: tuple[re.Pattern[str], ...] = (
     ),
 )
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
+_DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
+_DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
+_ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
 _CODE_HOSTS = re.compile(
@@ -93,15 +99,17 @@ _DUMMY_ID = re.compile(
 )
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
 _DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
+_NIL_UUID = "00000000-0000-0000-0000-000000000000"
 _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
 _DUMMY_ADDRESS = re.compile(
     r"^\d{1,4} main st(?:reet)?\b|^\+?1?[-. ]?\(?555\)?[-. ]|^\+?1?234567890$|^\+?1?[-. ]?123[-. ]?456[-. ]?7890$",
     re.IGNORECASE,
 )
 _SUSPECT = re.compile(
-    r"null|none|nil|nan|undefined|n/a|not[ _]|unknown|unspecified|tbd|to be|default|your|path|example|test\.com|here|insert"
-    r"|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
-    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400",
+    r"null|none|nil|nan|undefined|n/a|yyyy|jjjj|aaaa|hh:mm|not[ _]|unknown|unspecified|tbd|to be|default"
+    r"|your|path|example|test\.com|here"
+    r"|insert|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
+    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400|^0{8}-0",
 )
 
 
@@ -120,6 +128,8 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
+    if _DATE_FORM.match(folded) and what != "kind" and _ABOUT_FORMS.isdisjoint(words_of(name)):
+        return Sign("the form of a date or time, not one", "medium", form=True)
     if "your" in folded and (blank := _yours(plain_value)):
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
@@ -162,6 +172,8 @@ def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
             return Sign("what documentation writes for a key", "medium", word=True)
         case "id" if folded in _DUMMY_UUIDS:
             return Sign("an id that documentation is full of", "medium")
+        case "id" if folded == _NIL_UUID:
+            return Sign("the id of nothing", "medium")
         case "id" | "secret" if _DUMMY_ID.match(value) or _LETTERED_ID.match(value):
             return Sign("an id such as examples have", "low")
         case "person" if _DUMMY_PERSON.match(value):

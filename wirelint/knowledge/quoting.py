@@ -41,12 +41,18 @@ def quoted_spans(text: str) -> tuple[tuple[int, int], ...]:
 def is_quoted(text: str, start: int, end: int) -> bool:
     """Whether the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented code.
 
-    Indented code must cover it, because text that is not meant as code may well begin with four blanks.
+    Where it begins in indented code, it must end in code too (in the same block or, as in a list of markers, in a later
+    one), because text that is not meant as code may well begin with four blanks.
     """
     spans = _spans(text)
-    place = bisect.bisect_right(spans, start, key=lambda span: span.start)
+    span = _span_at(spans, start)
+    return span is not None and (span.kind != "indented" or _span_at(spans, max(end - 1, start)) is not None)
+
+
+def _span_at(spans: tuple[_Span, ...], offset: int) -> _Span | None:
+    place = bisect.bisect_right(spans, offset, key=lambda span: span.start)
     span = spans[place - 1] if place else None
-    return span is not None and start < span.end and (span.kind != "indented" or end <= span.end)
+    return span if span is not None and offset < span.end else None
 
 
 def fence_is_whole_message(text: str) -> bool:

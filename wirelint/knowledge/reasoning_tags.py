@@ -63,6 +63,7 @@ REASONING_TAGS: tuple[ReasoningTag, ...] = (
         "<|open|>think<|sep|>", ("kimi",), r"<\|open\|>\s?think\s?<\|sep\|>", r"<\|close\|>\s?think\s?<\|sep\|>"
     ),
     ReasoningTag("<|channel>thought", ("gemma",), r"<\|channel>thought\n?", r"<channel\|>", _PAIRED),
+    ReasoningTag("<ctrl94>thought", ("gemini",), r"<ctrl94>(?:thought\n?)?", r"<ctrl95>"),
     # What goes on with a recipient or a type is a call that is written in this channel.
     ReasoningTag(
         "<|channel|>analysis",

@@ -22,7 +22,9 @@ _ADMITS = re.compile(
     r"instead|nicht|kein\w*|fehler\w*|leider|konnte\w*|fehlgeschlagen|"
     r"erreur|échec|échoué|impossible|malheureusement|pas|no pude|no se pudo|falló|fallo|lamentablemente|no "
     r"existe|no hay)\b|\b[45]\d\d\b|"
-    r"错误|失败|无法|抱歉|不存在|未能|不能|没能|没有成功|超时|出错",
+    r"错误|失败|无法|抱歉|不存在|未能|不能|没能|没有成功|超时|出错|"
+    r"でき(?:ません|なかった|ず)|失敗|エラー|申し訳|残念|"
+    r"не (?:удалось|получилось|могу|смогла?)|ошибк|к сожалению|невозможно|недоступ|отказ",
     re.IGNORECASE,
 )
 _PASSED = re.compile(
@@ -104,7 +106,10 @@ _SETTLED = re.compile(
     r"\b(?:is|are|has been|have been|was|were|['’]s|['’]re) (?:now |all |fully )?(?:confirmed|live|in place|on "
     r"(?:its|the) way|all set|"
     r"in effect|complete)\b|(?:成功|已)(?:预订|预约|发送|创建|添加|删除|更新|保存|提交|取消)|(?:予約|送信|作成|"
-    r"追加|削除|更新|保存)(?:が)?(?:できました|完了)",
+    r"追加|削除|更新|保存)(?:が)?(?:できました|完了)|"
+    r"[\u4e00-\u9fff]{2,4}(?:が|は|を)?(?:完了(?:いた)?しました|いたしました)|"
+    r"已经?(?:将|把)[^，。！？\n]{1,40}(?=[，。！]|\Z)|"
+    r"(?:^|[,.!] )(?:готово|выполнено|сделано)\b|\bуспешно \w+",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"\w+")

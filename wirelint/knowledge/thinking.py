@@ -84,7 +84,14 @@ def _tag(row: ReasoningTag) -> Tag:
     return Tag(row.name, compiled[0], compiled[1], row.native, row.places, *compiled[2:])
 
 
+def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
+    """What any of some patterns matches, in one look."""
+    return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
+
+
 TAGS: tuple[Tag, ...] = tuple(map(_tag, REASONING_TAGS))
+_ANY_OPENER = _any(tag.opener for tag in TAGS)
+_ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
@@ -241,6 +248,8 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
 
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
     """The tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
+    if _ANY_OPENER.match(text, start) is None:
+        return None
     for tag in TAGS:
         opener = tag.opener.match(text, start)
         if opener is not None and not is_mention(text, start, opener.end()):
@@ -250,7 +259,7 @@ def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
 
 def may_open(text: str, start: int) -> bool:
     """Whether the end of a text, from `start` on, may become an opener or a closer."""
-    return any(tag.cut_opener.match(text, start) or tag.cut_closer.match(text, start) for tag in TAGS)
+    return _ANY_CUT.match(text, start) is not None
 
 
 def is_spoken_of(text: str, end: int) -> bool:

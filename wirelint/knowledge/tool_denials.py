@@ -7,11 +7,13 @@ flights" is true of a model that can look up the weather.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wirelint.knowledge.actions import TOPIC_OF, topics_of, words_of
+from wirelint.knowledge.actions import ASKED, BASE, GERUND, TOPIC_OF, Kind, topics_of, words_of
 from wirelint.knowledge.prose import unquoted
+from wirelint.knowledge.toolkinds import abilities, does
 from wirelint.model import Tool
 
 _NOT = r"(?:do not|don['’]t|cannot|can['’]t|can not|am not|['’]m not)"
@@ -43,7 +45,15 @@ _FOREIGN = re.compile(
     r"|\bje (?:n['’]ai|ne dispose)\b[^.!?\n]{0,30}\b(?:outils?|fonctions?)\b"
     r"|\bno (?:tengo|dispongo de)\b[^.!?\n]{0,40}\b(?:herramientas?|funci(?:ón|ones))\b"
     r"|\bnão tenho\b[^.!?\n]{0,40}\bferramentas?\b|\bnon ho\b[^.!?\n]{0,40}\bstrument[oi]\b"
+    r"|\bу меня (?:сейчас |пока |здесь )?нет\b[^.!?\n]{0,30}\b(?:инструмент\w*|функци[йяи]\w*)"
+    r"|\bnie mam\b[^.!?\n]{0,30}\bnarzędzi\w*|\bik heb geen\b[^.!?\n]{0,30}\b(?:tools?|hulpmiddel\w*|gereedschap\w*)\b"
+    r"|\b(?:araç|araçlara)\b[^.!?\n]{0,20}\berişimim yok|(?:도구|함수)[^.!?\n]{0,16}(?:없습니다|없어요|사용할 수 없)"
     r"|我(?:目前|现在|当前|这里|并)*(?:没有|无法使用|不能使用)[^。！？\n]{0,20}(?:工具|函数)|(?:ツール|関数)[^。\n]{0,12}(?:ありません|使えません|利用できません)",
+    re.IGNORECASE,
+)
+_DEED = re.compile(
+    r"\A\W*(?:(?:to|for|that|which|capable of|with which to|can|could|would|will|lets?|allows?|enables?|me|us|"
+    r"actually|directly|currently|automatically)\W+){0,5}(?P<verb>[a-z]+)\b",
     re.IGNORECASE,
 )
 _WANTED = re.compile(
@@ -71,6 +81,9 @@ _EMPTY = frozenset({
     "using", "way", "which", "will", "with", "work", "would", "you", "your",
 })  # fmt: skip
 """Words of a denial that do not say what it is about."""
+_TAILS = ("tail", "use_tail", "none_tail", "no_tail", "need_tail")
+_FINDS: frozenset[Kind] = frozenset({"search", "read"})
+_TO_THE_END = re.compile(r"[^.!?;:\n]{0,80}")
 _NEGATIONS = ("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
 _THINGS = (
     "tool",
@@ -85,7 +98,7 @@ _THINGS = (
     "can’t",
     "cannot",
 )
-_ABROAD = ("kein", "werkzeug", "outil", "herramient", "ferrament", "strument")
+_ABROAD = ("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
 """Plain words to look for first: nearly every reply has none of them."""
 
 
@@ -116,18 +129,43 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
         groups = [words for name, words in match.groupdict().items() if name != "tools" and words]
         if _IF.search(text[max(match.start() - 40, 0) : match.start()]) or not _NEGATED.search(found):
             continue
+        if any(_is_undone(match[name] or "", tools) for name in _TAILS):
+            continue
         about = _about(" ".join(groups))
         if _meets(about, tools) if about else _is_any(match) or _meets(_about(asked), tools):
             yield Denial(found.strip(), match.start(), outright=True)
-    if foreign := _FOREIGN.search(text):
+    foreign = _FOREIGN.search(text)
+    if foreign is not None and not _is_for_another(foreign, text, tools):
         yield Denial(foreign[0].strip(), foreign.start(), outright=True)
     for match in _ABLE.finditer(text):
         about = _about(next(words for words in match.groupdict().values() if words))
         supposed = _IF.search(text[max(match.start() - 40, 0) : match.start()])
         acts = _ACTS.match(match["unable"] or match["cannot"] or "") is not None
         known = _names(about, tools) or (acts and _meets(about, tools))
+        known = known and not _is_undone(match["object"] or match["unable"] or "", tools)
         if known and not supposed and not _UNTIL.search(match[0]) and not _WANTED.search(text, match.start()):
             yield Denial(match[0].strip(), match.start(), outright=False)
+
+
+def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
+    """Whether what there is no tool for is something that no declared one does: "to delete files", of a reader of files."""
+    found = _DEED.match(deed)
+    verb = found["verb"].lower() if found is not None else ""
+    kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s"))
+    if not kinds or kinds <= _FINDS:
+        return False
+    return not any(does(able, kinds) or able.shell or not able.kinds for able in abilities(tools))
+
+
+def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
+    """The same, in another language: "kein Werkzeug, um Dateien zu löschen"."""
+    words = _TO_THE_END.match(text, said.end())
+    told = [_plain(word) for word in _WORD.findall(words[0])] if words is not None else []
+    kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
+    kinds -= _FINDS
+    return bool(kinds) and not any(
+        does(able, frozenset(kinds)) or able.shell or not able.kinds for able in abilities(tools)
+    )
 
 
 def _about(text: str) -> frozenset[str]:
@@ -165,6 +203,19 @@ _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _VERBS = frozenset(
     {"get", "set", "list", "find", "fetch", "run", "make", "create", "check", "read", "search", "look", "query"}
 )
+
+
+def _plain(word: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFD", word.lower()) if letter.isalpha())
+
+
+_STEMS = {
+    _plain(word)[:-1]: kinds
+    for table in ASKED
+    for word, kinds in table.items()
+    if len(_plain(word)) >= 5 and " " not in word
+}
+"""Verbs of orders without their endings: other forms of them begin so."""
 
 
 def _spelled(name: str) -> str:

@@ -23,6 +23,9 @@ from wirelint.model import Json, Message, Request, Text, Tool, ToolResult
 _MOST_VALUES = 400
 _DEEPEST = 8
 _LEAST_ID = 1000
+_BEFORE_A_VALUE = "to|as|auf|als|zu|à|sur|a|como|op|til|till|na"
+_OF_FORMS = re.compile(r"format|convert|pars(?:e|ing)|pattern|rename|template", re.IGNORECASE)
+"""Tools that take the form of a date as it is written."""
 _LONGEST_PLACE = 80
 _HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
 """Tools in which a workspace really is called `default`."""
@@ -109,7 +112,11 @@ class Said:
         folded = value.strip().casefold()
         if folded == "default" and _HAS_A_DEFAULT.search(f"{tool.name} {tool.description}"):
             return True
+        if found.form:
+            return folded in self.heard or _OF_FORMS.search(f"{tool.name} {tool.description}") is not None
         if found.word:
+            if found.void and self._names(value.strip()):
+                return True
             word = re.compile(rf"(?<!\w){re.escape(folded)}(?!\w)")
             quoted = re.compile(rf"[\"'`“‘«]{re.escape(folded)}[\"'`”’»]")
             # Results of tools are full of JSON's null; only the word in quotes is the value.
@@ -126,6 +133,17 @@ class Said:
             return True
         stem = found.stem.casefold()
         return folded in described.casefold() or bool(stem and stem in self.heard)
+
+    def _names(self, value: str) -> bool:
+        """Whether a user gave a word as a value: people and places are called `Null`, and things are set `to null`."""
+        word = re.escape(value)
+        given = re.compile(
+            rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
+        )
+        users = (message for message in self._request.messages if message.role == "user")
+        return any(
+            given.search(part.text) is not None for message in users for part in message.parts if isinstance(part, Text)
+        )
 
 
 def _joined(messages: Iterable[Message]) -> str:

@@ -14,7 +14,7 @@ from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Head, Start
 from wirelint.repair import Rewriter, Situation
-from wirelint.rewriters.quiet import LOUD, in_line, is_patient, quiet
+from wirelint.rewriters.quiet import LOUD, REACH, in_line, is_patient, quiet
 from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
@@ -50,6 +50,7 @@ class Chain:
         self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
         self._in_line = False
+        self._tail = ""
         self._last: int | None = None
         self._later: list[Delta] = []
         self._later_size = 0
@@ -95,11 +96,12 @@ class Chain:
         """
         if block != self._calm or not text:
             return LOUD
-        return self._is_quiet(text, self._in_line)
+        return self._is_quiet(text, self._in_line, self._tail if len(self._tail) == REACH else "")
 
     def gone_by(self, text: str) -> None:
         """Has it known that text has left which the rewriters have not seen."""
         self._in_line = in_line(text, self._in_line)
+        self._tail = (self._tail + text)[-REACH:]
 
     def take_later(self, event: Delta) -> None:
         """Has the rewriters get text later, which was let pass: one piece or several joined. Raises ChainError."""
@@ -112,12 +114,15 @@ class Chain:
         """Has it known how a frame left whose events were pushed; `untouched` only if nothing is held either."""
         event = _last_said(events)
         if not untouched or event is None or event.block not in self._texts or not self._is_patient():
-            self._calm = None
+            self._calm, self._tail = None, ""
             return
         if event.text.rstrip()[-1:] in _ENDING or (self._calm != event.block and event.text.isspace()):
-            self._calm = None  # where a thought has ended the text begins anew, be it with white space
+            self._calm, self._tail = None, ""  # where a thought has ended the text begins anew, be it with white space
             return
-        self._in_line = in_line(event.text, self._in_line and self._last == event.block)
+        if self._last != event.block:
+            self._in_line, self._tail = False, ""
+        self._in_line = in_line(event.text, self._in_line)
+        self._tail = (self._tail + event.text)[-REACH:]
         self._calm = self._last = event.block
 
     def _is_patient(self) -> bool:
@@ -160,7 +165,7 @@ class Chain:
         """All that is held back, as far as the rewriters can still give it. Raises ChainError for the first that cannot."""
         if self._later:
             self._catch_up()
-        self._calm = None
+        self._calm, self._tail = None, ""
         out: list[Event] = []
         failed: ChainError | None = None
         for place, stage in enumerate(self._stages):

@@ -106,7 +106,8 @@ class Unread:
         if not left:
             return None
         for one in left[:-1]:
-            self._session.feed(one.data, one.at)
+            if not self._session.feed_text(one.block, one.text, one.data, one.at):
+                self._session.feed(one.data, one.at)
         event = self._read(left[-1])
         return event._replace(text="".join([one.text for one in left])) if event is not None else None
 

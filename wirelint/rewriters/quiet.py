@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from wirelint.dialects import BEGINNINGS
 from wirelint.dialects.cuts import heads
-from wirelint.dialects.openers import THOUGHT_ENDS
+from wirelint.dialects.openers import THOUGHT_ENDS, word_start
 from wirelint.knowledge.invented import LINE_HEADS
 from wirelint.repair import Rewriter
 
@@ -26,11 +26,12 @@ _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
 """What else begins a token in the middle of a line, as a word."""
-_ENDS_THOUGHT = rf"(?:\A|[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}])[>\]]"
+_ENDS_THOUGHT = rf"(?:\A|(?<=[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]))[>\]]"
 """The last of the markup behind which a text begins anew; the rest of it may have gone before."""
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _BLANKS = r"[ \t>*#-]*+"
-_NO_WORD = r"(?<![\w.=/-])"
+REACH = 12
+"""Characters before a text that decide whether something begins in it."""
 
 
 CLEAR, LOUD = -1, -2
@@ -47,25 +48,28 @@ class Quiet:
         lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
         literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
         loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
-        self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{_NO_WORD}{_whole_or_cut(words)}")
-        self._whole = re.compile(f"{loud}|{_whole(literals)}|{_NO_WORD}{_whole(words)}")
+        self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{word_start()}{_whole_or_cut(words)}")
+        self._whole = re.compile(f"{loud}|{_whole(literals)}|{word_start()}{_whole(words)}")
         # Blanks that open a line belong to what follows them.
         self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
         self._first = re.compile(rf"{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
         self._opened = re.compile(rf"[{_LINE_ENDS}]?{_BLANKS}{_whole(lines)}", re.IGNORECASE)
         self._ends = re.compile(f"[{_LINE_ENDS}]")
 
-    def __call__(self, text: str, inside: bool) -> int:
+    def __call__(self, text: str, inside: bool, before: str = "") -> int:
         """CLEAR for text that can wait, LOUD for text that cannot; `inside`: it goes on in the middle of a line.
 
-        Between the two: the offset from which on the end of the text may begin something. More text will tell.
+        Between the two: the offset from which on the end of the text may begin something. More text will tell. `before`
+        is the end of the text before it, `REACH` characters are enough.
         """
-        found = self._loud.search(text)
+        begun = len(before)
+        whole = before + text if before else text
+        found = self._loud.search(whole, begun)
         place = CLEAR
         if found is not None:
-            place = found.start()
-            if self._whole.match(text, place) is not None:
+            if self._whole.match(whole, found.start()) is not None:
                 return LOUD
+            place = found.start() - begun
         if not inside and text[0] not in _LINE_ENDS and self._first.match(text) is not None:
             return LOUD if self._opened.match(text) is not None else 0
         if self._ends.search(text) is None:
