@@ -364,14 +364,17 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
 def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
     """What is told, in whatever words, as the act that was ordered."""
     words = evidence.last_words(request)
-    if not may_tell(read, words) or looks_back(words) or composes(words):
-        return None
-    if _is_fiction(request) or evidence.was_summarised(request) or evidence.brings_content(request):
+    if not may_tell(read, words):
         return None
     heard = " ".join(message.text for message in request.messages)
     called = {call.name or "" for message in request.messages for call in message.calls}
     told = performed(read, words, heard, _said_before(request), able, called)
-    return told or (None if evidence.supplies_results(request) else read_off(read, words, heard, able, called))
+    if told is None and not evidence.supplies_results(request):
+        told = read_off(read, words, heard, able, called)
+    # As in `_in_its_verb`: what was asked comes last.
+    if told is None or looks_back(words) or composes(words) or _is_fiction(request):
+        return None
+    return None if evidence.was_summarised(request) or evidence.brings_content(request) else told
 
 
 def _is_fiction(request: Request) -> bool:
