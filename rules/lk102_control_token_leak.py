@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -123,10 +124,13 @@ class ControlTokenLeak(Rule):
             )
         if isinstance(part, Text) and (next_speaker := runaways.find(part.text)) and framer.labels:
             yield self._runaway(part, next_speaker)
-        framing = framer.framing("\n" * word + part.text[word:])
+        text = "\n" * word + part.text[word:]
+        framing = framer.framing(text)
         for one in framer.split(framing) if framing is not None else ():
             if one is not None:
                 yield self._framed(exchange, choice, part, one)
+        if framing is None and (marks := framer.framing(text, thoughts=True)):
+            yield dataclasses.replace(self._framed(exchange, choice, part, marks), fix=None)
 
     def _runaway(self, part: Text, found: Runaway) -> Finding:
         return self.finding(

@@ -15,6 +15,7 @@ from tests.rules.case import Fires, Silent, expand
 # What only one of the two forms can have, or where text had gone out before it was known for what it was.
 DIFFERENT: dict[str, str] = {
     "control-token-leak-both sides of a dialogue": "tokens that people write too are told by what follows, much later",
+    "control-token-leak-Kimi's beginning": "the other half of the pair may come yet, and then both are spoken of",
 }
 
 

@@ -76,15 +76,18 @@ class Framer:
             not self._raw and not asks_for_dialogue(self._request) and not hears(self._request, "ASSISTANT:", "Human:")
         )
 
-    def framing(self, text: str) -> Framing | None:
-        """The tokens of a text that frame it and that nobody asked for."""
+    def framing(self, text: str, *, thoughts: bool = False) -> Framing | None:
+        """The tokens of a text that frame it and that nobody asked for; with `thoughts` the marks of one as well.
+
+        These go with it when it is moved (`think-leak`); one of them alone taken off would hide what it is.
+        """
         if not may_hold_token(text):
             return None
         tokens = unspoken(text, find(text))
         if not tokens:
             return None
         covered = call_spans(text, self._request)
-        frames = (*covered, *_frame_of_a_thought(text, tokens, covered))
+        frames = covered if thoughts else (*covered, *_frame_of_a_thought(text, tokens, covered))
         tokens = tuple(token for token in tokens if not _is_inside(token, tuple(sorted(frames))))
         framing = frame(text, tokens if self._raw else self.unheard(text, tokens))
         if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
@@ -169,7 +172,7 @@ def runs_on(framing: Framing) -> bool:
 def _frame_of_a_thought(
     text: str, tokens: tuple[Occurrence, ...], covered: tuple[tuple[int, int], ...]
 ) -> list[tuple[int, int]]:
-    """Where the marks of a thought stand: they go with it (`think-leak`), and one of them alone would hide what it is.
+    """Where the marks of a thought stand.
 
     The tokens directly behind belong to them: `<|end|><|start|>assistant<|channel|>final<|message|>`.
     """
