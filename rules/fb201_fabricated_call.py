@@ -357,8 +357,7 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
             return None
     # To go through what was asked takes longest, and most replies say no such thing.
     handed_over = composes(words) and re.search(r"[:：] *\S", words) is not None
-    asks_otherwise = handed_over or looks_back(words) or _is_fiction(request)
-    return None if asks_otherwise or evidence.was_summarised(request) or evidence.brings_content(request) else found
+    return None if handed_over or _asks_otherwise(request, words) else found
 
 
 def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
@@ -372,9 +371,14 @@ def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
     if told is None and not evidence.supplies_results(request):
         told = read_off(read, words, heard, able, called)
     # As in `_in_its_verb`: what was asked comes last.
-    if told is None or looks_back(words) or composes(words) or _is_fiction(request):
-        return None
-    return None if evidence.was_summarised(request) or evidence.brings_content(request) else told
+    return None if told is None or composes(words) or _asks_otherwise(request, words) else told
+
+
+def _asks_otherwise(request: Request, words: str) -> bool:
+    """Whether no act was ordered: an account, a part to be played, or work on what the user brought along."""
+    if looks_back(words) or _is_fiction(request):
+        return True
+    return evidence.was_summarised(request) or evidence.brings_content(request)
 
 
 def _is_fiction(request: Request) -> bool:

@@ -145,11 +145,11 @@ class Session:
     def _feed_alike(self, like: Likeness, data: bytes, at: float | None) -> bool:
         """Takes in an event that is like the ones before; False when these bytes are anything else."""
         text = like.text(data)
-        return bool(text) and self.feed_text(like.block, text or "", data, at)
+        return text is not None and self.feed_text(like.block, text, data, at)
 
     def feed_text(self, block: int, text: str, data: bytes, at: float | None = None) -> bool:
         """Takes in an event whose text `like` has told; False, and nothing is taken in, when it is not the next one."""
-        number = self._framer.skip() if self._framer is not None else None
+        number = self._framer.skip() if self._framer is not None and self._fold is not None else None
         if number is None or self._fold is None:
             return False
         if self._arrive(data, at):

@@ -87,7 +87,9 @@ class Relay(Passage):
     def _pass(self, line: bytes, *, last: bool) -> list[bytes]:
         try:
             out = self._feed(line)
-            return self._note(out + self._rewriting.end() if last and self._rewriting is not None else out)
+            if last and self._rewriting is not None:
+                out = out + self._rewriting.end()
+            return self._note(out)
         except Exception as error:  # fail open
             return self._rescue(line, error)
 

@@ -118,7 +118,8 @@ def performed(
     """
     if not is_order(words) or not accounts(prose):
         return None
-    idle = [one for one in able if one.tool.name not in set(called)]
+    done = set(called)
+    idle = [one for one in able if one.tool.name not in done]
     texts = len(before) > LONGEST_REPLY or "```" in before
     for act in acts(prose):
         for one in idle:
