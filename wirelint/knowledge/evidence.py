@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import orjson
 
 from wirelint.knowledge.cues import mentions
+from wirelint.knowledge.remembered import remembered
 from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
 
 _RESULT_TEXT = re.compile(
@@ -221,9 +222,15 @@ _REFUSALS = frozenset({
 
 def outcome(result: ToolResult) -> Outcome:
     """What a result says about itself."""
-    text = result.text.strip()
+    return _told(result.text, result.is_error is True)
+
+
+@remembered
+def _told(text: str, marked: bool) -> Outcome:
+    """The same of its text. `marked`: the API calls it an error."""
+    text = text.strip()
     document = _decoded(text)
-    error = result.is_error is True or _is_error(text, document)
+    error = marked or _is_error(text, document)
     return Outcome(error, frozenset() if error else frozenset(_counts(text, document)))
 
 
