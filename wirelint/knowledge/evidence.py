@@ -25,7 +25,11 @@ _RESULT_TEXT = re.compile(
     r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_RESULT_WORDS = ("<tool", "<function", "<observation", "observation:", "] result:", " result", " output", " response")
+_RESULT_WORDS = (
+    "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
+    "observation:", "] result:",
+    *(f"{giver} {given}" for giver in ("tool", "function", "command") for given in ("result", "output", "response")),
+)  # fmt: skip
 _SUMMARY = re.compile(
     r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
     r"session|work|previous)|"
