@@ -26,8 +26,7 @@ _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "writ
 """Kinds that a tool of another kind does not do by the way."""
 _LOOKED_IN = re.compile(
     r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
-    r"index|repo|repository|"
-    r"codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
+    r"index|repo|repository|codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
     re.IGNORECASE,
 )
 
@@ -70,6 +69,7 @@ class FabricatedCall(Rule):
     name = "fabricated-call"
     severity = "error"
     layer = "model"
+    of_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -173,7 +173,7 @@ class FabricatedCall(Rule):
                 found.append((2, part, *told))
         if not found:
             return
-        weight, part, claim, fitting = max(found, key=lambda entry: (entry[0], -entry[2].start))
+        weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
         idle = never_ran(fitting.tool, ledger.tools)
         severity, confidence = _GRADES[3 if idle and weight > 1 else weight]
         yield self.finding(
