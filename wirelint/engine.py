@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from urllib.parse import urlsplit
 
 import orjson
@@ -298,8 +299,14 @@ class Session:
             reply=None,
             end="unknown",
             timing=Timing(self._started),
-            conversation=conversation_of(request, self._headers) if request is not None else None,
+            conversation=self._conversation,
         )
+
+    @cached_property
+    def _conversation(self) -> str | None:
+        """What the request alone says of it, once for its head before the reply and with it."""
+        request = self.request
+        return conversation_of(request, self._headers) if request is not None else None
 
     def reply(self) -> Reply | None:
         """The reply as far as it has been read; None when it has not, or will not be."""
