@@ -50,6 +50,8 @@ class PlaceholderArgument(Rule):
     name = "placeholder-argument"
     severity = "warning"
     layer = "model"
+    of_request = frozenset({"history"})
+    of_reply = frozenset({"calls"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {

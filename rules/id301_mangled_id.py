@@ -52,6 +52,7 @@ class MangledId(Rule):
     name = "mangled-id"
     severity = "warning"
     layer = "client"
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -50,6 +50,8 @@ class DuplicateId(Rule):
     name = "duplicate-id"
     severity = "error"
     layer = "client"
+    of_request = frozenset({"history"})
+    of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from wirelint.knowledge.cues import mentions
+from wirelint.knowledge.cues import Cues, mentions
 from wirelint.knowledge.remembered import remembered
 from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
 
@@ -25,7 +25,7 @@ _RESULT_TEXT = re.compile(
     r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_RESULT_WORDS = (
+_RESULT_WORDS = Cues(
     "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
     "observation:", "] result:",
     *(f"{giver} {given}" for giver in ("tool", "function", "command") for given in ("result", "output", "response")),
@@ -89,7 +89,7 @@ def anything_ran(request: Request) -> bool:
 
 
 def _is_result(text: str) -> bool:
-    return mentions(text, _RESULT_WORDS) and _RESULT_TEXT.search(text) is not None
+    return _RESULT_WORDS.stand_in(text.lower()) and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
