@@ -7,7 +7,7 @@ import enum
 import pytest
 from mitmproxy.io import tnetstring
 
-from wirelint.addon.netstrings import dumps, entries
+from wirelint.addon.netstrings import dump_chunks, dumps, entries
 
 
 class _Text(str):
@@ -51,6 +51,11 @@ def test_a_value(value: object) -> None:
 def test_entries_of_a_dictionary() -> None:
     inner = entries({"a": 1, "b": ["c"]})
     assert tnetstring.dumps({"a": 1, "b": ["c"]}) == b"%d:%b}" % (len(inner), inner)
+
+
+@pytest.mark.parametrize("chunks", [[], [(0.0, 1)], [(1.5, 200), (1767.125, 30000)], [(1, 2), (2.5, True), (0.5, 7)]])
+def test_chunks(chunks: list[tuple[float, int]]) -> None:
+    assert dump_chunks(chunks) == tnetstring.dumps([[*chunk] for chunk in chunks])
 
 
 @pytest.mark.parametrize(("value", "error"), [("\ud800", UnicodeEncodeError), ({1, 2}, ValueError)])

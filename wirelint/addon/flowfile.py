@@ -18,12 +18,13 @@ from mitmproxy.coretypes.serializable import State
 
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.addon.connections import entry_of, snapshot
-from wirelint.addon.netstrings import entries
+from wirelint.addon.netstrings import dump_chunks, dumps, entries
 from wirelint.capture.record import Headers, Record
 from wirelint.capture.sides import beside_received, times_of
 from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
+_CHUNKS = "wirelint.chunks"
 
 _OWN = frozenset({
     *("id", "timestamp_created", "is_replay", "client_conn", "server_conn", "request", "response", "error"),
@@ -55,9 +56,9 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
             "error": flow.Error(record.error).get_state() if record.error is not None and not answered else None,
             "comment": made.comment,
             "marked": made.marker,
-            "metadata": {**made.metadata, **prefixed(beside_received(record)), **prefixed(times_of(record))},
         })  # fmt: skip
-        parts = _other_entries(), entry_of("client_conn", client), entry_of("server_conn", server), ours
+        connections = entry_of("client_conn", client) + entry_of("server_conn", server)
+        parts = _other_entries(), connections, dumps("metadata"), _metadata(record, made), ours
         return b"".join((b"%d:" % sum(map(len, parts)), *parts, b"}"))
 
     return make
@@ -71,6 +72,16 @@ def _other_entries() -> bytes:
     blank = http.HTTPFlow(client, connection.Server(address=None))
     blank.request = http.Request.make("POST", "http://host/")
     return entries({name: value for name, value in blank.get_state().items() if name not in _OWN})
+
+
+def _metadata(record: Record, made: Annotation) -> bytes:
+    """What stands beside a flow, as bytes of the file."""
+    times = prefixed(times_of(record))
+    chunks = times.pop(_CHUNKS, None)
+    data = entries({**made.metadata, **prefixed(beside_received(record)), **times})
+    if chunks:
+        data = dumps(_CHUNKS) + dump_chunks(record.chunks) + data
+    return b"%d:%b}" % (len(data), data)
 
 
 def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float, float | None]) -> State:

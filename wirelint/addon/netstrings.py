@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from mitmproxy.coretypes.serializable import State
 from mitmproxy.io import tnetstring
 
@@ -40,3 +42,18 @@ def entries(values: dict[str, State]) -> bytes:
     for name, value in reversed(values.items()):
         pieces += dumps(name), dumps(value)
     return b"".join(pieces)
+
+
+def dump_chunks(chunks: Iterable[Sequence[float]]) -> bytes:
+    """The same of a list of times and sizes, of which a long stream has thousands."""
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        time, size = chunk
+        if type(time) is not float or type(size) is not int:
+            pieces.append(dumps(chunk))
+            continue
+        at, length = repr(time), str(size)
+        pair = f"{len(at)}:{at}^{len(length)}:{length}#"
+        pieces.append(f"{len(pair)}:{pair}]".encode())
+    data = b"".join(pieces)
+    return b"%d:%b]" % (len(data), data)
