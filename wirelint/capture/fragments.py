@@ -146,9 +146,11 @@ def _event_documents(block: str, others: set[str]) -> list[str] | None:
     """The documents of a stream that has one on each line of data; None where it has not. Other lines are put aside."""
     documents: list[str] = []
     for line in block.split("\n"):
-        if not line:
+        if line.startswith("data: {"):
+            documents.append(line[5:])
+        elif not line:
             continue
-        if line.startswith("data:"):
+        elif line.startswith("data:"):
             document = line[5:]
             if document in _ENDS or document.isspace() or not document:
                 others.add(line)

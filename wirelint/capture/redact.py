@@ -89,7 +89,11 @@ class Redactor:
 
     def url(self, url: str) -> str:
         """A URL without its user, its secret parameters, and what looks like a key in its path."""
-        if not self.enabled:
+        return self._plain(self._address(url)) if self.enabled else url
+
+    def _address(self, url: str) -> str:
+        """A URL without its user and its secret parameters."""
+        if "@" not in url and "?" not in url:
             return url
         if (match := _USERINFO.match(url)) and not is_marked(match[2]):
             secret = unquote_plus(match[2].partition(":")[2] or match[2])
@@ -100,7 +104,7 @@ class Redactor:
         query, sharp, fragment = tail.partition("#")
         if question:
             query = "&".join(self._parameter(parameter) for parameter in query.split("&"))
-        return self._plain(f"{head}{question}{query}{sharp}{fragment}")
+        return f"{head}{question}{query}{sharp}{fragment}"
 
     def body(self, body: bytes | None, streamed: bool | None = None) -> bytes | None:
         """A body without secrets; the very same object when there was none. `streamed` None: told by its first bytes."""
@@ -136,12 +140,13 @@ class Redactor:
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
+        url, request_headers, response_headers = self._heads(record)
         return dataclasses.replace(
             record,
-            url=self.url(record.url),
-            request_headers=self._headers(record.request_headers),
+            url=url,
+            request_headers=request_headers,
             request_body=self._body(record.request_body, secrets, streamed=False),
-            response_headers=self._headers(record.response_headers),
+            response_headers=response_headers,
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
@@ -181,15 +186,23 @@ class Redactor:
                         tail = self.mark(secret) + tail[size:]
         return self.text(head + gap + tail)
 
+    def _heads(self, record: Record) -> tuple[str, Headers, Headers]:
+        """The URL and both sides' headers, which are all looked at in one go."""
+        url, asked, answered = self._address(record.url), record.request_headers, record.response_headers
+        clear = not Scope.of("\n".join([url, *_open_values(asked), *_open_values(answered)]), self._known)
+        return url if clear else self._plain(url), self._marked(asked, clear), self._marked(answered, clear)
+
     def _headers(self, headers: Headers) -> Headers:
-        told = [is_secret_header(name, value) for name, value in headers]
-        others = "\n".join(value for (_, value), secret in zip(headers, told, strict=True) if not secret)
-        if not Scope.of(others, self._known):  # all of them in one look
-            return tuple(
-                (name, self._header(name, value) if secret else value)
-                for (name, value), secret in zip(headers, told, strict=True)
-            )
-        return tuple((name, self._header(name, value)) for name, value in headers)
+        return self._marked(headers, not Scope.of("\n".join(_open_values(headers)), self._known))
+
+    def _marked(self, headers: Headers, clear: bool) -> Headers:
+        """Headers without secrets. `clear`: there are none but those that a header's name tells."""
+        return tuple(
+            [
+                (name, value if clear and not is_secret_header(name, value) else self._header(name, value))
+                for name, value in headers
+            ]
+        )
 
     def _header(self, name: str, value: str) -> str:
         if not is_secret_header(name, value):
@@ -304,6 +317,11 @@ def _shift(chunks: tuple[tuple[float, int], ...], edits: list[_ByteEdit]) -> tup
     return tuple(shifted)
 
 
+def _open_values(headers: Headers) -> list[str]:
+    """The values of headers that are not known to be secrets by their names."""
+    return [value for name, value in headers if not is_secret_header(name, value)]
+
+
 def _carried(name: str, value: str) -> list[str]:
     """The secrets in one header of a request, each by itself."""
     if not is_secret_header(name, value):
@@ -323,6 +341,8 @@ def _carried(name: str, value: str) -> list[str]:
 
 
 def _carried_by_url(url: str) -> list[str]:
+    if "@" not in url and "?" not in url:
+        return []
     found: list[str] = []
     if match := _USERINFO.match(url):
         found.append(match[2].partition(":")[2] or match[2])
