@@ -22,9 +22,10 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
 from wirelint.capture.fragments import Edit, array_edits, lines_edits, looks_like_lines, stream_edits
-from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, merge
+from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, is_near, merge
 from wirelint.capture.messages import as_events, is_messages, put_back
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.repeats import Repeats
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.model import Json
 from wirelint.repair import Repair
@@ -59,6 +60,7 @@ class Redactor:
         self.enabled = enabled
         self._key = key if key is not None else randomness.token_bytes(32)
         self._known: tuple[str, ...] = ()
+        self._repeats = Repeats()
         self._lock = threading.Lock()
 
     def mark(self, secret: str) -> str:
@@ -260,6 +262,8 @@ class Redactor:
                 return array_edits(text, known)
             if streamed is not False and looks_like_lines(text):
                 return lines_edits(text, known)
+            if self._repeats.harmless(text) and not any(is_near(secret, text) for secret in known):
+                return []
             return _document_edits(text, known)
         if streamed or (streamed is None and looks_like_events(body[:64])):
             return stream_edits(text, known)
