@@ -16,8 +16,8 @@ from wirelint.capture.store import Piece, Store
 def capture(store: Store, flow: http.HTTPFlow, verdict: Verdict) -> None:
     record, annotations = verdict.record, verdict.annotations()
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
-    store.put_all(
-        Piece("exchanges.jsonl", functools.partial(encode, record, annotations)),
-        Piece("flows.mitm", flow_bytes(flow, record, annotation(verdict))),
-        size=size,
-    )
+    pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
+    try:
+        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(verdict))))
+    finally:  # a flow that cannot be copied costs its own file alone
+        store.put_all(*pieces, size=size)

@@ -83,7 +83,9 @@ def judge(
         exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
     findings = _faults(visit, redactor)
     if exchange is not None:
-        exchange = engine.ledger.place(dataclasses.replace(exchange, notes=tuple(visit.notes)))
+        if visit.notes or exchange.notes:
+            exchange = dataclasses.replace(exchange, notes=tuple(visit.notes))
+        exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)
     elif visit.readable and not visit.unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))

@@ -16,7 +16,7 @@ _SHORTEST, _LONGEST = 1 << 11, 1 << 19
 
 _SEAM = '",'
 _NEAR = 64
-"""How far from where two documents part the search for that place may stop; also how much of them is compared at first."""
+"""How far from where two documents part the search for that place may stop; also how much of them is compared before it."""
 
 
 class Repeats:
@@ -30,18 +30,21 @@ class Repeats:
         if not _SHORTEST <= len(text) <= _LONGEST:
             return harmless(text)
         kept = self._kept
-        before = next((other for other in kept if _is_like(text, other)), None)
+        before = _like(text, kept)
         if not harmless(text if before is None else _news(text, before)):
             return False
         self._kept = (text, *[other for other in kept if other is not before])[:_MOST]
         return True
 
 
-def _is_like(text: str, before: str) -> bool:
-    """Whether the middle of a document stands in the other one at the same place, by its beginning or by its end."""
-    place = len(before) // 2
-    middle = before[place : place + _NEAR]
-    return text.startswith(middle, place) or text.startswith(middle, max(len(text) - len(before) + place, 0))
+def _like(text: str, kept: tuple[str, ...]) -> str | None:
+    """The one of some documents that shares its middle with this one, or its first quarter at least."""
+    for part in (2, 4):
+        for other in kept:
+            place = len(other) // part
+            if text.startswith(other[place : place + _NEAR], place):
+                return other
+    return None
 
 
 def _news(text: str, before: str) -> str:
