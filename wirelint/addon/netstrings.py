@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from mitmproxy.coretypes.serializable import State
 from mitmproxy.io import tnetstring
@@ -36,11 +37,16 @@ def dumps(value: State) -> bytes:
     return made
 
 
+@lru_cache(maxsize=512, typed=True)
+def _name(name: State) -> bytes:
+    return dumps(name)
+
+
 def entries(values: dict[str, State]) -> bytes:
     """A dictionary's entries without what stands around them, `<length>:` and `}`: those of several make one."""
     pieces: list[bytes] = []
     for name, value in reversed(values.items()):
-        pieces += dumps(name), dumps(value)
+        pieces += _name(name), dumps(value)
     return b"".join(pieces)
 
 
