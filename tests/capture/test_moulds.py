@@ -106,3 +106,6 @@ def test_what_fits(document: str, strings: list[str] | None) -> None:
     mould = Mould.of('{"a":"one","b":1}', '{"a":"two","b":1}', (0,), 1)
     assert mould is not None
     assert mould.strings(document) == strings
+    place: list[str] = []
+    assert mould.pour([document, document, "{}", document], [place]) == (2 if strings else 0)
+    assert place == (strings or []) * 2

@@ -219,6 +219,19 @@ def test_a_secret_in_one_event_of_many(name: str, place: str) -> None:
             assert quick == redacted(body)
 
 
+def test_a_large_body_is_looked_at_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fragments, "_BLOCK", 200)
+    for name in SHAPES:
+        events = [
+            stream([f"{sample(name)} " if number == 3 else f"word {number} "], "anthropic") for number in range(9)
+        ]
+        other = stream([sample(name)], "openai")
+        for body in (b"".join(events), b"".join([*events[:3], other, *events[4:]])):
+            quick = redacted(body)
+            with without_quick_look():
+                assert quick == redacted(body), name
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(texts(), min_size=1, max_size=3), st.sampled_from(FORMS), st.data())
 def test_secrets_cut_anywhere(written: list[str], form: str, data: st.DataObject) -> None:

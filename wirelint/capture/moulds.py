@@ -29,15 +29,13 @@ _MOST_MOULDS = 4
 class Joiner:
     """Puts the strings of a stream's documents on their channels, and parses as few of the documents as it can.
 
-    `channels.places` tells only of those that were parsed. What the documents say stands, up to what the quotation marks of
-    JSON strings keep apart, in `parsed` (documents), in `escaped` (strings as they were written, where that is not what
-    they say) and on the channels that move: whoever looks at these has looked at all of it.
+    `channels.places` tells only of those that were parsed, and `parsed` has these. All others differ from one of them in
+    strings that stand on channels that move: whoever looks at both has seen all that the documents say.
     """
 
     def __init__(self) -> None:
         self.channels = Channels()
         self.parsed: list[str] = []
-        self.escaped: list[str] = []
         self._last = _Parsed("", [], [])
         self._mould: Mould | None = None
         self._left = _MOST_MOULDS
@@ -51,7 +49,7 @@ class Joiner:
         while position < len(documents):
             if self._mould is not None:
                 places = [gap.texts for gap in self._gaps]
-                poured = self._mould.pour(itertools.islice(documents, position, None), places, self.escaped)
+                poured = self._mould.pour(itertools.islice(documents, position, None), places)
                 self._repeats += poured
                 position += poured
                 if position == len(documents):
@@ -142,10 +140,10 @@ class Mould:
         mould = cls([*fixed, document[position:]])
         return mould if mould.strings(before) is not None and mould.strings(document) is not None else None
 
-    def pour(self, documents: Iterable[str], places: Sequence[list[str]], escaped: list[str]) -> int:
+    def pour(self, documents: Iterable[str], places: Sequence[list[str]]) -> int:
         """Puts the strings of documents into `places`, up to the first that is not of this form; tells how many were."""
         if self._inner:
-            return self._pour_all(documents, places, escaped)
+            return self._pour_all(documents, places)
         first, last = self._first, self._last
         before, behind = len(first), len(last)
         found: list[str] = []
@@ -157,47 +155,37 @@ class Mould:
                 plain = _plain(string)
                 if plain is None:
                     break
-                escaped.append(string)
                 string = plain
             found.append(string)
         places[0].extend(found)
         return len(found)
 
-    def _pour_all(self, documents: Iterable[str], places: Sequence[list[str]], escaped: list[str]) -> int:
+    def _pour_all(self, documents: Iterable[str], places: Sequence[list[str]]) -> int:
         poured = 0
         for document in documents:
-            raw = self._raw(document)
-            strings = [_plain(string) for string in raw] if raw is not None else [None]
-            if raw is None or None in strings:
+            strings = self.strings(document)
+            if strings is None:
                 break
-            for place, string, written in zip(places, strings, raw, strict=True):
-                if string is not None:
-                    place.append(string)
-                if string != written:
-                    escaped.append(written)
+            for place, string in zip(places, strings, strict=True):
+                place.append(string)
             poured += 1
         return poured
 
     def strings(self, document: str) -> list[str] | None:
         """The strings in the gaps; None when the document is not of this form."""
-        places: list[list[str]] = [[] for _ in range(len(self._inner) + 1)]
-        return [place[0] for place in places] if self.pour([document], places, []) else None
-
-    def _raw(self, document: str) -> list[str] | None:
-        """What stands in the gaps."""
         if not document.startswith(self._first) or not document.endswith(self._last):
             return None
         position, last = len(self._first), len(document) - len(self._last)
         found: list[str] = []
-        for fixed in self._inner:
-            end = document.find(fixed, position, last)
-            if end < 0:
+        for fixed in (*self._inner, None):
+            end = document.find(fixed, position, last) if fixed is not None else last
+            if end < position:
                 return None
-            found.append(document[position:end])
-            position = end + len(fixed)
-        if position > last:
-            return None
-        found.append(document[position:last])
+            plain = _plain(document[position:end])
+            if plain is None:
+                return None
+            found.append(plain)
+            position = end + len(fixed or "")
         return found
 
 
