@@ -18,6 +18,7 @@ import re
 import secrets as randomness
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
@@ -61,6 +62,7 @@ class Redactor:
         self._key = key if key is not None else randomness.token_bytes(32)
         self._known: tuple[str, ...] = ()
         self._repeats = Repeats()
+        self._made: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
     def mark(self, secret: str) -> str:
@@ -72,7 +74,7 @@ class Redactor:
         """Remembers the secrets that a request carries, to take them out wherever they turn up from now on."""
         if not self.enabled:
             return
-        found = [secret for name, value in headers for secret in _carried(name, value)]
+        found = [secret for name, value in headers if is_secret_header(name, value) for secret in _carried(name, value)]
         found += _carried_by_url(url)
         news = [secret for secret in found if secret not in self._known and _worth_knowing(secret)]
         if not news:
@@ -207,10 +209,18 @@ class Redactor:
         )
 
     def _header(self, name: str, value: str) -> str:
-        if not is_secret_header(name, value):
-            return self._plain(value)
-        scheme, secret = split_scheme(value) if "cookie" not in name.lower() else ("", value)
-        return value if is_marked(secret) else scheme + self.mark(secret)
+        return self._secret_header(name, value) if is_secret_header(name, value) else self._plain(value)
+
+    def _secret_header(self, name: str, value: str) -> str:
+        """A header that holds a secret, without it. The same ones come with every request."""
+        made = self._made.get((name, value))
+        if made is None:
+            scheme, secret = split_scheme(value) if "cookie" not in name.lower() else ("", value)
+            made = value if is_marked(secret) else scheme + self.mark(secret)
+            if len(self._made) >= _REMEMBERED:
+                self._made.clear()
+            self._made[name, value] = made
+        return made
 
     def _parameter(self, parameter: str) -> str:
         name, equals, value = parameter.partition("=")
@@ -326,10 +336,9 @@ def _open_values(headers: Headers) -> list[str]:
     return [value for name, value in headers if not is_secret_header(name, value)]
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _carried(name: str, value: str) -> list[str]:
-    """The secrets in one header of a request, each by itself."""
-    if not is_secret_header(name, value):
-        return []
+    """The secrets in one header of a request that holds some, each by itself."""
     if "cookie" in name.lower():
         values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
         return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
