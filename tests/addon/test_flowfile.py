@@ -125,6 +125,18 @@ def test_it_has_every_field_of_the_installed_mitmproxy(answered: bool) -> None:
         assert fields_of(ours[part]) == fields_of(theirs[part])
 
 
+def test_the_bytes_are_those_of_mitmproxys_own_writer() -> None:
+    data = flow_bytes(flow_with_reply(), verdict_of(RECORD).record, annotation(verdict_of(RECORD)))()
+    assert tnetstring.dumps(in_order(tnetstring.loads(data))) == data  # type: ignore[arg-type]
+
+
+def in_order(value: object) -> object:
+    """A value that was read, with the entries of dictionaries in the order in which they had been put there."""
+    if isinstance(value, dict):
+        return {name: in_order(item) for name, item in reversed(value.items())}
+    return [in_order(item) for item in value] if isinstance(value, list) else value
+
+
 def fields_of(state: object) -> set[str] | None:
     return set(state) if isinstance(state, dict) else None
 

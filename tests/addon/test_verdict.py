@@ -6,9 +6,10 @@ import json
 
 from tests.addon.build import verdict_of, visit_of
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
-from wirelint.addon.verdict import judge, names_of
+from wirelint.addon.verdict import KEYS, judge, names_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
+from wirelint.conversation import conversation_of
 from wirelint.engine import Engine
 from wirelint.rule import Finding
 
@@ -47,6 +48,20 @@ def test_a_secret_in_a_header_or_the_address_only() -> None:
     again = replay(verdict.record)
     assert again is not None
     assert (again.conversation, again.url) == (verdict.exchange.conversation, verdict.exchange.url)
+
+
+def test_a_key_names_no_conversation_and_a_session_does() -> None:
+    record = Talk().record("openai.chat", False)
+    plain = verdict_of(record).exchange
+    assert plain is not None
+    assert plain.request is not None
+    for name in KEYS:
+        assert conversation_of(plain.request, {name: KEY}) == conversation_of(plain.request, {})
+    record["request"]["headers"] |= {"authorization": f"Bearer {KEY}", "x-session-id": f"s-{KEY}"}
+    exchange = verdict_of(record).exchange
+    assert exchange is not None
+    assert exchange.conversation != plain.conversation
+    assert exchange.conversation == conversation_of(plain.request, exchange.request_headers)
 
 
 def test_without_redaction_nothing_is_changed() -> None:

@@ -59,13 +59,9 @@ def channels(documents: Sequence[str]) -> list[list[str]]:
 def joined(documents: Sequence[str]) -> tuple[list[list[str]], int]:
     """The same by moulds, and how many documents were parsed for it."""
     joiner = Joiner()
-    parsed = 0
-    for document in documents:
-        before = len(joiner.channels.places)
-        joiner.add(document)
-        parsed += len(joiner.channels.places) > before
+    joiner.add_all(documents)
     joiner.close()
-    return sorted(channel.texts for channel in joiner.channels.moving()), parsed
+    return sorted(channel.texts for channel in joiner.channels.moving()), len(joiner.parsed)
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -110,3 +106,6 @@ def test_what_fits(document: str, strings: list[str] | None) -> None:
     mould = Mould.of('{"a":"one","b":1}', '{"a":"two","b":1}', (0,), 1)
     assert mould is not None
     assert mould.strings(document) == strings
+    place: list[str] = []
+    assert mould.pour([document, document, "{}", document], [place]) == (2 if strings else 0)
+    assert place == (strings or []) * 2

@@ -195,6 +195,43 @@ def test_a_secret_cut_in_two_at_every_place(name: str, form: str) -> None:
             assert quick == redacted(body), text[:cut]
 
 
+PLACES: dict[str, str] = {
+    "a string that changes": 'data: {{"c":{{"id":"1"}},"d":"{}"}}\n\n',
+    "one that is the same in all": 'data: {{"c":{{"d":"{}"}},"t":"word %d"}}\n\n',
+    "two strings that change": 'data: {{"a":"{}","t":"word %d"}}\n\n',
+    "a comment": ': {}\ndata: {{"t":"word %d"}}\n\n',
+    "an identifier": 'id: {}\ndata: {{"t":"word %d"}}\n\n',
+    "beside a name that is a secret's": 'data: {{"access_token":"{}"}}\n\n',
+    "before a string that begins like a value": 'data: {{"t":": {}","u":"password"}}\n\n',
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", [*SHAPES, "known"])
+def test_a_secret_in_one_event_of_many(name: str, place: str) -> None:
+    secret = "known-to-all-of-us" if name == "known" else sample(name)
+    for written in (json.dumps(f"it is {secret} ")[1:-1], json.dumps(f"{secret}\n")[1:-1].replace("e", "\\u0065")):
+        said = ["one", "two", "three", written, "five", written, "seven"]
+        events = [PLACES[place].format(text).replace("%d", str(number)) for number, text in enumerate(said)]
+        body = "".join(events).encode("utf-8", "surrogatepass")
+        quick = redacted(body)
+        with without_quick_look():
+            assert quick == redacted(body)
+
+
+def test_a_large_body_is_looked_at_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fragments, "_BLOCK", 200)
+    for name in SHAPES:
+        events = [
+            stream([f"{sample(name)} " if number == 3 else f"word {number} "], "anthropic") for number in range(9)
+        ]
+        other = stream([sample(name)], "openai")
+        for body in (b"".join(events), b"".join([*events[:3], other, *events[4:]])):
+            quick = redacted(body)
+            with without_quick_look():
+                assert quick == redacted(body), name
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(texts(), min_size=1, max_size=3), st.sampled_from(FORMS), st.data())
 def test_secrets_cut_anywhere(written: list[str], form: str, data: st.DataObject) -> None:

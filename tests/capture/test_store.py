@@ -21,7 +21,7 @@ from wirelint.capture.parts import Keep, parse_keep, prune
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Store
+from wirelint.capture.store import Piece, Store
 
 LINES = "exchanges.jsonl"
 PATIENCE = 20.0
@@ -135,6 +135,52 @@ def test_the_queue_is_bounded(tmp_path: Path) -> None:
     assert store.counts.dropped == 3
     assert len([line for line in said if "as fast as" in line]) == 1
     assert "3 captures were not written" in said[-1]
+
+
+def _both(name: str) -> tuple[Piece, Piece]:
+    return Piece("exchanges.jsonl", lambda: f"{name}\n".encode()), Piece("flows.mitm", lambda: f"{name};".encode())
+
+
+def test_what_an_exchange_puts_into_two_files_is_one_entry(tmp_path: Path) -> None:
+    store, _ = _store(tmp_path, max_queue_bytes=100)
+    gate = threading.Event()
+    assert store.put("exchanges.jsonl", lambda: b"slow\n" if gate.wait(PATIENCE) else b"late\n", size=60)
+    assert store.put_all(*_both("fits"), size=40)
+    assert not store.put_all(*_both("no"), size=40)
+    assert (store.waiting, store.counts.dropped) == (2, 2)
+    gate.set()
+    assert store.close(PATIENCE)
+    assert (_lines(tmp_path), store.counts.written, store.counts.dropped) == (["slow", "fits"], 3, 2)
+    assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["fits;"]
+    assert not store.put_all(*_both("late"))
+    assert store.counts.dropped == 4
+
+
+def test_a_part_that_is_lost_between_two_files_of_an_exchange(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second file is refused, and the folder is gone when it is tried again."""
+    store, said = _store(tmp_path / "captures")
+    disk = _Disk(room=7)
+    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    store.put_all(*_both("before"))
+    _until(lambda: disk.refused > 0)
+    shutil.rmtree(tmp_path / "captures")
+    disk.room = 1000
+    _until(lambda: store.counts.written == 2)
+    store.put_all(*_both("after"))
+    assert store.close(PATIENCE)
+    assert [path.read_text() for path in tmp_path.glob("captures/*/flows.mitm")] == ["before;after;"]
+    assert len(said) == 1
+
+
+def test_a_piece_that_fails_costs_nothing_else(tmp_path: Path) -> None:
+    def fail() -> bytes:
+        raise RuntimeError("broken")
+
+    store, _ = _store(tmp_path)
+    store.put_all(Piece("exchanges.jsonl", fail), Piece("flows.mitm", lambda: b"flow"))
+    store.close(PATIENCE)
+    assert (store.counts.written, store.counts.failed) == (1, 1)
+    assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["flow"]
 
 
 def test_putting_never_waits_for_the_disk(tmp_path: Path) -> None:
@@ -275,7 +321,7 @@ WRITER = """
 import sys, threading
 from pathlib import Path
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Store
+from wirelint.capture.store import Piece, Store
 from wirelint.capture.record import Record
 store = Store(Path(sys.argv[1]), Redactor(), report=lambda line: print("said", line, flush=True), backoff=(0.01, 0.01))
 for number in range(int(sys.argv[2])):

@@ -10,11 +10,14 @@ from wirelint.addon.annotate import annotation
 from wirelint.addon.flowfile import flow_bytes
 from wirelint.addon.verdict import Verdict
 from wirelint.capture.format import encode
-from wirelint.capture.store import Store
+from wirelint.capture.store import Piece, Store
 
 
 def capture(store: Store, flow: http.HTTPFlow, verdict: Verdict) -> None:
     record, annotations = verdict.record, verdict.annotations()
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
-    store.put("exchanges.jsonl", functools.partial(encode, record, annotations), size=size)
-    store.put("flows.mitm", flow_bytes(flow, record, annotation(verdict)), size=size)
+    pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
+    try:
+        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(verdict))))
+    finally:  # a flow that cannot be copied costs its own file alone
+        store.put_all(*pieces, size=size)

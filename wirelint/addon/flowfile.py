@@ -12,31 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from weakref import WeakKeyDictionary
 
 from mitmproxy import connection, flow, http
 from mitmproxy.coretypes.serializable import State
-from mitmproxy.io import tnetstring
 
 from wirelint.addon.annotate import Annotation, prefixed
+from wirelint.addon.connections import entry_of, snapshot
+from wirelint.addon.netstrings import dump_chunks, dumps, entries
 from wirelint.capture.record import Headers, Record
 from wirelint.capture.sides import beside_received, times_of
 from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
+_CHUNKS = "wirelint.chunks"
 
 _OWN = frozenset({
     *("id", "timestamp_created", "is_replay", "client_conn", "server_conn", "request", "response", "error"),
     *("comment", "marked", "metadata"),
 })  # fmt: skip
 
-_connections: WeakKeyDictionary[connection.Connection, tuple[dict[str, object], memoryview]] = WeakKeyDictionary()
-"""Connections that carry several exchanges: their fields when they were last looked at, and their bytes then."""
-
 
 def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Callable[[], bytes]:
     """A function that gives the bytes. It may be called later and in another thread: it looks at `original` no more."""
-    client, server = _connection("client_conn", original.client_conn), _connection("server_conn", original.server_conn)
+    client, server = snapshot(original.client_conn), snapshot(original.server_conn)
     request = original.request
     head = (request.host, request.port, request.scheme, request.http_version)
     times = (request.timestamp_start, request.timestamp_end)
@@ -49,7 +47,7 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
     def make() -> bytes:
         # A flow is made of its parts' states, not of its parts: on the way through objects every field is checked twice.
         answered = reply is not None and record.status is not None
-        entries = _entries({
+        ours = entries({
             "id": record.id,
             "timestamp_created": created,
             "is_replay": replayed,
@@ -58,37 +56,32 @@ def flow_bytes(original: http.HTTPFlow, record: Record, made: Annotation) -> Cal
             "error": flow.Error(record.error).get_state() if record.error is not None and not answered else None,
             "comment": made.comment,
             "marked": made.marker,
-            "metadata": {**made.metadata, **prefixed(beside_received(record)), **prefixed(times_of(record))},
         })  # fmt: skip
-        parts = _other_entries(), client, server, entries
+        connections = entry_of("client_conn", client) + entry_of("server_conn", server)
+        parts = _other_entries(), connections, dumps("metadata"), _metadata(record, made), ours
         return b"".join((b"%d:" % sum(map(len, parts)), *parts, b"}"))
 
     return make
 
 
-def _entries(state: State) -> memoryview:
-    """A dictionary's entries without what stands around them, `<length>:` and `}`: those of several make one."""
-    data = tnetstring.dumps(state)
-    return memoryview(data)[data.index(b":") + 1 : -1]  # bodies are in there: no copy
-
-
 @cache
-def _other_entries() -> memoryview:
+def _other_entries() -> bytes:
     """The fields of this mitmproxy's flows that are the same in all of ours."""
     nowhere = ("", 0)
     client = connection.Client(peername=nowhere, sockname=nowhere, timestamp_start=0)
     blank = http.HTTPFlow(client, connection.Server(address=None))
     blank.request = http.Request.make("POST", "http://host/")
-    return _entries({name: value for name, value in blank.get_state().items() if name not in _OWN})
+    return entries({name: value for name, value in blank.get_state().items() if name not in _OWN})
 
 
-def _connection(name: str, live: connection.Connection) -> memoryview:
-    """The entry of a connection. To make one costs more than to read a short exchange, certificates most of all."""
-    fields, entry = _connections.get(live, (None, None))
-    if entry is None or fields != vars(live):
-        entry = _entries({name: live.get_state()})
-        _connections[live] = vars(live).copy(), entry
-    return entry
+def _metadata(record: Record, made: Annotation) -> bytes:
+    """What stands beside a flow, as bytes of the file."""
+    times = prefixed(times_of(record))
+    chunks = times.pop(_CHUNKS, None)
+    data = entries({**made.metadata, **prefixed(beside_received(record)), **times})
+    if chunks:
+        data = dumps(_CHUNKS) + dump_chunks(record.chunks) + data
+    return b"%d:%b}" % (len(data), data)
 
 
 def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float, float | None]) -> State:

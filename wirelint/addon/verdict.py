@@ -9,6 +9,7 @@ passed is used, and nothing is read twice.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wirelint.addon.visit import Visit
@@ -21,6 +22,9 @@ from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Json, Timing
 from wirelint.report.writer import flat
 from wirelint.rule import SEVERITIES, Finding
+
+KEYS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
+"""Headers that carry a key, and name no conversation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,7 +87,9 @@ def judge(
         exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
     findings = _faults(visit, redactor)
     if exchange is not None:
-        exchange = engine.ledger.place(dataclasses.replace(exchange, notes=tuple(visit.notes)))
+        if visit.notes or exchange.notes:
+            exchange = dataclasses.replace(exchange, notes=tuple(visit.notes))
+        exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)
     elif visit.readable and not visit.unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
@@ -115,9 +121,16 @@ def _under(exchange: Exchange, clean: Record) -> Exchange:
         response_headers=lower(clean.response_headers),
         error=clean.error,
         timing=clean.timing,
-        conversation=conversation_of(exchange.request, headers) if exchange.request is not None else None,
+        conversation=_conversation(exchange, headers),
         delivered=delivered_reply(clean),
     )
+
+
+def _conversation(exchange: Exchange, headers: Mapping[str, str]) -> str | None:
+    """What the conversation is called by the redacted headers. Mostly they differ in a key, and it is called the same."""
+    if exchange.request is None or {name for name, _ in headers.items() ^ exchange.request_headers.items()} <= KEYS:
+        return exchange.conversation
+    return conversation_of(exchange.request, headers)
 
 
 def _faults(visit: Visit, redactor: Redactor) -> list[Finding]:

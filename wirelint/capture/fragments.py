@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 import orjson
@@ -27,10 +27,12 @@ from wirelint.capture.literals import (
     Scope,
     find_in_json,
     find_in_text,
+    is_near,
     unescape,
     unescape_mapped,
 )
 from wirelint.capture.moulds import Joiner, is_key
+from wirelint.capture.probe import harmless
 from wirelint.capture.secrets import Span
 from wirelint.model import Json
 from wirelint.wire.json_array import ArrayStream
@@ -40,6 +42,8 @@ _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
 _OTHER_FIELDS = ("event:", ":", "id:", "retry:")
 _BLOCK = 1 << 18
 _ENDS = frozenset({" [DONE]", "[DONE]"})
+_APART = "\n,\n"
+"""Between texts of which each is looked at by itself: no sign of a secret goes over a line end and a comma."""
 
 
 class Edit(NamedTuple):
@@ -78,7 +82,8 @@ class _Fragment(NamedTuple):
 
 def stream_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
     """The edits that take all secrets out of an event stream, sorted."""
-    if _holds_nothing(body, known, _event_documents(body)):
+    others = set[str]()
+    if _holds_nothing(body, known, (_event_documents(block, others) for block in _blocks(body)), others):
         return []
     units, rest = _split_events(body)
     return _edits(body, units, rest, known)
@@ -86,7 +91,7 @@ def stream_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
 
 def lines_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
     """The same for a body of one JSON document a line."""
-    if _holds_nothing(body, known, _line_documents(body)):
+    if _holds_nothing(body, known, (list(filter(None, block.split("\n"))) for block in _blocks(body)), set()):
         return []
     units = [
         _Unit(((match.start(), body[match.start() : match.start(1)]),))
@@ -108,46 +113,58 @@ def array_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
         elif text.strip("[], \t\r\n"):
             rest.append((offset, text))
         offset += len(text)
-    if not rest and _holds_nothing(body, known, (unit.text for unit in units)):
+    if not rest and _holds_nothing(body, known, [[unit.text for unit in units]], set()):
         return []
     return _edits(body, units, rest, known)
 
 
-def _holds_nothing(body: str, known: tuple[str, ...], documents: Iterator[str | None]) -> bool:
-    """Whether a quick look at the body and at its joined channels proves that there is nothing to edit."""
-    if "\r" in body or any(Scope.of(block, known) for block in _blocks(body)):
+def _holds_nothing(
+    body: str, known: tuple[str, ...], batches: Iterable[list[str] | None], others: Collection[str]
+) -> bool:
+    """Whether a quick look at the body and at its joined channels proves that there is nothing to edit.
+
+    `batches` are its documents, or None where its form is another; `others` is what else is there, when they have been
+    taken.
+    """
+    if "\r" in body:
         return False
-    joiner = Joiner()
+    joiner, clear = Joiner(), True
     try:
-        for document in documents:
-            if document is None:
+        for documents in batches:
+            if documents is None:
                 return False
-            joiner.add(document)
+            if joiner.parsed:  # of the batch before
+                clear = clear and harmless(_APART.join(joiner.parsed))
+                joiner.parsed.clear()
+            joiner.add_all(documents)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
         return False
     joiner.close()
-    return not any(Scope.of("".join(channel.texts), known) for channel in joiner.channels.moving())
+    channels = ["".join(channel.texts) for channel in joiner.channels.moving()]
+    if clear and harmless(_APART.join([*others, *joiner.parsed, *channels])):
+        return not any(is_near(secret, text) for secret in known for text in (body, *channels))
+    return not any(Scope.of(text, known) for text in itertools.chain(_blocks(body), channels))
 
 
-def _event_documents(body: str) -> Iterator[str | None]:
-    """The documents of a stream that has one on each line of data; None for a line that it would not have."""
-    for line in _lines(body):
-        if line.startswith("data:"):
+def _event_documents(block: str, others: set[str]) -> list[str] | None:
+    """The documents of a stream that has one on each line of data; None where it has not. Other lines are put aside."""
+    documents: list[str] = []
+    for line in block.split("\n"):
+        if line.startswith("data: {"):
+            documents.append(line[5:])
+        elif not line:
+            continue
+        elif line.startswith("data:"):
             document = line[5:]
-            if document and not document.isspace() and document not in _ENDS:
-                yield document
-        elif line and not line.startswith(_OTHER_FIELDS):
-            yield None
-
-
-def _line_documents(body: str) -> Iterator[str | None]:
-    return (line for line in _lines(body) if line)
-
-
-def _lines(body: str) -> Iterator[str]:
-    """The lines of a body, never all of them at one time. There is no carriage return in it."""
-    for block in _blocks(body):
-        yield from block.split("\n")
+            if document in _ENDS or document.isspace() or not document:
+                others.add(line)
+            else:
+                documents.append(document)
+        elif line.startswith(_OTHER_FIELDS):
+            others.add(line)
+        else:
+            return None
+    return documents
 
 
 def _blocks(body: str) -> Iterator[str]:

@@ -56,7 +56,7 @@ class Scope(NamedTuple):
         nothing = harmless(text)
         if not nothing and _HIDING.search(text):
             return cls.everything(known)
-        nearby = tuple(secret for secret in known if secret in text or not secret.isascii() or _needs_escapes(secret))
+        nearby = tuple([secret for secret in known if is_near(secret, text)])
         if nothing:
             return cls((), nearby, False)
         return cls(shapes_in(text), nearby, _PAIR_HINT.search(text.lower()) is not None)
@@ -168,8 +168,9 @@ def _find_known(text: str, secret: str) -> Iterator[Span]:
         position = text.find(secret, end)
 
 
-def _needs_escapes(secret: str) -> bool:
-    return '"' in secret or "\\" in secret
+def is_near(secret: str, text: str) -> bool:
+    """Whether a secret that is known may be in a text, or in what a JSON reader makes of it."""
+    return secret in text or not secret.isascii() or '"' in secret or "\\" in secret
 
 
 def unescape(raw: str) -> str:

@@ -10,9 +10,10 @@ A mould never guesses. What does not fit to the character, or would not be a JSO
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -28,11 +29,13 @@ _MOST_MOULDS = 4
 class Joiner:
     """Puts the strings of a stream's documents on their channels, and parses as few of the documents as it can.
 
-    `channels.places` tells only of those that were parsed.
+    `channels.places` tells only of those that were parsed, and `parsed` has these. All others differ from one of them in
+    strings that stand on channels that move: whoever looks at both has seen all that the documents say.
     """
 
     def __init__(self) -> None:
         self.channels = Channels()
+        self.parsed: list[str] = []
         self._last = _Parsed("", [], [])
         self._mould: Mould | None = None
         self._left = _MOST_MOULDS
@@ -40,15 +43,19 @@ class Joiner:
         self._constant: list[tuple[Channel, list[str]]] = []
         self._repeats = 0
 
-    def add(self, document: str) -> None:
-        """Takes a document. Raises what `orjson.loads` raises."""
-        strings = self._mould.strings(document) if self._mould is not None else None
-        if strings is None:
-            self._parse(document)
-            return
-        for place, string in zip(self._gaps, strings, strict=True):
-            place.texts.append(string)
-        self._repeats += 1
+    def add_all(self, documents: Sequence[str]) -> None:
+        """Takes documents. Raises what `orjson.loads` raises."""
+        position = 0
+        while position < len(documents):
+            if self._mould is not None:
+                places = [gap.texts for gap in self._gaps]
+                poured = self._mould.pour(itertools.islice(documents, position, None), places)
+                self._repeats += poured
+                position += poured
+                if position == len(documents):
+                    return
+            self._parse(documents[position])
+            position += 1
 
     def close(self) -> None:
         """Brings the strings that did not change onto their channels, as often as they came."""
@@ -61,6 +68,7 @@ class Joiner:
         self.close()
         known = len(self.channels.places)
         self.channels.add(orjson.loads(document))
+        self.parsed.append(document)
         if not self._left:
             return
         places = self.channels.places[known:]
@@ -97,6 +105,8 @@ class _Parsed(NamedTuple):
 
 def _last_texts(places: list[Channel]) -> list[str]:
     """The strings that the last document has brought to `places`."""
+    if len(set(map(id, places))) == len(places):
+        return [place.texts[-1] for place in places]
     seen: Counter[int] = Counter()
     texts: list[str] = []
     for place in reversed(places):
@@ -130,33 +140,64 @@ class Mould:
         mould = cls([*fixed, document[position:]])
         return mould if mould.strings(before) is not None and mould.strings(document) is not None else None
 
+    def pour(self, documents: Iterable[str], places: Sequence[list[str]]) -> int:
+        """Puts the strings of documents into `places`, up to the first that is not of this form; tells how many were."""
+        if self._inner:
+            return self._pour_all(documents, places)
+        first, last = self._first, self._last
+        before, behind = len(first), len(last)
+        found: list[str] = []
+        for document in documents:
+            if not document.startswith(first) or not document.endswith(last) or len(document) < before + behind:
+                break
+            string = document[before:-behind]
+            if '"' in string or "\\" in string or not string.isprintable():
+                plain = _plain(string)
+                if plain is None:
+                    break
+                string = plain
+            found.append(string)
+        places[0].extend(found)
+        return len(found)
+
+    def _pour_all(self, documents: Iterable[str], places: Sequence[list[str]]) -> int:
+        poured = 0
+        for document in documents:
+            strings = self.strings(document)
+            if strings is None:
+                break
+            for place, string in zip(places, strings, strict=True):
+                place.append(string)
+            poured += 1
+        return poured
+
     def strings(self, document: str) -> list[str] | None:
         """The strings in the gaps; None when the document is not of this form."""
         if not document.startswith(self._first) or not document.endswith(self._last):
             return None
         position, last = len(self._first), len(document) - len(self._last)
         found: list[str] = []
-        for fixed in self._inner:
-            end = document.find(fixed, position, last)
-            if end < 0:
+        for fixed in (*self._inner, None):
+            end = document.find(fixed, position, last) if fixed is not None else last
+            if end < position:
                 return None
-            found.append(document[position:end])
-            position = end + len(fixed)
-        if position > last:
-            return None
-        found.append(document[position:last])
-        try:
-            return [_plain(string) for string in found]
-        except (orjson.JSONDecodeError, UnicodeEncodeError):
-            return None
+            plain = _plain(document[position:end])
+            if plain is None:
+                return None
+            found.append(plain)
+            position = end + len(fixed or "")
+        return found
 
 
-def _plain(string: str) -> str:
-    """What a JSON string says, by what stands between its quotation marks. Raises orjson.JSONDecodeError."""
+def _plain(string: str) -> str | None:
+    """What a JSON string says, by what stands between its quotation marks; None when it is none."""
     # Control characters, which JSON does not allow as they are, and lone surrogates are not printable.
     if '"' not in string and "\\" not in string and string.isprintable():
         return string
-    plain: str = orjson.loads(f'"{string}"')
+    try:
+        plain: str = orjson.loads(f'"{string}"')
+    except (orjson.JSONDecodeError, UnicodeEncodeError):
+        return None
     return plain
 
 

@@ -18,13 +18,15 @@ import re
 import secrets as randomness
 import threading
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
 from wirelint.capture.fragments import Edit, array_edits, lines_edits, looks_like_lines, stream_edits
-from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, merge
+from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, is_near, merge
 from wirelint.capture.messages import as_events, is_messages, put_back
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.repeats import Repeats
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
 from wirelint.model import Json
 from wirelint.repair import Repair
@@ -59,6 +61,8 @@ class Redactor:
         self.enabled = enabled
         self._key = key if key is not None else randomness.token_bytes(32)
         self._known: tuple[str, ...] = ()
+        self._repeats = Repeats()
+        self._made: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
     def mark(self, secret: str) -> str:
@@ -70,7 +74,7 @@ class Redactor:
         """Remembers the secrets that a request carries, to take them out wherever they turn up from now on."""
         if not self.enabled:
             return
-        found = [secret for name, value in headers for secret in _carried(name, value)]
+        found = [secret for name, value in headers if is_secret_header(name, value) for secret in _carried(name, value)]
         found += _carried_by_url(url)
         news = [secret for secret in found if secret not in self._known and _worth_knowing(secret)]
         if not news:
@@ -89,7 +93,11 @@ class Redactor:
 
     def url(self, url: str) -> str:
         """A URL without its user, its secret parameters, and what looks like a key in its path."""
-        if not self.enabled:
+        return self._plain(self._address(url)) if self.enabled else url
+
+    def _address(self, url: str) -> str:
+        """A URL without its user and its secret parameters."""
+        if "@" not in url and "?" not in url:
             return url
         if (match := _USERINFO.match(url)) and not is_marked(match[2]):
             secret = unquote_plus(match[2].partition(":")[2] or match[2])
@@ -100,7 +108,7 @@ class Redactor:
         query, sharp, fragment = tail.partition("#")
         if question:
             query = "&".join(self._parameter(parameter) for parameter in query.split("&"))
-        return self._plain(f"{head}{question}{query}{sharp}{fragment}")
+        return f"{head}{question}{query}{sharp}{fragment}"
 
     def body(self, body: bytes | None, streamed: bool | None = None) -> bytes | None:
         """A body without secrets; the very same object when there was none. `streamed` None: told by its first bytes."""
@@ -136,12 +144,13 @@ class Redactor:
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
+        url, request_headers, response_headers = self._heads(record)
         return dataclasses.replace(
             record,
-            url=self.url(record.url),
-            request_headers=self._headers(record.request_headers),
+            url=url,
+            request_headers=request_headers,
             request_body=self._body(record.request_body, secrets, streamed=False),
-            response_headers=self._headers(record.response_headers),
+            response_headers=response_headers,
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
@@ -181,21 +190,37 @@ class Redactor:
                         tail = self.mark(secret) + tail[size:]
         return self.text(head + gap + tail)
 
+    def _heads(self, record: Record) -> tuple[str, Headers, Headers]:
+        """The URL and both sides' headers, which are all looked at in one go."""
+        url, asked, answered = self._address(record.url), record.request_headers, record.response_headers
+        clear = not Scope.of("\n".join([url, *_open_values(asked), *_open_values(answered)]), self._known)
+        return url if clear else self._plain(url), self._marked(asked, clear), self._marked(answered, clear)
+
     def _headers(self, headers: Headers) -> Headers:
-        told = [is_secret_header(name, value) for name, value in headers]
-        others = "\n".join(value for (_, value), secret in zip(headers, told, strict=True) if not secret)
-        if not Scope.of(others, self._known):  # all of them in one look
-            return tuple(
-                (name, self._header(name, value) if secret else value)
-                for (name, value), secret in zip(headers, told, strict=True)
-            )
-        return tuple((name, self._header(name, value)) for name, value in headers)
+        return self._marked(headers, not Scope.of("\n".join(_open_values(headers)), self._known))
+
+    def _marked(self, headers: Headers, clear: bool) -> Headers:
+        """Headers without secrets. `clear`: there are none but those that a header's name tells."""
+        return tuple(
+            [
+                (name, value if clear and not is_secret_header(name, value) else self._header(name, value))
+                for name, value in headers
+            ]
+        )
 
     def _header(self, name: str, value: str) -> str:
-        if not is_secret_header(name, value):
-            return self._plain(value)
-        scheme, secret = split_scheme(value) if "cookie" not in name.lower() else ("", value)
-        return value if is_marked(secret) else scheme + self.mark(secret)
+        return self._secret_header(name, value) if is_secret_header(name, value) else self._plain(value)
+
+    def _secret_header(self, name: str, value: str) -> str:
+        """A header that holds a secret, without it. The same ones come with every request."""
+        made = self._made.get((name, value))
+        if made is None:
+            scheme, secret = split_scheme(value) if "cookie" not in name.lower() else ("", value)
+            made = value if is_marked(secret) else scheme + self.mark(secret)
+            if len(self._made) >= _REMEMBERED:
+                self._made.clear()
+            self._made[name, value] = made
+        return made
 
     def _parameter(self, parameter: str) -> str:
         name, equals, value = parameter.partition("=")
@@ -247,6 +272,8 @@ class Redactor:
                 return array_edits(text, known)
             if streamed is not False and looks_like_lines(text):
                 return lines_edits(text, known)
+            if self._repeats.harmless(text) and not any(is_near(secret, text) for secret in known):
+                return []
             return _document_edits(text, known)
         if streamed or (streamed is None and looks_like_events(body[:64])):
             return stream_edits(text, known)
@@ -304,10 +331,14 @@ def _shift(chunks: tuple[tuple[float, int], ...], edits: list[_ByteEdit]) -> tup
     return tuple(shifted)
 
 
+def _open_values(headers: Headers) -> list[str]:
+    """The values of headers that are not known to be secrets by their names."""
+    return [value for name, value in headers if not is_secret_header(name, value)]
+
+
+@lru_cache(maxsize=_REMEMBERED)
 def _carried(name: str, value: str) -> list[str]:
-    """The secrets in one header of a request, each by itself."""
-    if not is_secret_header(name, value):
-        return []
+    """The secrets in one header of a request that holds some, each by itself."""
     if "cookie" in name.lower():
         values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
         return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
@@ -323,6 +354,8 @@ def _carried(name: str, value: str) -> list[str]:
 
 
 def _carried_by_url(url: str) -> list[str]:
+    if "@" not in url and "?" not in url:
+        return []
     found: list[str] = []
     if match := _USERINFO.match(url):
         found.append(match[2].partition(":")[2] or match[2])

@@ -38,7 +38,9 @@ _LARGEST = 4 << 20
 def beside_received(record: Record) -> dict[str, Json]:
     """What stands beside a flow that shows what came in."""
     forwarded, delivered = _bounded(record.forwarded), _bounded(record.delivered)
-    return _plain(changes(dataclasses.replace(record, forwarded=forwarded, delivered=delivered)))
+    if forwarded is not record.forwarded or delivered is not record.delivered:
+        record = dataclasses.replace(record, forwarded=forwarded, delivered=delivered)
+    return _plain(changes(record))
 
 
 def beside_sent(record: Record) -> dict[str, Json]:

@@ -11,7 +11,7 @@ doubles. Meanwhile exchanges wait in a queue which holds a limited number of byt
 and counted.
 
 The thread takes its time. What it does is done under the same lock of the interpreter as the traffic, and begun at once it
-would stand in the way of whoever asks next. So it lets entries gather for a moment, and rests between them.
+would stand in the way of whoever asks next. So it lets entries gather for a moment, and rests after each spell of work.
 """
 
 from __future__ import annotations
@@ -35,10 +35,13 @@ File = Literal["exchanges.jsonl", "flows.mitm"]
 
 _MIB = 1 << 20
 _DEFAULT_SIZE = 4096
-_GATHER = 0.05
-"""Seconds for which entries gather before the first of them is written."""
+_GATHER = 0.2
+"""Seconds for which entries gather before the first of them is written: of several in a row all but the first are written
+in a fraction of the time, since the code and data that they need are at hand."""
+_SPELL = 0.001
+"""Seconds of work after which the writer rests, at the end of the entry that it is at: a rest costs time as well."""
 _RESTS = 3
-"""How many times as long as it works the writer rests between two entries, while the queue is short."""
+"""How many times as long as it has worked the writer rests, while the queue is short."""
 _SHORT = 4
 """A queue is short below this part of what it may hold."""
 
@@ -52,9 +55,15 @@ class Counts:
     failed: int = 0
 
 
-class _Entry(NamedTuple):
+class Piece(NamedTuple):
+    """What an exchange puts into one file: `make` is called for the bytes."""
+
     file: File
     make: Callable[[], bytes]
+
+
+class _Entry(NamedTuple):
+    pieces: tuple[Piece, ...]
     size: int
 
 
@@ -117,18 +126,22 @@ class Store:
         `size` is about how many bytes of memory wait with `make`. A part ends only before an entry of the file that was
         put first, so entries that belong together stay together.
         """
+        return self.put_all(Piece(file, make), size=size)
+
+    def put_all(self, *pieces: Piece, size: int = _DEFAULT_SIZE) -> bool:
+        """The same for all that an exchange puts into files: there is room for all of it, or for nothing."""
         with self._condition:
             if self._closing:
-                self._dropped += 1
+                self._dropped += len(pieces)
                 return False
             if self._queued + size > self._max_queue and self._queue:
-                self._dropped += 1
+                self._dropped += len(pieces)
                 full = True
             else:
                 full = False
-                self._queue.append(_Entry(file, make, size))
+                self._queue.append(_Entry(pieces, size))
                 self._queued += size
-                self._leader = self._leader or file
+                self._leader = self._leader or pieces[0].file
                 self._start()
                 if len(self._queue) == 1:
                     self._condition.notify()
@@ -157,7 +170,7 @@ class Store:
         if thread is not None:
             thread.join(timeout)
         with self._condition:
-            left = len(self._queue)
+            left = sum(len(entry.pieces) for entry in self._queue)
             self._dropped += left
             self._queue.clear()
             self._queued = 0
@@ -174,16 +187,18 @@ class Store:
             self._thread.start()
 
     def _run(self) -> None:
+        worked = 0.0
         while (entry := self._next()) is not None:
             began = time.thread_time()
-            data = self._make(entry)
-            if data is not None:
-                self._write_until_done(entry, data)
+            self._write_entry(entry)
+            worked += time.thread_time() - began
             with self._condition:
                 if self._queue and self._queue[0] is entry:
                     self._queue.popleft()
                     self._queued -= entry.size
-                self._rest(_RESTS * (time.thread_time() - began))
+                if worked >= _SPELL or not self._queue:
+                    self._rest(_RESTS * worked)
+                    worked = 0.0
 
     def _next(self) -> _Entry | None:
         """The oldest entry, which stays in the queue while it is worked on: it still takes its memory."""
@@ -197,9 +212,16 @@ class Store:
         if self._queue and self._queued < self._max_queue / _SHORT:
             self._condition.wait_for(lambda: self._closing, seconds)
 
-    def _make(self, entry: _Entry) -> bytes | None:
+    def _write_entry(self, entry: _Entry) -> None:
+        looked = False
+        for piece in entry.pieces:
+            data = self._make(piece)
+            if data is not None:
+                looked = self._write_until_done(piece.file, data, looked=looked)
+
+    def _make(self, piece: Piece) -> bytes | None:
         try:
-            return entry.make()
+            return piece.make()
         except Exception as error:  # Fail open: whatever serialisation trips over, the next exchange is written.
             self._failed += 1
             self._tell(
@@ -207,31 +229,33 @@ class Store:
             )
             return None
 
-    def _write_until_done(self, entry: _Entry, data: bytes) -> None:
+    def _write_until_done(self, file: File, data: bytes, *, looked: bool) -> bool:
+        """Whether it was written. `looked`: the part was found to be in its place, a moment ago."""
         pause, longest = self._backoff
         while True:
             try:
-                self._write(entry.file, data)
+                self._write(file, data, looked=looked)
             except OSError as error:
                 self._tell(
                     f"errno {error.errno}",
                     f"captures cannot be written to {self.folder}: {error.strerror or error}; trying again",
                 )
+                looked = False
             else:
                 self._written += 1
-                return
+                return True
             with self._condition:
                 if self._closing:
                     self._dropped += 1
-                    return
+                    return False
                 self._condition.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, longest)
 
-    def _write(self, file: File, data: bytes) -> None:
+    def _write(self, file: File, data: bytes, *, looked: bool) -> None:
         """Appends to the current part, or to a new one where that is due or the old one is gone. Raises OSError."""
         now = self._clock()
         if self._part is not None and (
-            not self._part.is_intact() or (file == self._leader and self._is_over(now, len(data)))
+            not (looked or self._part.is_intact()) or (file == self._leader and self._is_over(now, len(data)))
         ):
             self._close_part()
         if self._part is None:
