@@ -48,11 +48,11 @@ class Quiet:
         lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
         literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
         loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
-        self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{word_start()}{_whole_or_cut(words)}")
+        self._loud = re.compile(f"{loud}|{whole_or_cut(literals)}|{word_start()}{whole_or_cut(words)}")
         self._whole = re.compile(f"{loud}|{_whole(literals)}|{word_start()}{_whole(words)}")
         # Blanks that open a line belong to what follows them.
-        self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
-        self._first = re.compile(rf"{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
+        self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{whole_or_cut(lines)}|\Z)", re.IGNORECASE)
+        self._first = re.compile(rf"{_BLANKS}(?:{whole_or_cut(lines)}|\Z)", re.IGNORECASE)
         self._opened = re.compile(rf"[{_LINE_ENDS}]?{_BLANKS}{_whole(lines)}", re.IGNORECASE)
         self._ends = re.compile(f"[{_LINE_ENDS}]")
 
@@ -87,7 +87,7 @@ def _whole(literals: Iterable[str]) -> str:
     return f"(?:{'|'.join(sorted(map(re.escape, literals)))})" if literals else "(?!)"
 
 
-def _whole_or_cut(literals: Iterable[str]) -> str:
+def whole_or_cut(literals: Iterable[str]) -> str:
     """A regular expression (source) for any of some literals, or a beginning of one that the text ends with."""
     options = {re.escape(literal) for literal in literals}
     options |= {re.escape(literal[:size]) + r"\Z" for literal in literals for size in range(1, len(literal))}
