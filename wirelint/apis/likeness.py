@@ -52,12 +52,21 @@ class _Value(NamedTuple):
 class Likeness:
     """What stands around the text of events of one block: the same bytes, but for idle values."""
 
-    __slots__ = ("_after", "_before", "_first", "_last", "_least", "_shown", "block", "item")
+    __slots__ = ("_after", "_before", "_first", "_head", "_last", "_least", "_shown", "_size", "_tail", "block", "item")
 
     def __init__(
-        self, event: Delta, first: bytes, last: bytes, before: tuple[_Gap, ...] = (), after: tuple[_Gap, ...] = ()
+        self,
+        event: Delta,
+        around: tuple[bytes, bytes],
+        first: bytes,
+        last: bytes,
+        before: tuple[_Gap, ...] = (),
+        after: tuple[_Gap, ...] = (),
     ) -> None:
         self.block, self.item, self._shown = event.block, event.item, event.text
+        self._head, self._tail = around
+        """What stood around the text: most of the time all of it does again."""
+        self._size = len(self._head) + len(self._tail)
         self._first, self._last = first, last
         self._before, self._after = before, after
         """The idle values before the text from the first one on, and those behind it from the last one on."""
@@ -84,6 +93,7 @@ class Likeness:
         starts = [end, *(value.end for value in after)]
         return cls(
             event,
+            (raw[:start], raw[end:]),
             raw[: before[0].start if before else start],
             raw[starts[-1] :],
             tuple(_Gap(value.form, raw[value.end : stop]) for value, stop in zip(before, stops, strict=False)),
@@ -99,6 +109,8 @@ class Likeness:
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that is like them; None for any other."""
+        if len(raw) > self._size and raw.startswith(self._head) and raw.endswith(self._tail):
+            return _text_of(raw[len(self._head) : -len(self._tail)])
         if len(raw) < self._least or not raw.startswith(self._first) or not raw.endswith(self._last):
             return None
         start, end = len(self._first), len(raw) - len(self._last)
@@ -112,11 +124,7 @@ class Likeness:
             if value.fullmatch(raw, begun, end) is None or not raw.endswith(beside, start, begun):
                 return None
             end = begun - len(beside)
-        try:
-            text = raw[start:end].decode()
-            return text if _is_plain(text) else _unescaped(text)
-        except (UnicodeDecodeError, orjson.JSONDecodeError):
-            return None
+        return _text_of(raw[start:end])
 
 
 class Comparison:
@@ -135,8 +143,9 @@ class Comparison:
             self.like = self._before = None
             return
         if alone and before is not None and before.is_confirmed_by(event):
-            self.like = before
-        elif not alone:
+            self.like, self._before = before, None  # the next one that is compared is not like it
+            return
+        if not alone:
             self.like = None
         self._before = Likeness.of(event)
 
@@ -168,10 +177,16 @@ def _document(event: Frame) -> dict[str, object]:
     return document if isinstance(document, dict) else {}
 
 
-def _unescaped(text: str) -> str | None:
-    """What stands between the quotation marks of a JSON string. Raises orjson.JSONDecodeError."""
-    plain: str = orjson.loads(f'"{text}"')
-    return plain or None
+def _text_of(literal: bytes) -> str | None:
+    """What a JSON string says, by what stands between its quotation marks; None where that is no string, or nothing."""
+    try:
+        text = literal.decode()
+        if text.isprintable() and '"' not in text and "\\" not in text:  # nearly all of them
+            return text or None
+        said: str = orjson.loads(f'"{text}"')
+    except (UnicodeDecodeError, orjson.JSONDecodeError):
+        return None
+    return said or None
 
 
 def _is_plain(text: str) -> bool:

@@ -180,7 +180,8 @@ class Chain:
 
     def gone_by(self, text: str) -> None:
         """Has it known that text has left which the rewriters have not seen."""
-        self._in_line = in_line(text, self._in_line)
+        if not self._in_line or "\n" in text:
+            self._in_line = in_line(text, self._in_line)
         self._tail = (self._tail + text)[-REACH:]
 
     def take_later(self, event: Delta) -> None:

@@ -23,10 +23,10 @@ from wirelint.events import Delta, Done, Event, Head, Other, Start, Stop, Usage
 from wirelint.knowledge.control_tokens import may_hold_token, residue, residue_may_come
 from wirelint.knowledge.thinking import may_hold_thinking, may_open, residue_head
 from wirelint.registry import shipped
-from wirelint.rewriters.quiet import CLEAR, whole_or_cut
+from wirelint.rewriters.quiet import CLEAR, any_of
 from wirelint.rule import Rule
 
-_BEGUN = re.compile(whole_or_cut({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}))
+_BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
 """What markup at the beginning of a text begins with, names of tools aside."""
 
 

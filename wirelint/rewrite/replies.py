@@ -95,7 +95,8 @@ class Rewriting:
             return self._pass_raw(data, at)
         out: list[bytes] = []
         try:
-            if not self._kept and not self._late and self._chain and self._glance(data, at, self._chain, out):
+            chain = self._chain
+            if chain is not None and not (self._kept or self._late) and self._glance(data, at, chain, out):
                 return out
             self._kept += data
             self._catch_up()
@@ -206,8 +207,7 @@ class Rewriting:
         waiting = [one.event for one in self._unread.waiting if one.event is not None]
         if self._queue or self._skip or not chain.sleeps_through(frame, events, waiting):
             return False
-        out += [one.data for one in self._unread.settle()]
-        out.append(frame.raw)
+        out += [*(one.data for one in self._unread.settle()), frame.raw]
         del self._kept[: len(frame.raw)]
         self._holding = None
         return True
