@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import itertools
 import json
+import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -187,3 +189,25 @@ def test_all_is_as_if_they_had_been_made(
         patch.setattr(making, "are_late", lambda rules, api: False)
         awake = run(record, cuts=cuts, step=5.0, flush=flush)
     assert _seen(slept) == _seen(awake)
+
+
+@pytest.mark.parametrize("text", ["if (a < b && c", "Let me see.", "<think>So", '<tool_call>{"name": "find"'])
+def test_what_a_repair_has_kept_goes_with_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it holds itself in a circle: that would be left to the garbage collector, and stop the proxy."""
+    kept: list[weakref.ref[Rewriter]] = []
+    real = chain.stages_of
+
+    def watched(*given: Any) -> chain.Stages:
+        stages = real(*given)
+        kept.extend(weakref.ref(rewriter) for _, rewriter in stages)
+        return stages
+
+    monkeypatch.setattr(making, "stages_of", watched)
+    record = _stream((text, " it goes", " on < and"))
+    gc.disable()
+    try:
+        assert run(record, cuts=_edges(record)).faults == ()
+        assert kept
+        assert [one() for one in kept if one() is not None] == []
+    finally:
+        gc.enable()

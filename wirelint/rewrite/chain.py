@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from wirelint.apis import channel_of
@@ -273,6 +274,13 @@ class Chain:
             raise failed
         return out
 
+    def forget(self) -> None:
+        """The reply is over: what the rewriters have kept goes at once, and is not left to the garbage collector."""
+        for stage in self._stages:
+            if (forget := getattr(stage, "forget", None)) is not None:
+                forget()
+        self._put(())
+
     def _run(self, events: Sequence[Event], place: int) -> Sequence[Event]:
         first = events[0] if len(events) == 1 else None
         only_text = type(first) is Delta and first.block in self._texts
@@ -281,10 +289,13 @@ class Chain:
             if only_text and not self._heed[number] and stage.held is None:
                 continue
             push = stage.push
-            out: list[Event] = []
+            out: Sequence[Event]
             try:
-                for event in events:
-                    out += push(event)
+                if len(events) == 1:
+                    made = push(events[0])
+                    out = made if type(made) is tuple or type(made) is list else [*made]
+                else:
+                    out = [one for event in events for one in push(event)]
             except Exception as error:
                 raise ChainError(self._names[number], error) from error
             if only_text and (len(out) != 1 or out[0] is not first):
@@ -299,7 +310,7 @@ def stages_of(rules: Iterable[Rule], situation: Situation, faults: list[Finding]
     """The rewriters that rules have for a reply; a rule that fails to make one goes without, and is told of."""
     made: list[tuple[int, str, str, Rewriter]] = []
     channel = channel_of(situation.exchange.api)
-    for rule in rules:
+    for rule in _able(tuple(rules)):
         if channel not in rule.channels:
             continue
         try:
@@ -311,6 +322,12 @@ def stages_of(rules: Iterable[Rule], situation: Situation, faults: list[Finding]
             made.append((getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter))
     made.sort(key=lambda stage: stage[:2])
     return [(name, part) for _, _, name, rewriter in made for part in getattr(rewriter, "parts", (rewriter,))]
+
+
+@lru_cache(maxsize=32)
+def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that may have a rewriter at all."""
+    return tuple(rule for rule in rules if type(rule).rewriter is not Rule.rewriter)
 
 
 def _last_said(events: Sequence[Event]) -> Delta | None:

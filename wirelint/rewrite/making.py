@@ -8,7 +8,7 @@ from functools import cached_property
 
 from wirelint.apis import ReplyWriter
 from wirelint.conversation import HERE, Ledger, SeenFrom
-from wirelint.engine import Session
+from wirelint.engine import Session, internal
 from wirelint.model import Request
 from wirelint.repair import Permit, Repair, Situation
 from wirelint.rewrite.chain import Chain, Seen, Stages, stages_of
@@ -39,6 +39,17 @@ class Making:
         request = self._request if self._request is not None else session.request
         late = session.streamed and are_late(self._rules, session.api.NAME)
         return Chain.sleeping(request, self._make, late=late)
+
+    def tell(self, culprit: str, error: Exception) -> None:
+        """Takes down that something failed."""
+        fault = internal(culprit, error)
+        if fault not in self.faults and len(self.faults) < 8:
+            self.faults.append(fault)
+
+    def note(self, note: str) -> None:
+        """Takes down what a person should know."""
+        if note not in self.notes and len(self.notes) < 8:
+            self.notes.append(note)
 
     def is_needless(self) -> bool:
         """Whether nothing is to be repaired in a whole reply, which the session has read."""

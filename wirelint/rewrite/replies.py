@@ -18,8 +18,9 @@ import itertools
 from collections import deque
 from collections.abc import Sequence
 
+from wirelint.apis.writing import same
 from wirelint.conversation import Ledger
-from wirelint.engine import Session, internal
+from wirelint.engine import Session
 from wirelint.events import Delta, Event, Frame
 from wirelint.model import Request
 from wirelint.repair import Permit
@@ -156,6 +157,8 @@ class Rewriting:
                 self._take(frame, events)
             self._release(out, last)
             self._raw = True
+            if self._chain is not None:
+                self._chain.forget()
             return out
         except Exception as error:  # fail open
             return out + self._fail(error)
@@ -232,7 +235,7 @@ class Rewriting:
         try:
             self._catch_up()
         except Exception as error:  # fail open: all that is concerned has left
-            self._tell("reading the reply", error)
+            self._making.tell("reading the reply", error)
             self._raw = True
 
     def _catch_up(self) -> None:
@@ -263,6 +266,10 @@ class Rewriting:
     def _drain(self, out: list[bytes]) -> None:
         """Writes the frames that nothing is held of."""
         if not self._queue:
+            return
+        first = self._queue[0]
+        if len(self._queue) == 1 and same(first.events, first.out):  # what has come out is not held
+            self._write_all((first,), out)
             return
         held = self._chain.held if self._chain is not None else None
         ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
@@ -318,12 +325,12 @@ class Rewriting:
         if not self._waits:
             self._holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
-            self._note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
             self._hand_out(out)
         elif self._holding is None:
             self._holding = at
         elif at is not None and at - self._holding >= self._longest_hold:
-            self._note(f"text was held for {(at - self._holding) / 1000:.0f} s and released as it came")
+            self._making.note(f"text was held for {(at - self._holding) / 1000:.0f} s and released as it came")
             self._hand_out(out)
 
     @property
@@ -344,17 +351,17 @@ class Rewriting:
         try:
             self._session.feed(data, at)
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
-            self._tell("reading the reply", error)
+            self._making.tell("reading the reply", error)
         return [data]
 
     def _give_up(self, note: str, out: list[bytes]) -> list[bytes]:
-        self._note(note)
+        self._making.note(note)
         self._release(out)
         return out + self._all_raw()
 
     def _drop_chain(self, failure: ChainError) -> None:
         """Goes on without rewriters: what waits leaves as it came, what the others held of frames gone by leaves too."""
-        self._tell(f"the repair of {failure.rule}", failure.error)
+        self._making.tell(f"the repair of {failure.rule}", failure.error)
         chain, self._chain = self._chain, Chain(())
         rescued = failure.rescued
         if chain is not None:
@@ -378,7 +385,7 @@ class Rewriting:
             out.append(made)
 
     def _fail(self, error: Exception) -> list[bytes]:
-        self._tell("repairing the reply", error)
+        self._making.tell("repairing the reply", error)
         return self._all_raw()
 
     def _all_raw(self) -> list[bytes]:
@@ -389,12 +396,3 @@ class Rewriting:
         rest = waiting + bytes(self._kept[self._skip :])
         self._kept.clear()
         return [rest] if rest else []
-
-    def _tell(self, culprit: str, error: Exception) -> None:
-        fault = internal(culprit, error)
-        if fault not in self.faults and len(self.faults) < 8:
-            self.faults.append(fault)
-
-    def _note(self, note: str) -> None:
-        if note not in self.notes and len(self.notes) < 8:
-            self.notes.append(note)
