@@ -113,10 +113,14 @@ class Chain:
             return False
         if not asleep.plain.takes(events):
             return False
-        self._put_off()
+        if self._later:
+            self._put_off()
         asleep.seen.append((frame, [*waiting, *events] if waiting else events))
-        self._know(events)
-        self.left(events, untouched=True)
+        if type(events[-1]) is Delta:
+            self._know(events)
+            self.left(events, untouched=True)
+        else:
+            self._calm, self._tail = None, ""
         return True
 
     def _ends_in_a_word(self, end: Event, waiting: Sequence[Delta]) -> bool:

@@ -179,7 +179,7 @@ class Rewriting:
     def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
         """Whether a frame could leave at once, or waits for more of its text, since nothing else waits."""
         event = events[0] if len(events) == 1 else None
-        if self._queue or self._skip or not self._chain or type(event) is not Delta:
+        if type(event) is not Delta or self._queue or self._skip or self._chain is None:
             return False
         if not self._let_by(Passing(frame.raw, None, event.block, event.text, event), self._chain, out):
             return False
@@ -210,7 +210,9 @@ class Rewriting:
         waiting = [one.event for one in self._unread.waiting if one.event is not None]
         if self._queue or self._skip or not chain.sleeps_through(frame, events, waiting):
             return False
-        out += [*(one.data for one in self._unread.settle()), frame.raw]
+        if waiting:
+            out += [one.data for one in self._unread.settle()]
+        out.append(frame.raw)
         del self._kept[: len(frame.raw)]
         self._holding = None
         return True
