@@ -155,7 +155,8 @@ class Session:
         if self._arrive(data, at):
             self._log.count_to(number + 1)
             self._fold.extend(block, text, number)
-            self._mind_the_text(self._fold)
+            if self._fold.size > MOST_TEXT:
+                self._mind_the_text(self._fold)
         return True
 
     def read(self, frame: Frame) -> list[Event]:

@@ -67,7 +67,8 @@ class Chain:
 
     def __init__(self, stages: Stages, tools: Iterable[str] = ()) -> None:
         self._put(stages)
-        self._asleep: Asleep | None = None
+        self.asleep: Asleep | None = None
+        """None from the moment on in which the rewriters are there."""
         self._texts: set[int] = set()
         self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
@@ -91,7 +92,7 @@ class Chain:
         """One that sleeps. `late`: until something comes that is not plain, not only until something comes."""
         chain = cls((), [tool.name for tool in request.tools] if request is not None else ())
         plain = Plain(request.model or "", chain._is_quiet) if late and request is not None else None
-        chain._asleep = Asleep(plain, make)
+        chain.asleep = Asleep(plain, make)
         return chain
 
     def _put(self, stages: Stages) -> None:
@@ -101,14 +102,14 @@ class Chain:
         self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
 
     def __bool__(self) -> bool:
-        return bool(self._stages) or self._asleep is not None
+        return bool(self._stages) or self.asleep is not None
 
     # --- asleep -------------------------------------------------------------------------------------------------------
 
     def sleeps_through(self, frame: Frame, events: Sequence[Event], waiting: Sequence[Delta] = ()) -> bool:
         """Whether a frame may leave without being pushed. `waiting`: text before it that has waited for more, and leaves
         with it."""
-        asleep = self._asleep
+        asleep = self.asleep
         if asleep is None or asleep.plain is None or (waiting and not self._ends_in_a_word(events[0], waiting)):
             return False
         if not asleep.plain.takes(events):
@@ -131,11 +132,11 @@ class Chain:
 
     def wake(self) -> None:
         """Has the rewriters made, if the chain sleeps, and hands them what has passed by. Raises ChainError."""
-        asleep = self._asleep
+        asleep = self.asleep
         if asleep is None:
             return
         self._put_off()
-        self._asleep = None
+        self.asleep = None
         situation, stages = asleep.make(asleep.seen)
         self._put(stages)
         try:
@@ -151,8 +152,8 @@ class Chain:
 
     def _put_off(self) -> None:
         """Puts text that has passed by down with the rest."""
-        if self._later and self._asleep is not None:
-            self._asleep.seen.append((None, [self._joined()]))
+        if self._later and self.asleep is not None:
+            self.asleep.seen.append((None, [self._joined()]))
 
     def _see(self, events: Sequence[Event]) -> None:
         """Gives the rewriters a frame that has left. Raises ChainError, also if they would do anything with it."""
@@ -235,7 +236,7 @@ class Chain:
 
     def _catch_up(self) -> None:
         """Hands the text that has passed by to the rewriters; as long as they sleep, it is put down for them."""
-        if self._asleep is not None:
+        if self.asleep is not None:
             self._put_off()
         else:
             self._hand_all(self._joined())

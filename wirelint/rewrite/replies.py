@@ -155,10 +155,12 @@ class Rewriting:
                 return self._all_raw()
             for frame, events in read:
                 self._take(frame, events)
-            self._release(out, last)
+            chain = self._chain
+            if last or chain is None or chain.asleep is None:
+                self._release(out, last)
             self._raw = True
-            if self._chain is not None:
-                self._chain.forget()
+            if chain is not None:
+                chain.forget()
             return out
         except Exception as error:  # fail open
             return out + self._fail(error)
@@ -269,11 +271,8 @@ class Rewriting:
         """Writes the frames that nothing is held of."""
         if not self._queue:
             return
-        first = self._queue[0]
-        if len(self._queue) == 1 and same(first.events, first.out):  # what has come out is not held
-            self._write_all((first,), out)
-            return
-        held = self._chain.held if self._chain is not None else None
+        came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
+        held = self._chain.held if self._chain is not None and not came_out else None
         ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
         self._write_all(tuple(ready), out)
 
