@@ -9,7 +9,7 @@ here. Two kinds of beginnings are told apart: those that may stand anywhere, and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
 from wirelint.dialects import BEGINNINGS
@@ -20,16 +20,17 @@ from wirelint.repair import Rewriter
 
 _ANYWHERE = "<[◁"
 """Characters that begin tags and tokens."""
-_ESCAPES = "&\\\\\u200b\u2060\ufeff"
+_ESCAPES = "&\\\u200b\u2060\ufeff"
 """Characters that stand for others, or hide between them."""
 _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
 """What else begins a token in the middle of a line, as a word."""
-_ENDS_THOUGHT = rf"(?:\A|(?<=[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]))[>\]]"
-"""The last of the markup behind which a text begins anew; the rest of it may have gone before."""
+_BEFORE_ENDS = f"[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]"
+_ENDS = ">]"
+"""The last of the markup behind which a text begins anew, and what stands before it; the rest may have gone before."""
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
-_ENDS = re.compile(f"[{_LINE_ENDS}]")
+_LINE_END = re.compile(f"[{_LINE_ENDS}]")
 _BLANKS = re.compile(r"[ \t>*#-]*")
 """Blanks that open a line belong to what follows them."""
 REACH = 12
@@ -111,10 +112,10 @@ class Quiet:
         heads = self._heads
         if not inside and text[0] not in _LINE_ENDS and heads.may_stand(text, 0):
             return LOUD if heads.stands(text, 0) else 0
-        if _ENDS.search(text) is None:
+        if _LINE_END.search(text) is None:
             return place
         lines = text.rstrip(_LINE_ENDS)
-        for end in _ENDS.finditer(lines):
+        for end in _LINE_END.finditer(lines):
             if heads.may_stand(lines, end.end()):
                 if heads.stands(text, end.end()):
                     return LOUD
@@ -127,16 +128,34 @@ def _folded(text: str) -> str:
     return text.lower() if text.isascii() else text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
-def _whole(literals: Iterable[str]) -> str:
-    """A regular expression (source) for any of some literals."""
-    return f"(?:{'|'.join(sorted(map(re.escape, literals)))})" if literals else "(?!)"
+def _loud(literals: Iterable[str], words: Iterable[str], *, cut: bool) -> str:
+    """A regular expression (source) for what may stand anywhere. Each option begins with a character, so `re` is quick."""
+    options = [re.escape(mark) for mark in (*_ANYWHERE, *_ESCAPES)]
+    options += [re.escape(end) + rf"(?:(?<=\A{re.escape(end)})|(?<={_BEFORE_ENDS}{re.escape(end)}))" for end in _ENDS]
+    options += _options(literals, cut=cut).values()
+    for first, rest in _options(words, cut=cut).items():
+        options.append(first + word_start(first) + rest.removeprefix(first))
+    return "|".join(options)
 
 
-def _whole_or_cut(literals: Iterable[str]) -> str:
-    """A regular expression (source) for any of some literals, or a beginning of one that the text ends with."""
-    options = {re.escape(literal) for literal in literals}
-    options |= {re.escape(literal[:size]) + r"\Z" for literal in literals for size in range(1, len(literal))}
-    return f"(?:{'|'.join(sorted(options))})" if options else "(?!)"
+def any_of(literals: Iterable[str], *, cut: bool = False) -> str:
+    """A regular expression (source) for any of some literals; with `cut`, also a beginning of one that ends the text."""
+    return f"(?:{'|'.join(_options(literals, cut=cut).values()) or '(?!)'})"
+
+
+def _options(literals: Iterable[str], *, cut: bool) -> dict[str, str]:
+    """The same by the first character (source), as far as a literal that is a beginning of others tells of these, too."""
+    rests: dict[str, list[str]] = {}
+    for literal in sorted(literals):
+        rests.setdefault(re.escape(literal[0]), []).append(literal[1:])
+    return {first: first + _rest(some, cut=cut) for first, some in rests.items()}
+
+
+def _rest(rests: Sequence[str], *, cut: bool) -> str:
+    if "" in rests:
+        return ""
+    options = [*_options(rests, cut=cut).values(), *((r"\Z",) if cut else ())]
+    return f"(?:{'|'.join(options)})"
 
 
 @cache
@@ -147,10 +166,9 @@ def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], _Heads]:
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
     lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
     literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
-    loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
     return (
-        re.compile(f"{loud}|{_whole_or_cut(literals)}|{word_start()}{_whole_or_cut(words)}"),
-        re.compile(f"{loud}|{_whole(literals)}|{word_start()}{_whole(words)}"),
+        re.compile(_loud(literals, words, cut=True)),
+        re.compile(_loud(literals, words, cut=False)),
         _Heads(sorted((*lines, *LINE_HEADS))),
     )
 
