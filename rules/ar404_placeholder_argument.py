@@ -50,6 +50,7 @@ class PlaceholderArgument(Rule):
     name = "placeholder-argument"
     severity = "warning"
     layer = "model"
+    overlooks = frozenset({"stream_options"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {

@@ -52,6 +52,7 @@ class MangledId(Rule):
     name = "mangled-id"
     severity = "warning"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -59,6 +59,7 @@ class NonconformingId(Rule):
     name = "nonconforming-id"
     severity = "warning"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

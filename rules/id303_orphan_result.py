@@ -46,6 +46,7 @@ class OrphanResult(Rule):
     name = "orphan-result"
     severity = "error"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

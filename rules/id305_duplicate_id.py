@@ -50,6 +50,7 @@ class DuplicateId(Rule):
     name = "duplicate-id"
     severity = "error"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

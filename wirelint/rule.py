@@ -97,6 +97,8 @@ class Rule:
     """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
+    overlooks: ClassVar[frozenset[str]] = frozenset()
+    """Outermost members of a request that `mend` does not look at; after a change of them alone it is not asked again."""
     limits: Limits = Limits()
     graded: Severity | None = None
     """The severity that the user wants all of its findings to have; None: as the rule says."""

@@ -32,6 +32,7 @@ __all__ = [
     "read_request",
     "recognise",
     "recognise_reply",
+    "rereading",
 ]
 
 
@@ -40,6 +41,13 @@ class Routed(Protocol):
     """An API in whose paths stands what others have in the body: the model, whether the reply is to be streamed."""
 
     def read_request_at(self, body: Mapping[str, Json], path: str) -> Request: ...
+
+
+@runtime_checkable
+class Rereading(Protocol):
+    """An API that reads a request again by what is new in it: what both bodies share they share as the same objects."""
+
+    def read_request_again(self, body: Mapping[str, Json], before: Request) -> Request: ...
 
 
 @runtime_checkable
@@ -112,11 +120,16 @@ APIS: tuple[Api, ...] = (
 )
 
 _ROUTED = {api.NAME: api for api in APIS if isinstance(api, Routed)}
+_REREADING = {api.NAME: api for api in APIS if isinstance(api, Rereading)}
 _CHANNELS = {api.NAME: api.channel for api in APIS if isinstance(api, Channelled)}
 
 
 def by_name(name: str) -> Api | None:
     return next((api for api in APIS if name == api.NAME), None)
+
+
+def rereading(name: str) -> Rereading | None:
+    return _REREADING.get(name)
 
 
 def channel_of(name: str) -> str:

@@ -24,6 +24,7 @@ from wirelint.repair import Edit
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONE = re.compile(r"[\ud800-\udfff]")
 _BOM = "\ufeff"
+_WHITE = b" \t\r\n"
 # Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
 
@@ -82,6 +83,31 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
         position = end
     made = "".join((*pieces, text[position:])).encode("utf-8", "surrogateescape")
     return body if made == body else made
+
+
+def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
+    """The same where an edit only gives the outermost object a member that it lacks, with that member's name and value.
+
+    None where it does anything else, or where that takes a look at all of the body. For a body that decoders are known to
+    take: then a name stands in it letter by letter, or it does not stand in it unless some of its letters are escaped.
+    """
+    name = edit.pointer[1:]
+    if (
+        edit.op != "replace"
+        or body[:1] != b"{"
+        or edit.pointer[:1] != "/"
+        or not (name.isascii() and name.isidentifier())
+    ):
+        return None
+    if b'"%b"' % name.encode() in body or b"\\u00" in body:
+        return None
+    closed = len(body.rstrip(_WHITE)) - 1
+    last = len(body[:closed].rstrip(_WHITE))
+    if body[closed:][:1] != b"}" or last <= 1:
+        return None
+    value = _write(edit.value)
+    member = f",{_write(name)}:{value}".encode("utf-8", "surrogateescape")
+    return b"".join((body[:last], member, body[last:])), name, value
 
 
 def _tree(edits: Sequence[Edit]) -> _Node:
