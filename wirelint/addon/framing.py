@@ -9,26 +9,46 @@ afterwards. A whole body is left to mitmproxy, which codes it as it was and corr
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from mitmproxy import http
 
 from wirelint.capture.record import Headers
 
 HEADER = "x-wirelint"
 
-_DIGESTS = ("content-digest", "repr-digest", "digest", "content-md5")
-_SIGNED = (*_DIGESTS, "signature", "x-amz-content-sha256")
+_DIGESTS = frozenset({b"content-digest", b"repr-digest", b"digest", b"content-md5"})
+_SIGNED = _DIGESTS | {b"signature", b"x-amz-content-sha256"}
 
 
 def headers_of(message: http.Message) -> Headers:
     return tuple(
-        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-        for name, value in message.headers.fields
+        [
+            (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+            for name, value in message.headers.fields
+        ]
     )
+
+
+def _names(message: http.Message) -> set[bytes]:
+    """The names of its header fields, in lower case."""
+    return {name.lower() for name, _ in message.headers.fields}
 
 
 def is_signed(request: http.Request) -> bool:
     """Whether a header vouches for the body: changed, the request would be refused."""
-    return any(name in request.headers for name in _SIGNED)
+    return not _SIGNED.isdisjoint(_names(request))
+
+
+def is_decodable(request: http.Request) -> bool:
+    """Whether the body is what the header says of its coding."""
+    if b"content-encoding" not in _names(request):
+        return True
+    try:
+        request.get_content(strict=True)
+    except ValueError:
+        return False
+    return True
 
 
 def has_known_end(response: http.Response) -> bool:
@@ -48,22 +68,21 @@ def make_open_ended(request: http.Request, response: http.Response) -> None:
     """Readies the head of a streamed reply for a body of any length, without content codings."""
     headers = response.headers
     ends_with_connection = response.http_version.startswith("HTTP/1") and not has_known_end(response)
-    _drop(response, "content-length", "content-encoding", *_DIGESTS)
+    _drop(response, _DIGESTS | {b"content-length", b"content-encoding"})
     if ends_with_connection:
         return
     if request.http_version == "HTTP/1.1":
         headers["transfer-encoding"] = "chunked"
     elif request.http_version.startswith("HTTP/1"):
-        _drop(response, "transfer-encoding")
+        _drop(response, {b"transfer-encoding"})
 
 
 def replace_body(message: http.Message, body: bytes) -> None:
     """Puts a whole body in the place of another, coded as the one before; mitmproxy drops a coding it cannot make."""
-    _drop(message, *_DIGESTS)
+    _drop(message, _DIGESTS)
     message.content = body
 
 
-def _drop(message: http.Message, *names: str) -> None:
-    for name in names:
-        if name in message.headers:
-            del message.headers[name]
+def _drop(message: http.Message, names: Set[bytes]) -> None:
+    if not names.isdisjoint(_names(message)):
+        message.headers.fields = tuple(field for field in message.headers.fields if field[0].lower() not in names)

@@ -22,7 +22,7 @@ from wirelint.addon.blocking import AddedAnswers, SessionStreams
 from wirelint.addon.collecting import collect, is_json, is_within
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import HEADER, headers_of, is_plainly_framed, is_signed, replace_body
+from wirelint.addon.framing import HEADER, headers_of, is_decodable, is_plainly_framed, is_signed, replace_body
 from wirelint.addon.options import Settings
 from wirelint.addon.tee import Stream
 from wirelint.addon.visit import Visit
@@ -108,7 +108,7 @@ class Mending:
         visit.faults += mended.faults
         if mended.body == body:
             return
-        if not _is_decodable(request):
+        if not is_decodable(request):
             visit.notes.append("the request is not what its content-encoding says; it was not repaired")
             return
         if is_signed(request):
@@ -149,7 +149,7 @@ class Mending:
         """Sends what is left of a batch; the answers to what is not sent come with the reply."""
         visit, request = self._visit, self._flow.request
         body = apply(visit.request_body or b"", edits)
-        if not _is_decodable(request) or is_signed(request):
+        if not is_decodable(request) or is_signed(request):
             visit.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
             return False
         replace_body(request, body)
@@ -265,11 +265,3 @@ class Mending:
             visit.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")
             return True
         return False
-
-
-def _is_decodable(request: http.Request) -> bool:
-    try:
-        request.get_content(strict=True)
-    except ValueError:
-        return False
-    return True
