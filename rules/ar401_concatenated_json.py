@@ -44,6 +44,7 @@ class ConcatenatedJson(Rule):
     name = "concatenated-json"
     severity = "error"
     layer = "gateway"
+    of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -48,6 +48,7 @@ class InvalidJsonArguments(Rule):
     severity = "error"
     layer = "model"
     needs = frozenset({"arguments"})
+    of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

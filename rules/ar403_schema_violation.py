@@ -48,6 +48,7 @@ class SchemaViolation(Rule):
     name = "schema-violation"
     severity = "warning"
     layer = "model"
+    of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/messages",

@@ -11,8 +11,8 @@ from wirelint.knowledge.actions import Kind
 from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
 from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.knowledge.handed_back import never_ran
-from wirelint.knowledge.meant import done_as_ordered, done_by_name, ordered
-from wirelint.knowledge.performed import may_tell, performed, read_off
+from wirelint.knowledge.meant import done_as_ordered, done_by_name, is_brief, ordered
+from wirelint.knowledge.performed import answering, performed, read_off, readings
 from wirelint.knowledge.prose import Prose
 from wirelint.knowledge.reach import Reach, has_place, reach
 from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
@@ -26,8 +26,7 @@ _TOLD_APART: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "writ
 """Kinds that a tool of another kind does not do by the way."""
 _LOOKED_IN = re.compile(
     r"\b(?:in|on) (?:the|our|your|my|this) (?:[\w-]+ )?(?:knowledge base|kb|docs|documentation|database|wiki|"
-    r"index|repo|repository|"
-    r"codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
+    r"index|repo|repository|codebase|web|internet|catalog(?:ue)?|inbox|calendar|logs?)\b",
     re.IGNORECASE,
 )
 
@@ -70,6 +69,7 @@ class FabricatedCall(Rule):
     name = "fabricated-call"
     severity = "error"
     layer = "model"
+    of_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -150,9 +150,8 @@ class FabricatedCall(Rule):
         for part in choice.parts:
             if not isinstance(part, Text) or not _worth_reading(part.text):
                 continue
-            read = prose.read(part.text)
-            able = abilities(request.tools)
-            for number, claim in enumerate(claims(read)):
+            for number, claim in enumerate(claims(read := prose.read(part.text))):
+                able = abilities(request.tools)
                 fitting = next(matching(able, claim.kinds, claim.verb, claim.object), None)
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
                 if fitting is None and claim.form == "said" and claim.verb in _USES:
@@ -164,24 +163,23 @@ class FabricatedCall(Rule):
                     found.append((weight, part, claim, fitting))
                     if weight == max(_GRADES):
                         break
-            if not found and (named := _by_name(read, request, able)):
+            if not found and (named := _by_name(read, request)):
                 found.append((3, part, *named))
-            if not found and (called := _in_its_verb(read, request, able)):
+            if not found and (called := _in_its_verb(read, request)):
                 found.append((2, part, *called))
-            if not found and (done := _bare(read, request, able)):
+            if not found and (done := _bare(read, request)):
                 found.append((2, part, *done))
-            if all(entry[0] < 2 for entry in found) and (carried := _carried_out(read, request, able)):
-                found.append((2, part, *carried))
+            if all(entry[0] < 2 for entry in found) and (told := _carried_out(read, request)):
+                found.append((2, part, *told))
         if not found:
             return
-        weight, part, claim, fitting = max(found, key=lambda entry: (entry[0], -entry[2].start))
+        weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
         idle = never_ran(fitting.tool, ledger.tools)
         severity, confidence = _GRADES[3 if idle and weight > 1 else weight]
         yield self.finding(
             "response",
             f"claims {excerpt(part.text[claim.start : claim.end], 90)!r} and nothing ran: no call in this reply, "
-            f"no call or result "
-            f"since the user's last message ({fitting.tool.name} is declared{idle})",
+            f"no call or result since the user's last message ({fitting.tool.name} is declared{idle})",
             part.pointer,
             event=part.event_at(claim.start),
             span=(claim.start, claim.end),
@@ -290,9 +288,9 @@ def _said_before(request: Request) -> str:
     return next((message.text for message in reversed(request.messages) if message.role == "assistant"), "")
 
 
-def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """A tool that is said, by its name, to have answered."""
-    told = list(told_of(read, (one.tool.name for one in able)))
+    told = list(told_of(read, (tool.name for tool in request.client_tools)))
     if not told:
         return None
     words = evidence.last_words(request)
@@ -301,7 +299,7 @@ def _by_name(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[
     heard = " ".join(message.text for message in request.messages if message.role != "system")
     for name, claim in told:
         if name not in heard and not any(call.name == name for message in request.messages for call in message.calls):
-            return claim, next(one for one in able if one.tool.name == name)
+            return claim, next(one for one in abilities(request.tools) if one.tool.name == name)
     return None
 
 
@@ -345,11 +343,11 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
     return fitting
 
 
-def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """What is said to have been done in the verb of a tool's own name."""
-    if any(message.calls for message in request.messages):
+    if not is_brief(read) or any(message.calls for message in request.messages):
         return None
-    words = evidence.last_words(request)
+    words, able = evidence.last_words(request), abilities(request.tools)
     found = done_by_name(read, words, able)
     if found is None:
         found = done_as_ordered(read, words, able)
@@ -360,16 +358,18 @@ def _in_its_verb(read: Prose, request: Request, able: tuple[Ability, ...]) -> tu
     return None if handed_over or _asks_otherwise(request, words) else found
 
 
-def _carried_out(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """What is told, in whatever words, as the act that was ordered."""
     words = evidence.last_words(request)
-    if not may_tell(read, words):
+    acts, read_there = answering(read, words), readings(read, words)
+    if not acts and not read_there:
         return None
+    able = abilities(request.tools)
     heard = " ".join(message.text for message in request.messages)
     called = {call.name or "" for message in request.messages for call in message.calls}
-    told = performed(read, words, heard, _said_before(request), able, called)
-    if told is None and not evidence.supplies_results(request):
-        told = read_off(read, words, heard, able, called)
+    told = performed(read, acts, words, heard, _said_before(request), able, called)
+    if told is None and read_there and not evidence.supplies_results(request):
+        told = read_off(read, read_there, words, heard, able, called)
     # As in `_in_its_verb`: what was asked comes last.
     return None if told is None or composes(words) or _asks_otherwise(request, words) else told
 
@@ -386,7 +386,7 @@ def _is_fiction(request: Request) -> bool:
     return any(message.speaks and plays(message.words[-4000:]) for message in request.messages[-6:])
 
 
-def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Claim, Ability] | None:
+def _bare(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """A bare "Done." in answer to an order that only a tool can carry out, with that tool."""
     claim = says_done(read)
     if claim is None:
@@ -395,5 +395,6 @@ def _bare(read: Prose, request: Request, able: tuple[Ability, ...]) -> tuple[Cla
     wanted = asked(words) - {"search", "read"}
     if not wanted or len(words) > 400 or composes(words) or looks_back(words) or evidence.was_summarised(request):
         return None
-    fitting = next((one for one in matching(able, wanted, "", words) if topics_in(words) & one.topics), None)
+    able = matching(abilities(request.tools), wanted, "", words)
+    fitting = next((one for one in able if one.topics & topics_in(words)), None)
     return (claim, fitting) if fitting is not None else None

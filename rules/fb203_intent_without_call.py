@@ -79,6 +79,7 @@ class IntentWithoutCall(Rule):
     severity = "warning"
     layer = "model"
     needs = frozenset({"finish"})
+    of_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

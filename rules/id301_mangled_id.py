@@ -53,6 +53,7 @@ class MangledId(Rule):
     severity = "warning"
     layer = "client"
     overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -60,6 +60,7 @@ class NonconformingId(Rule):
     severity = "warning"
     layer = "client"
     overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -47,6 +47,7 @@ class OrphanResult(Rule):
     severity = "error"
     layer = "client"
     overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

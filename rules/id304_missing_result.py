@@ -44,6 +44,7 @@ class MissingResult(Rule):
     name = "missing-result"
     severity = "error"
     layer = "client"
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

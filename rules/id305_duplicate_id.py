@@ -51,6 +51,8 @@ class DuplicateId(Rule):
     severity = "error"
     layer = "client"
     overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
+    of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -52,6 +52,8 @@ class McpErrorSwallowed(Rule):
     name = "mcp-error-swallowed"
     severity = "error"
     layer = "client"
+    of_request = frozenset({"history"})
+    of_reply = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -96,6 +96,7 @@ class UnexecutedCall(Rule):
     name = "unexecuted-call"
     severity = "error"
     layer = "client"
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {"prior": [_LIST], "request": _REQUEST, "response": _REPLY}
     silent: ClassVar[dict[str, Json]] = {"prior": [_LIST, _CALL], "request": _REQUEST, "response": _REPLY}
 

@@ -82,6 +82,7 @@ class AlteredResult(Rule):
     name = "altered-result"
     severity = "error"
     layer = "client"
+    of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {"prior": [_CALL], "request": _request("14 orders, 3 open"), "response": _REPLY}
     silent: ClassVar[dict[str, Json]] = {
         "prior": [_CALL],

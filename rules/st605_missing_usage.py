@@ -46,6 +46,7 @@ class MissingUsage(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"framing"})
+    of_reply = frozenset({"stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -49,6 +49,7 @@ class ToolIndexCollision(Rule):
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
+    of_reply = frozenset({"calls", "stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

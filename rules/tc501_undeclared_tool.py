@@ -49,6 +49,7 @@ class UndeclaredTool(Rule):
     severity = "error"
     layer = "model"
     needs = frozenset({"tools"})
+    of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -56,6 +56,7 @@ class ToolsOnRawEndpoint(Rule):
     severity = "error"
     layer = "client"
     needs = frozenset({"tools"})
+    of_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/completions",

@@ -19,6 +19,7 @@ from wirelint.conversation import Ledger, conversation_of
 from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
+from wirelint.settings.roster import Check, Kind, checks_of
 from wirelint.settings.scopes import Scopes
 from wirelint.wire import Sniffer
 from wirelint.wire.websocket import is_socket
@@ -338,32 +339,27 @@ class Engine:
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
-        channel = channel_of(exchange.api)
-        rules = self.rules.of(exchange).rules
-        findings = [f for rule in rules if channel in rule.channels for f in self.run(rule, exchange)]
+        findings: list[Finding] = []
+        for rule, checks in self.rules.of(exchange).asked(channel_of(exchange.api), exchange):
+            self._ask(rule, checks, exchange, findings)
         return tuple(sorted(findings, key=_order))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
         findings: list[Finding] = []
-        if rule.needs & exchange.lacks:
-            return findings
+        self._ask(rule, checks_of(rule, Kind.of(exchange)), exchange, findings)
+        return findings
+
+    def _ask(self, rule: Rule, checks: Iterable[Check], exchange: Exchange, findings: list[Finding]) -> None:
         try:
-            if rule.is_timed:
-                findings += rule.check_course(exchange, self.ledger)
-            if exchange.open:
-                return findings
-            if exchange.request is not None and "request" not in exchange.lacks:
-                findings += rule.check_request(exchange, self.ledger)
-            if exchange.reply is not None:
-                findings += rule.check_reply(exchange, self.ledger)
+            for check in checks:
+                findings += check(exchange, self.ledger)
         except Exception as error:  # fail open: a rule's mistake is its own, and is told on the exchange
             if rule.name not in self._failed:
                 self._failed.add(rule.name)
                 if self._report is not None:
                     self._report(rule.name, error)
             findings.append(internal(f"rule {rule.name}", error))
-        return findings
 
 
 def internal(culprit: str, error: BaseException) -> Finding:

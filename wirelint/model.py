@@ -10,11 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from wirelint.arrivals import NO_ARRIVALS, NO_TIMING, Arrivals
 from wirelint.arrivals import End as End
 from wirelint.arrivals import Timing as Timing
+from wirelint.faults import Fault as Fault
+from wirelint.faults import FaultKind as FaultKind
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
 from wirelint.lacks import Lack as Lack
@@ -220,7 +223,7 @@ class ToolChoice:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Request:
     """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
 
@@ -242,25 +245,34 @@ class Request:
     max_tokens: int | None = None
     wants_usage: bool | None = None
 
-    @property
+    @cached_property
     def client_tools(self) -> tuple[Tool, ...]:
         return tuple(tool for tool in self.tools if not tool.hosted)
 
     def tool(self, name: str | None) -> Tool | None:
         return next((tool for tool in self.tools if tool.name == name), None)
 
-    @property
+    @cached_property
+    def has_history(self) -> bool:
+        """Whether its messages hold calls or results; OpenAI's Responses have items with ids for all that was said."""
+        kinds = (ToolCall, ToolResult)
+        return self.api == "openai.responses" or any(
+            isinstance(part, kinds) for message in self.messages for part in message.parts
+        )
+
+    @cached_property
     def turn(self) -> tuple[Message, ...]:
         """The messages since the user last spoke, that message excluded; all of them when no user did."""
-        position = self._last_spoken()
+        position = self._last_spoken
         return self.messages if position is None else self.messages[position + 1 :]
 
     @property
     def last_user(self) -> Message | None:
         """The message in which the user last spoke."""
-        position = self._last_spoken()
+        position = self._last_spoken
         return None if position is None else self.messages[position]
 
+    @cached_property
     def _last_spoken(self) -> int | None:
         for position in range(len(self.messages) - 1, -1, -1):
             message = self.messages[position]
@@ -269,7 +281,7 @@ class Request:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice:
     """One candidate of a reply (OpenAI's `n`), with its parts in wire order. `finish_pointer`: place of the reason."""
 
@@ -287,43 +299,13 @@ class Choice:
     def reasoning(self) -> str:
         return "".join(part.text for part in self.parts if isinstance(part, Reasoning))
 
-    @property
+    @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
-    @property
+    @cached_property
     def hosted(self) -> bool:
         return any(isinstance(part, (HostedCall, HostedResult)) for part in self.parts)
-
-
-FaultKind = Literal[
-    "missing-blank-line",  # several JSON documents in one event, a line each
-    "leading-space",  # white space before a field name
-    "unknown-field",  # a line that is no field of the SSE grammar
-    "broken-json",  # data that is no JSON document
-    "doubled-field",  # the field's name twice: `data: data: {…}`
-    "split-json",  # one JSON document, over several events
-    "event-mismatch",  # the event name contradicts the `type` inside
-    "event-missing",  # an API that names its events, and an event without a name
-    "undeclared-part",  # a delta for a part that was never started
-    "restarted-part",  # a part that is started twice
-    "unfinished-part",  # a part that was never stopped before the message ended
-    "after-end",  # events after the terminator
-    "late-usage",  # the token counts after the terminator, and not before it
-    "missing-end",  # finished, and no terminator
-    "cut-event",  # the last event lacks its blank line
-    "bad-utf8",
-    "other-item",  # an event for an output item under another id than that which it began with
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """A fact that the grammar of the stream does not allow. `detail` quotes the evidence, shortened."""
-
-    kind: FaultKind
-    event: int
-    detail: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 from wirelint.arrivals import Arrivals
 from wirelint.knowledge.excerpts import excerpt as excerpt
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
+
+Holding = Literal["calls", "history", "stream", "tools"]
+"""What an exchange may hold. `calls`: calls in the reply; `history`: calls or results in the request's messages, or items
+with ids of their own (`Request.has_history`); `stream`: a reply that was streamed; `tools`: declared tools."""
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
@@ -95,6 +99,10 @@ class Rule:
     """Whose traffic it is asked about: that of models, or of servers of tools (`mcp`)."""
     needs: ClassVar[frozenset[Lack]] = frozenset()
     """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
+    of_request: ClassVar[frozenset[Holding]] = frozenset()
+    """What an exchange must hold for `check_request` to find anything. Of one that holds less it is not asked."""
+    of_reply: ClassVar[frozenset[Holding]] = frozenset()
+    """The same for `check_reply`."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
     overlooks: ClassVar[frozenset[str]] = frozenset()

@@ -195,7 +195,7 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
 
 def _abroad(line: str, sentence: Sentence) -> Act | None:
     """A perfect of another language, with the root of its participle."""
-    if _CHINESE.search(line) and not _UNREAL_CHINESE.search(line):
+    if not line.isascii() and _CHINESE.search(line) and not _UNREAL_CHINESE.search(line):
         return Act(DONE_CHINESE, sentence, abroad=True)
     match = _PERFECT_ABROAD.search(line)
     if match is None or _UNREAL_ABROAD.search(line):

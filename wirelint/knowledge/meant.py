@@ -172,11 +172,17 @@ def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tupl
     return found, verbs[found.verb]
 
 
+def is_brief(prose: Prose) -> bool:
+    """Whether a reply is as short as one has to be to be told by the verb of a tool's name or of the order."""
+    return len(prose.text.strip()) <= _LONGEST_ORDER
+
+
 def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
     told = prose.text.strip()
-    shown = _SHOWN.search(told)
-    if len(told) > _LONGEST_ORDER or "\n" in told or "\n" in words.strip() or (shown and not is_news(told, words)):
+    if not is_brief(prose) or "\n" in told or "\n" in words.strip():
+        return None
+    if _SHOWN.search(told) and not is_news(told, words):
         return None
     verbs = _own_verbs(able)
     for sentence in prose.sentences if verbs else ():
@@ -271,7 +277,7 @@ def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[
     if (
         order is None
         or order["verb"].lower() in AHEAD
-        or len(told) > _LONGEST_ORDER
+        or not is_brief(prose)
         or len(words) > _LONGEST_ORDER
         or "?" in words
     ):

@@ -12,8 +12,9 @@ has to be one: no question, no account, no material of its own; and the reply ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import TypeAlias
 
 from wirelint.knowledge.actions import BASE, PARTICIPLE, Kind, Topic
 from wirelint.knowledge.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, regrets
@@ -99,29 +100,32 @@ _LOOKED = re.compile(
 )
 
 
-def may_tell(prose: Prose, words: str) -> bool:
-    """Whether a reply can hold what `performed` or `read_off` looks for: told without a look at tools and history."""
-    if len(prose.text) > LONGEST_REPLY or not words:
-        return False
-    if is_order(words) and next(acts(prose), None) is not None:
-        return True
-    return any(sign in prose.masked for sign in _SIGNS_OF_READING)
+def answering(prose: Prose, words: str) -> tuple[Act, ...]:
+    """The acts that a short reply tells in answer to an order: what `performed` looks at, and mostly none."""
+    if len(prose.text) > LONGEST_REPLY or not is_order(words):
+        return ()
+    told = tuple(acts(prose))
+    return told if told and accounts(prose) else ()
 
 
 def performed(
-    prose: Prose, words: str, heard: str, before: str, able: Sequence[Ability], called: Iterable[str]
+    prose: Prose,
+    told: Iterable[Act],
+    words: str,
+    heard: str,
+    before: str,
+    able: Sequence[Ability],
+    called: Iterable[str],
 ) -> tuple[Claim, Ability] | None:
     """The act of a tool that a short reply tells in answer to an order, and the tool.
 
-    `words`: the order; `heard`: all that was said; `before`: what the model said last; `called`: names of tools that were
-    called earlier, whose acts a reply may tell of.
+    `told`: its acts (`answering`); `words`: the order; `heard`: all that was said; `before`: what the model said last;
+    `called`: names of tools that were called earlier, whose acts a reply may tell of.
     """
-    if not is_order(words) or not accounts(prose):
-        return None
     done = set(called)
     idle = [one for one in able if one.tool.name not in done]
     texts = len(before) > LONGEST_REPLY or "```" in before
-    for act in acts(prose):
+    for act in told:
         for one in idle:
             if _links(act, one, words, heard, _shown(prose, act.sentence), texts=texts):
                 sentence = act.sentence
@@ -148,17 +152,34 @@ def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
     )
 
 
-def read_off(
-    prose: Prose, words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
-) -> tuple[Claim, Ability] | None:
-    """What is told as read from an instrument, which nobody has read: "according to the sensor, it is at 18 %"."""
-    if not any(sign in prose.masked for sign in _SIGNS_OF_READING) or regrets(prose):
-        return None
-    done = set(called)
+Reading: TypeAlias = tuple[Sentence, re.Match[str]]
+"""A sentence that tells what was read, and the words in which it does."""
+
+
+def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
+    """What a short reply tells as read from an instrument: what `read_off` looks at, and mostly none."""
+    if len(prose.text) > LONGEST_REPLY or not words or not any(sign in prose.masked for sign in _SIGNS_OF_READING):
+        return ()
+    told = tuple(_readings(prose))
+    return told if told and not regrets(prose) else ()
+
+
+def _readings(prose: Prose) -> Iterator[Reading]:
     for sentence in prose.sentences[:FEW]:
         found = None if sentence.question else (_READ_OFF.search(sentence.masked) or _LOOKED.search(sentence.masked))
-        if found is None or UNREAL.search(sentence.masked[: found.start()]) or EARLIER.search(sentence.masked):
-            continue
+        if found and not UNREAL.search(sentence.masked[: found.start()]) and not EARLIER.search(sentence.masked):
+            yield sentence, found
+
+
+def read_off(
+    prose: Prose, told: Iterable[Reading], words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
+) -> tuple[Claim, Ability] | None:
+    """What is told as read from an instrument, which nobody has read: "according to the sensor, it is at 18 %".
+
+    `told`: the readings of the reply (`readings`); all else as for `performed`.
+    """
+    done = set(called)
+    for sentence, found in told:
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
         sure = is_news(sentence.masked, heard) if found.re is _READ_OFF else bool(told_back(prose.text, words))

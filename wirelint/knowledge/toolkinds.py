@@ -127,6 +127,12 @@ class Ability:
 
 def abilities(tools: Iterable[Tool]) -> tuple[Ability, ...]:
     """The abilities of the tools that the client runs."""
+    return _abilities(tuple(tools))
+
+
+@lru_cache(maxsize=8)
+def _abilities(tools: tuple[Tool, ...]) -> tuple[Ability, ...]:
+    """The same, told once for all the rules that ask about one request."""
     return tuple(ability(tool) for tool in tools if not tool.hosted)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import overload
@@ -24,6 +24,7 @@ from wirelint.registry import Registry
 from wirelint.repair import NO_FIXES, Permit
 from wirelint.rule import Rule
 from wirelint.settings.layers import Layer, permit_of, rules_of
+from wirelint.settings.roster import Asked, Kind, asked
 from wirelint.settings.silence import silenced, without
 
 _MOST_KEPT = 256
@@ -31,14 +32,24 @@ _MOST_KEPT = 256
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is in force for an exchange."""
+    """What is in force for an exchange. `rosters` keeps which rules are asked, by channel and kind of exchange."""
 
     rules: tuple[Rule, ...]
     permit: Permit = NO_FIXES
+    rosters: dict[tuple[str, Kind], tuple[Asked, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def repairs(self) -> bool:
         return bool(self.permit and self.rules)
+
+    def asked(self, channel: str, exchange: Exchange) -> tuple[Asked, ...]:
+        """The rules that may find something in an exchange of a channel, in their order."""
+        key = channel, Kind.of(exchange)
+        found = self.rosters.get(key)
+        if found is None:
+            of_channel = (rule for rule in self.rules if channel in rule.channels)
+            found = self.rosters[key] = asked(of_channel, key[1])
+        return found
 
 
 @dataclass(frozen=True, slots=True)

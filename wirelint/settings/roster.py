@@ -1,0 +1,88 @@
+"""Which of the rules in force are asked about an exchange, and which of their checks.
+
+Most exchanges hold nothing that most rules are about: no call, no history of calls. What a rule has to find in an exchange
+(`Rule.of_request`, `Rule.of_reply`) is looked for once for all rules, and the rules that are left are kept for each answer,
+so that those that cannot find anything are not even looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from wirelint.model import Exchange
+from wirelint.rule import Finding, Holding, Lack, Rule
+
+if TYPE_CHECKING:
+    from wirelint.conversation import Ledger
+
+Check: TypeAlias = "Callable[[Exchange, Ledger], Iterable[Finding]]"
+
+
+class Asked(NamedTuple):
+    """A rule, and the checks of it that may find something."""
+
+    rule: Rule
+    checks: tuple[Check, ...]
+
+
+class Kind(NamedTuple):
+    """What of an exchange decides which checks may find something in it."""
+
+    open: bool
+    lacks: frozenset[Lack]
+    request: bool
+    reply: bool
+    calls: bool
+    history: bool
+    stream: bool
+    tools: bool
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Kind:
+        request, reply = exchange.request, exchange.reply
+        return cls(
+            exchange.open,
+            exchange.lacks,
+            request is not None and "request" not in exchange.lacks,
+            reply is not None,
+            reply is not None and any(choice.calls for choice in reply.choices),
+            request is not None and request.has_history,
+            reply is not None and reply.streamed,
+            request is not None and bool(request.tools),
+        )
+
+    @property
+    def holds(self) -> frozenset[Holding]:
+        told: dict[Holding, bool] = {
+            "calls": self.calls,
+            "history": self.history,
+            "stream": self.stream,
+            "tools": self.tools,
+        }
+        return frozenset(holding for holding, found in told.items() if found)
+
+
+def asked(rules: Iterable[Rule], kind: Kind) -> tuple[Asked, ...]:
+    """The rules that may find something in exchanges of a kind, in their order."""
+    able = (Asked(rule, checks_of(rule, kind)) for rule in rules)
+    return tuple(one for one in able if one.checks)
+
+
+def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
+    """The checks of a rule that may find something: of an exchange that is still open, those of its course alone."""
+    if rule.needs & kind.lacks:
+        return ()
+    checks: list[Check] = [rule.check_course] if rule.is_timed else []
+    if kind.open:
+        return tuple(checks)
+    if kind.request and rule.of_request <= kind.holds and not _is_inherited(rule.check_request, Rule.check_request):
+        checks.append(rule.check_request)
+    if kind.reply and rule.of_reply <= kind.holds and not _is_inherited(rule.check_reply, Rule.check_reply):
+        checks.append(rule.check_reply)
+    return tuple(checks)
+
+
+def _is_inherited(check: Check, empty: object) -> bool:
+    """Whether a check is that of `Rule`, which finds nothing."""
+    return getattr(check, "__func__", None) is empty
