@@ -60,6 +60,8 @@ class Session:
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
         self._comparison = Comparison()
+        self._whole: Reply | None = None
+        """A document that has been read to its end: the same object for all who ask, who keep what they find out of it."""
         self._size = 0
         self._unread = self._closed = False
         self.unread_because: str | None = None
@@ -163,6 +165,7 @@ class Session:
         """The events of a frame, which are then part of the reply."""
         if self._unread:
             return []
+        self._whole = None
         reader, fold = self._reader, self._fold
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
@@ -303,7 +306,13 @@ class Session:
 
     def reply(self) -> Reply | None:
         """The reply as far as it has been read; None when it has not, or will not be."""
-        return self._fold.reply() if self._fold is not None else None
+        if self._fold is None:
+            return None
+        if not self._closed or self.streamed:
+            return self._fold.reply()
+        if self._whole is None:
+            self._whole = self._fold.reply()
+        return self._whole
 
     def _finish_reply(self) -> Reply | None:
         if self._framer is None or self._unread:
@@ -313,7 +322,7 @@ class Session:
         if self._fold is None:
             return None
         self.close_events()
-        return self._fold.reply()
+        return self.reply()
 
 
 class Engine:

@@ -100,7 +100,8 @@ class Rule:
     needs: ClassVar[frozenset[Lack]] = frozenset()
     """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
     of_request: ClassVar[frozenset[Holding]] = frozenset()
-    """What an exchange must hold for `check_request` to find anything. Of one that holds less it is not asked."""
+    """What an exchange must hold for `check_request` to find, or `mend` to repair, anything. Of one that holds less it is
+    not asked."""
     of_reply: ClassVar[frozenset[Holding]] = frozenset()
     """The same for `check_reply`."""
     fires: ClassVar[Mapping[str, Json]]

@@ -104,7 +104,7 @@ class Mending:
             return
         if self._answer(session):
             return
-        mended = mend_request(session.head(), body, self._scope.rules, self._ledger, self._scope.permit)
+        mended = mend_request(session.head(), body, self._scope.menders, self._ledger, self._scope.permit)
         visit.faults += mended.faults
         if mended.body == body:
             return
@@ -122,7 +122,7 @@ class Mending:
     def _answer(self, session: Session) -> bool:
         """Answers a request that must not be sent; whether it did."""
         visit, settings = self._visit, self._settings
-        answered = answer_request(session.head(), self._scope.rules, self._ledger, self._scope.permit)
+        answered = answer_request(session.head(), self._scope.answerers, self._ledger, self._scope.permit)
         visit.faults += answered.faults
         if answered.answer is None:
             return False
@@ -184,7 +184,7 @@ class Mending:
             collect(self._flow, visit, self._failures)
             return
         rewriting = Rewriting.begin(
-            visit.session, self._scope.rules, self._ledger, self._scope.permit, settings.hold * 1000, visit.asked
+            visit.session, self._scope.rewriters, self._ledger, self._scope.permit, settings.hold * 1000, visit.asked
         )
         if rewriting is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
@@ -225,7 +225,7 @@ class Mending:
         made = rewrite_reply(
             visit.session,
             plain,
-            self._scope.rules,
+            self._scope.rewriters,
             self._ledger,
             self._scope.permit,
             chunks=chunks,

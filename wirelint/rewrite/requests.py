@@ -109,6 +109,9 @@ class _Work:
 
     def ask(self, rule: Rule) -> None:
         """Makes the repairs of one rule: all of them or, if it fails, none."""
+        request = self.exchange.request
+        if "history" in rule.of_request and request is not None and not request.has_history:
+            return
         try:
             found = [
                 (edits, repair)
