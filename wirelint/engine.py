@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from urllib.parse import urlsplit
 
-import orjson
-
-from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise
+from wirelint.apis import Api, ReplyReader, as_object, channel_of, document_of, read_request, recognise
 from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
@@ -61,7 +60,6 @@ class Session:
         self._fold: Fold | None = None
         self._comparison = Comparison()
         self._whole: Reply | None = None
-        """A document that has been read to its end: the same object for all who ask, who keep what they find out of it."""
         self._size = 0
         self._unread = self._closed = False
         self.unread_because: str | None = None
@@ -87,7 +85,7 @@ class Session:
         What the request says beyond that is read when it is first asked for. `later`: that will be some time later, until
         when it waits as bytes: decoded it is ten times as large, and of as many objects as keep the collector busy.
         """
-        document = _document(body)
+        document = document_of(body)
         parts = urlsplit(url)
         asked = "POST" if is_socket(parts.scheme) else method
         api = recognise(asked, parts.path, headers, document, parts.netloc)
@@ -106,7 +104,7 @@ class Session:
         """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = as_object(_document(asked)) if isinstance(asked, bytes) else asked
+            document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
             self._request = read_request(self.api, document, urlsplit(self._url).path)
         return self._request
 
@@ -288,24 +286,27 @@ class Session:
         return self._log.arrivals(framed=self.streamed)
 
     def _make_head(self) -> Exchange:
-        request = self.request
         return Exchange(
             id=self._id,
             api=self.api.NAME,
             method=self._method,
             url=self._url,
             request_headers=self._headers,
-            request=request,
+            request=self.request,
             status=self._status,
             response_headers=self._reply_headers,
             reply=None,
             end="unknown",
             timing=Timing(self._started),
-            conversation=conversation_of(request, self._headers) if request is not None else None,
+            conversation=self._conversation,
         )
 
+    @cached_property
+    def _conversation(self) -> str | None:
+        return conversation_of(self.request, self._headers) if self.request is not None else None
+
     def reply(self) -> Reply | None:
-        """The reply as far as it has been read; None when it has not, or will not be."""
+        """The reply as far as it has been read; None when it has not, or will not be. A whole one is always the same."""
         if self._fold is None:
             return None
         if not self._closed or self.streamed:
@@ -384,14 +385,6 @@ def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         name = name.lower()
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
-
-
-def _document(body: bytes) -> Json:
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document
 
 
 def _order(finding: Finding) -> tuple[bool, int, str, str]:

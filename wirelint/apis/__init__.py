@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+import orjson
+
 from wirelint.apis import (
     anthropic,
     bedrock,
@@ -29,6 +31,7 @@ __all__ = [
     "as_object",
     "by_name",
     "channel_of",
+    "document_of",
     "read_request",
     "recognise",
     "recognise_reply",
@@ -135,6 +138,15 @@ def rereading(name: str) -> Rereading | None:
 def channel_of(name: str) -> str:
     """What is at the other end of an API: `model`, or `mcp` for servers of tools."""
     return _CHANNELS.get(name, "model")
+
+
+def document_of(body: bytes) -> Json:
+    """What a body says as JSON; None for one that says nothing."""
+    try:
+        document: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return document
 
 
 def as_object(document: Json) -> dict[str, Json]:
