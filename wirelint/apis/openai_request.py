@@ -33,6 +33,8 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_PLAIN = frozenset({"role", "content"})
+"""The members of most messages."""
 _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
 _UNSEEN_TOOLS = frozenset({"tool_search", "mcp", "namespace"})
@@ -97,6 +99,8 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     content = message.get("content")
     if role == "tool":
         return Message(role, (_result(message, place),), place)
+    if isinstance(content, str) and message.keys() == _PLAIN:
+        return Message(role, (Text(content, f"{place}/content"),) if content else (), place)
     parts: list[Part] = []
     for field in _REASONING:
         if thought := text(message.get(field)):
