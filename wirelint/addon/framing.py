@@ -19,6 +19,7 @@ HEADER = "x-wirelint"
 
 _DIGESTS = frozenset({b"content-digest", b"repr-digest", b"digest", b"content-md5"})
 _SIGNED = _DIGESTS | {b"signature", b"x-amz-content-sha256"}
+_LENGTHS = frozenset({b"transfer-encoding", b"content-length"})
 
 
 def headers_of(message: http.Message) -> Headers:
@@ -28,6 +29,12 @@ def headers_of(message: http.Message) -> Headers:
             for name, value in message.headers.fields
         ]
     )
+
+
+def field_of(message: http.Message, name: bytes) -> str | None:
+    """The value of a header field, whose name is in lower case here; repeated ones joined. None: there is none."""
+    found = [value for other, value in message.headers.fields if other.lower() == name]
+    return b", ".join(found).decode("utf-8", "surrogateescape") if found else None
 
 
 def _names(message: http.Message) -> set[bytes]:
@@ -53,15 +60,12 @@ def is_decodable(request: http.Request) -> bool:
 
 def has_known_end(response: http.Response) -> bool:
     """Whether the end of a body can be told from a connection that broke: not where the one is the other."""
-    headers = response.headers
-    return response.http_version.startswith("HTTP/1") and (
-        "transfer-encoding" in headers or "content-length" in headers
-    )
+    return response.http_version.startswith("HTTP/1") and not _LENGTHS.isdisjoint(_names(response))
 
 
 def is_plainly_framed(response: http.Response) -> bool:
     """Whether the body comes without codings of its transfer, which mitmproxy does not undo."""
-    return response.headers.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
+    return (field_of(response, b"transfer-encoding") or "").strip().lower() in ("", "chunked", "identity")
 
 
 def make_open_ended(request: http.Request, response: http.Response) -> None:

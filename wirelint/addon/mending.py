@@ -19,7 +19,7 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.blocking import AddedAnswers, SessionStreams
-from wirelint.addon.collecting import collect, is_json, is_within
+from wirelint.addon.collecting import collect, is_json, is_within, length_of
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
 from wirelint.addon.framing import HEADER, headers_of, is_decodable, is_plainly_framed, is_signed, replace_body
@@ -202,7 +202,7 @@ class Mending:
         session = self._visit.session
         if not is_json(response) or session is None or session.request is None or session.request.stream:
             return False
-        return "content-length" not in response.headers or is_within(response, self._visit.limit)
+        return length_of(response) is None or is_within(response, self._visit.limit)
 
     def response(self, response: http.Response) -> None:
         """Repairs a reply that is whole and not yet on its way."""

@@ -27,6 +27,7 @@ _BOM = "\ufeff"
 _WHITE = b" \t\r\n"
 # Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class _Splice(NamedTuple):
@@ -132,7 +133,7 @@ def _skip_blanks(text: str, position: int) -> int:
 
 def _write(value: Json) -> str:
     """JSON as it goes into a body: compact, and with lone surrogates escaped, which UTF-8 cannot hold."""
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    written = _encode(value)
     return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", written)
 
 
