@@ -51,6 +51,7 @@ class PlaceholderArgument(Rule):
     severity = "warning"
     layer = "model"
     overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
     of_reply = frozenset({"calls"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {

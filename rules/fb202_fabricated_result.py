@@ -129,7 +129,7 @@ class FabricatedResult(Rule):
 
     def _contradicted(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         """A statement that the results of this turn contradict."""
-        if choice.calls or choice.hosted or request.hosted:
+        if not request.has_history or choice.calls or choice.hosted or request.hosted:
             return
         ran = evidence.ran(request.turn)
         known = facts(request, ran)

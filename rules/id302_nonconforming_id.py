@@ -9,7 +9,7 @@ from typing import ClassVar
 from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.events import Start
-from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native
+from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
 from wirelint.knowledge.ids import restore
 from wirelint.knowledge.item_ids import ItemId, wrong_item_ids
 from wirelint.knowledge.pairing import Pair, pair
@@ -178,9 +178,9 @@ class NonconformingId(Rule):
                 yield each, new, finding
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        demand = demand_of(exchange)
-        if not isinstance(demand, KimiK2) or exchange.reply is None or not exchange.ok:
+        if exchange.reply is None or not exchange.ok or not is_kimi_k2(exchange.model):
             return
+        demand = KimiK2()
         before = pair(exchange.request).pairs if exchange.request is not None else ()
         taken = {each.call.id for each in before if each.call.id}
         for choice in exchange.reply.choices:

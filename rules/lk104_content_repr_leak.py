@@ -147,6 +147,8 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         and "[redacted:" not in part.text
         and (found := find_reprs(part.text) or (find_untyped(part.text) if request.api in _UNTYPED else ()))
     ]
+    if not suspects:
+        return
     places = {part.pointer for _, part, _ in suspects}
     others = [
         part.text

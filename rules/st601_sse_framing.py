@@ -103,6 +103,7 @@ class SseFraming(Rule):
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
+    of_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -76,9 +76,11 @@ class StreamBurst(Rule):
 
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
-        if arrivals.answered is None or exchange.open:
+        if exchange.open or not arrivals or max(arrivals.times) < self.limits.burst * 1000:
             return
         if reply is None or not exchange.ok or not (arrivals.framed and reply.streamed and reply.finished):
+            return
+        if arrivals.answered is None:
             return
         begun, last, events, size = _extent(reply)
         # A block that begins with nothing in it is no answer yet.

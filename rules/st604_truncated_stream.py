@@ -44,7 +44,7 @@ class TruncatedStream(Rule):
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
-    of_reply = frozenset({"stream"})
+    of_reply = frozenset({"more", "stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

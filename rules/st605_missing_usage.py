@@ -123,9 +123,10 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
     if openai_streams(exchange.url) != "asked":
         return False
     # Azure refuses the option beside pictures and data sources of its own.
-    pictures = any(isinstance(part, Opaque) for message in request.messages for part in message.parts)
-    if "azure.com" in exchange.url and (pictures or request.body.get("data_sources")):
-        return False
+    if "azure.com" in exchange.url:
+        pictures = any(isinstance(part, Opaque) for message in request.messages for part in message.parts)
+        if pictures or request.body.get("data_sources"):
+            return False
     begun = exchange.reply is not None or exchange.status is not None or exchange.end != "unknown"
     return not begun or _ended_without(exchange)
 

@@ -50,6 +50,7 @@ class ErrorIn200(Rule):
     name = "error-in-200"
     severity = "error"
     layer = "gateway"
+    of_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -58,6 +58,7 @@ class EmptyResponse(Rule):
     severity = "warning"
     layer = "model"
     needs = frozenset({"reasoning"})
+    of_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

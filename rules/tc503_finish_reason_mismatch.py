@@ -45,6 +45,7 @@ class FinishReasonMismatch(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"finish"})
+    of_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -330,6 +330,22 @@ class Reply:
     ids: tuple[tuple[str, int], ...] = ()
     error_event: int | None = None
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is nothing but words that end as they should: no calls, no fault, no error, nothing left out."""
+        if self.error is not None or self.faults or len(self.ids) > 1 or not (self.finished and self.terminated):
+            return False
+        return bool(self.choices) and all(
+            choice.finish_reason in _ENDED
+            and not choice.calls
+            and any(isinstance(part, Text) and not part.text.isspace() for part in choice.parts)
+            for choice in self.choices
+        )
+
+
+_ENDED = frozenset({"stop", "end_turn", "STOP", "completed"})
+"""Reasons to end for which nobody asks why."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Exchange:

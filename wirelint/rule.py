@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
 
-Holding = Literal["calls", "history", "stream", "tools"]
+Holding = Literal["calls", "history", "stream", "tools", "more"]
 """What an exchange may hold. `calls`: calls in the reply; `history`: calls or results in the request's messages, or items
-with ids of their own (`Request.has_history`); `stream`: a reply that was streamed; `tools`: declared tools."""
+with ids of their own (`Request.has_history`); `stream`: a reply that was streamed; `tools`: declared tools; `more`: a reply
+that is anything more, or less, than words that end as they should (`Reply.is_plain`)."""
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 

@@ -58,7 +58,15 @@ class Listener(Rule):
 
 
 KIND = Kind(
-    open=False, lacks=frozenset(), request=True, reply=True, calls=False, history=False, stream=True, tools=True
+    open=False,
+    lacks=frozenset(),
+    request=True,
+    reply=True,
+    calls=False,
+    history=False,
+    stream=True,
+    tools=True,
+    more=False,
 )
 
 

@@ -284,12 +284,18 @@ def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     found = FOUND.search(line) if " found " in line else None
     if found and _is_real(line, found.start()):
         yield _claim(prose, sentence, frozenset({"search"}), "found", "news", found.end())
-    doing = IN_DOING.search(line) if "ing " in line else None
+    doing = IN_DOING.search(line) if "ing " in line and _may_tell_how(line) else None
     if doing and _is_real(line, doing.start()):
         verb = doing["verb"].lower()
         kinds = GERUND.get(verb) or PARTICIPLE[verb]
         if kinds & {"search", "read"}:
             yield _claim(prose, sentence, kinds, verb, "news", doing.end())
+
+
+def _may_tell_how(line: str) -> bool:
+    """Whether a line has a word that an act stands behind which is told by the way."""
+    lower = line.lower()
+    return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
 
 
 def _opens(sentence: Sentence, number: int) -> bool:
@@ -341,7 +347,7 @@ def _is_real(line: str, at: int) -> bool:
 def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
     """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
     for name in names:
-        if not MADE_NAME.search(name) or name not in prose.text:
+        if name not in prose.text or not MADE_NAME.search(name):
             continue
         told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
         for sentence in prose.sentences:

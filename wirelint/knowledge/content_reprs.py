@@ -83,7 +83,8 @@ def may_hold_repr(text: str) -> bool:
     first = text[:64].lstrip()[:1]
     if first and (first in "[{" or (first.isupper() and "type='" in text)):
         return True
-    return "'type': '" in text or "type='text'" in text or may_be_foreign(text[:128].lstrip())
+    quoted = "'" in text and ("'type': '" in text or "type='text'" in text)
+    return quoted or may_be_foreign(text[:128].lstrip())
 
 
 def find_reprs(text: str) -> tuple[ContentRepr, ...]:

@@ -25,6 +25,8 @@ _RESULT_TEXT = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _RESULT_WORDS = ("<tool", "<function", "<observation", "observation:", "] result:", " result", " output", " response")
+_RESULT_SIGNS = tuple((next(sign for sign in "<]: " if sign in word), word) for word in _RESULT_WORDS)
+"""The same words, each behind its rarest sign, which is found at once, or not."""
 _SUMMARY = re.compile(
     r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
     r"session|work|previous)|"
@@ -84,7 +86,9 @@ def anything_ran(request: Request) -> bool:
 
 
 def _is_result(text: str) -> bool:
-    return mentions(text, _RESULT_WORDS) and _RESULT_TEXT.search(text) is not None
+    lower = text.lower()
+    may_be = any(sign in lower and word in lower for sign, word in _RESULT_SIGNS)
+    return may_be and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:

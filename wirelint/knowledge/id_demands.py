@@ -168,9 +168,9 @@ def is_kimi_k3(model: str) -> bool:
 
 def demand_of(exchange: Exchange) -> Demand | None:
     """What the target of an exchange demands; None where any id will do, or where that is not known."""
-    host = urlsplit(exchange.url).hostname or ""
     if is_kimi_k2(exchange.model):
         return KimiK2()
+    host = urlsplit(exchange.url).hostname or ""
     if exchange.api == "anthropic.messages":
         return Anthropic() if _CLAUDE.search(exchange.model) or _is(host, "anthropic.com") else None
     if exchange.api == "bedrock.converse":

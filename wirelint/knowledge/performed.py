@@ -88,11 +88,14 @@ _READ_OFF = re.compile(
     r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|"
     r"reporting))\b"
 )
+_SIGNS_OF_SOURCES = ("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = (
-    "ccording to", "ased on", "er the ", "er your ", "er our ", " shows", " reads", " reports", " indicates", " registers",
+    *_SIGNS_OF_SOURCES, " shows", " reads", " reports", " indicates", " registers",
     " is showing", " is reading", " is reporting", "checked ", "looked ", "consulted ", "read ", "pulled ", "queried ",
     "took ", "taken ", "got ",
 )  # fmt: skip
+_OPENS_WITH = 8
+"""Characters in which "The " stands where a sentence opens with it."""
 _LOOKED = re.compile(
     r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) "
     r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|"
@@ -166,9 +169,17 @@ def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
 
 def _readings(prose: Prose) -> Iterator[Reading]:
     for sentence in prose.sentences[:FEW]:
-        found = None if sentence.question else (_READ_OFF.search(sentence.masked) or _LOOKED.search(sentence.masked))
+        found = None if sentence.question else _reading(sentence.masked)
         if found and not UNREAL.search(sentence.masked[: found.start()]) and not EARLIER.search(sentence.masked):
             yield sentence, found
+
+
+def _reading(line: str) -> re.Match[str] | None:
+    if "The " in line[:_OPENS_WITH] or any(sign in line for sign in _SIGNS_OF_SOURCES):
+        found = _READ_OFF.search(line)
+        if found is not None:
+            return found
+    return _LOOKED.search(line) if "I" in line else None
 
 
 def read_off(

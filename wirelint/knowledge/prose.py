@@ -27,6 +27,8 @@ _QUOTED = re.compile(
     r"‘[^’\n]{1,200}’"
     r"|(?<![\w'])'[^'\n]{1,200}'(?!\w)"
 )
+_QUOTES = "\"“„«「『‘'"
+"""What a quotation begins with."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
@@ -69,7 +71,7 @@ def read(text: str) -> Prose:
     """The prose of a text; of its first and last stretch when it is very long."""
     text = text[:_LONGEST]
     masked = mask(text)
-    flat = _SOFT_BREAK.sub(" ", masked)
+    flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
     return Prose(text, masked, tuple(_sentences(flat)), "```" in text or "~~~" in text)
 
 
@@ -87,6 +89,8 @@ def mask(text: str) -> str:
     shown = _mask_blocks(text) if any(mark in text for mark in ("```", "~~~", ">", "    ", "\t", "<")) else text
     if "`" in shown:
         shown = _mask_spans(shown)
+    if not any(mark in shown for mark in _QUOTES):
+        return shown
     return _QUOTED.sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
 
 

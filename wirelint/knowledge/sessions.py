@@ -34,6 +34,7 @@ _HEADERS = (
 )
 """Where a client sends several, the one that stands for less counts: a thread, then a session."""
 
+_KNOWN_HEADERS = frozenset(_HEADERS)
 _NAMED = re.compile(r"x-[a-z0-9-]{1,40}-(?:session|conversation)-id")
 """Whatever else a client or its gateway calls it."""
 
@@ -71,7 +72,9 @@ def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
 
 
 def _said(headers: Mapping[str, str], body: Mapping[str, Json]) -> Iterator[str]:
-    candidates: list[Json] = [headers.get(name) for name in _HEADERS]
+    candidates: list[Json] = []
+    if not _KNOWN_HEADERS.isdisjoint(headers):
+        candidates += [headers.get(name) for name in _HEADERS]
     candidates += [value for name, value in headers.items() if name[:2] == "x-" and _NAMED.fullmatch(name)]
     conversation = body.get("conversation")
     candidates.append(conversation.get("id") if isinstance(conversation, dict) else conversation)

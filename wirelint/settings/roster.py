@@ -37,6 +37,7 @@ class Kind(NamedTuple):
     history: bool
     stream: bool
     tools: bool
+    more: bool
 
     @classmethod
     def of(cls, exchange: Exchange) -> Kind:
@@ -50,6 +51,7 @@ class Kind(NamedTuple):
             request is not None and request.has_history,
             reply is not None and reply.streamed,
             request is not None and bool(request.tools),
+            reply is not None and not reply.is_plain,
         )
 
     @property
@@ -59,6 +61,7 @@ class Kind(NamedTuple):
             "history": self.history,
             "stream": self.stream,
             "tools": self.tools,
+            "more": self.more,
         }
         return frozenset(holding for holding, found in told.items() if found)
 
