@@ -100,7 +100,9 @@ class Ledger:
             return exchange
         place = self._lineage.place(exchange)
         if place is not None:
-            exchange = dataclasses.replace(exchange, conversation=place.conversation, link=place.link)
+            link = place.link
+            if link != exchange.link or place.conversation != exchange.conversation:
+                exchange = dataclasses.replace(exchange, conversation=place.conversation, link=link)
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)

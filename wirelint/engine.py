@@ -303,7 +303,9 @@ class Session:
 
     @cached_property
     def _conversation(self) -> str | None:
-        return conversation_of(self.request, self._headers) if self.request is not None else None
+        """What the request alone says of it, once for its head before the reply and with it."""
+        request = self.request
+        return conversation_of(request, self._headers) if request is not None else None
 
     def reply(self) -> Reply | None:
         """The reply as far as it has been read; None when it has not, or will not be. A whole one is always the same."""

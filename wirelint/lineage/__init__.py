@@ -233,8 +233,8 @@ class Lineage:
         self, parent: Node | None, added: tuple[Turn, ...], made: tuple[Turn, ...], how: Literal["turn", "compaction"]
     ) -> Place | None:
         """The place of an exchange that was there before: sent again after it failed, or with the same answer."""
-        siblings = parent.children if parent is not None else self._openings.latest(mark_of(added)).values()
-        for one in islice(reversed(list(siblings)), COMPARED):
+        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
+        for one in islice(newest, COMPARED):
             if not asks_the_same(one, added):
                 continue
             same = bool(made) and said_the_same(one, made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -81,6 +81,10 @@ class Index:
             del found[node.number]
             if not found:
                 del self._nodes[mark]
+
+    def newest(self, mark: bytes | str) -> Iterator[Node]:
+        """The nodes with a mark, the latest first."""
+        return reversed(self._nodes.get(mark, {}).values())
 
     def latest(self, mark: bytes | str) -> dict[int, Node]:
         """The last nodes with a mark by their numbers, the latest last."""
