@@ -156,7 +156,8 @@ class Session:
         if self._arrive(data, at):
             self._log.count_to(number + 1)
             self._fold.extend(block, text, number)
-            self._mind_the_text(self._fold)
+            if self._fold.size > MOST_TEXT:
+                self._mind_the_text(self._fold)
         return True
 
     def read(self, frame: Frame) -> list[Event]:
@@ -168,7 +169,8 @@ class Session:
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        events = self._read_alike(self.like, frame) if self.like is not None else None
+        like = self._comparison.like
+        events = self._read_alike(like, frame) if like is not None else None
         if events is None:
             events = reader.read(frame)
             self._comparison.see(frame, events)
@@ -181,7 +183,8 @@ class Session:
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
-        self._mind_the_text(fold)
+        if fold.size > MOST_TEXT:
+            self._mind_the_text(fold)
         return events
 
     def _mind_the_text(self, fold: Fold) -> None:

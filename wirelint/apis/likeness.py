@@ -26,6 +26,7 @@ IDLE = frozenset({"created", "created_at", "obfuscation", "p", "sequence_number"
 """Members of an event that no reader of an API looks at, and that change from one event to the next: times, counts, the
 padding that hides the length of a text (OpenAI `obfuscation`, Mistral and Bedrock `p`)."""
 
+_NAMES = tuple(b'"%s"' % name.encode() for name in sorted(IDLE))
 _VALUES = re.compile(
     rb'"(%s)" ?: ?(?:"([^"\\\x00-\x1f\x7f-\xff]*)"|(0|[1-9][0-9]{0,17})(?=[ ,}]))'
     % b"|".join(sorted(map(str.encode, IDLE)))
@@ -49,19 +50,32 @@ class _Value(NamedTuple):
     form: re.Pattern[bytes]
 
 
+class _Rest(NamedTuple):
+    """What of an event is no idle value: what it begins and ends with, at least, and the gaps between these and the text.
+
+    `before` are those before the text from the first one on, `after` those behind it from the last one on.
+    """
+
+    first: bytes
+    last: bytes
+    before: tuple[_Gap, ...]
+    after: tuple[_Gap, ...]
+    least: int
+
+
 class Likeness:
     """What stands around the text of events of one block: the same bytes, but for idle values."""
 
-    __slots__ = ("_after", "_before", "_first", "_last", "_least", "_shown", "block", "item")
+    __slots__ = ("_frame", "_head", "_looked", "_rest", "_shown", "_size", "_tail", "block", "item")
 
-    def __init__(
-        self, event: Delta, first: bytes, last: bytes, before: tuple[_Gap, ...] = (), after: tuple[_Gap, ...] = ()
-    ) -> None:
+    def __init__(self, event: Delta, frame: Frame, start: int, end: int) -> None:
         self.block, self.item, self._shown = event.block, event.item, event.text
-        self._first, self._last = first, last
-        self._before, self._after = before, after
-        """The idle values before the text from the first one on, and those behind it from the last one on."""
-        self._least = len(first) + len(last) + 1 + sum(len(gap.beside) for gap in (*before, *after))
+        self._frame = frame
+        self._head, self._tail = frame.raw[:start], frame.raw[end:]
+        """What stood around the text: most of the time all of it does again, and nobody asks what of it is idle."""
+        self._size = len(self._head) + len(self._tail)
+        self._rest: _Rest | None = None
+        self._looked = False
 
     @classmethod
     def of(cls, event: Delta) -> Likeness | None:
@@ -74,23 +88,9 @@ class Likeness:
         if not raw.endswith(b"\n"):  # a CR may be half of a line end, so the event would end elsewhere
             return None
         start = raw.index(literal) + 1
-        end = start + len(literal) - 2
-        idle = _idle_values(event.frame)
-        before = [value for value in idle if value.end < start]
-        after = [value for value in idle if value.start > end]
-        if len(before) + len(after) != len(idle):
+        if raw[: start - 1].rstrip(b" ").removesuffix(b":").rstrip(b" ").endswith(_NAMES):
             return None
-        stops = [*(value.start for value in before[1:]), start]
-        starts = [end, *(value.end for value in after)]
-        return cls(
-            event,
-            raw[: before[0].start if before else start],
-            raw[starts[-1] :],
-            tuple(_Gap(value.form, raw[value.end : stop]) for value, stop in zip(before, stops, strict=False)),
-            tuple(_Gap(value.form, raw[begun : value.start]) for value, begun in zip(after, starts, strict=False))[
-                ::-1
-            ],
-        )
+        return cls(event, event.frame, start, start + len(literal) - 2)
 
     def is_confirmed_by(self, event: Delta) -> bool:
         """Whether the next event, of which only this was read, is like the one that this was seen in."""
@@ -99,24 +99,25 @@ class Likeness:
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that is like them; None for any other."""
-        if len(raw) < self._least or not raw.startswith(self._first) or not raw.endswith(self._last):
+        if len(raw) > self._size and raw.startswith(self._head) and raw.endswith(self._tail):
+            return _text_of(raw[len(self._head) : -len(self._tail)])
+        if not self._looked:
+            self._looked, self._rest = True, _rest(self._frame, len(self._head), len(self._frame.raw) - len(self._tail))
+        rest = self._rest
+        if rest is None or len(raw) < rest.least or not (raw.startswith(rest.first) and raw.endswith(rest.last)):
             return None
-        start, end = len(self._first), len(raw) - len(self._last)
-        for value, beside in self._before:
+        start, end = len(rest.first), len(raw) - len(rest.last)
+        for value, beside in rest.before:
             found = value.match(raw, start)
             if found is None or not raw.startswith(beside, found.end()):
                 return None
             start = found.end() + len(beside)
-        for value, beside in self._after:
+        for value, beside in rest.after:
             begun = raw.rfind(beside[-1:], start, end) + 1
             if value.fullmatch(raw, begun, end) is None or not raw.endswith(beside, start, begun):
                 return None
             end = begun - len(beside)
-        try:
-            text = raw[start:end].decode()
-            return text if _is_plain(text) else _unescaped(text)
-        except (UnicodeDecodeError, orjson.JSONDecodeError):
-            return None
+        return _text_of(raw[start:end])
 
 
 class Comparison:
@@ -135,8 +136,9 @@ class Comparison:
             self.like = self._before = None
             return
         if alone and before is not None and before.is_confirmed_by(event):
-            self.like = before
-        elif not alone:
+            self.like, self._before = before, None  # the next one that is compared is not like it
+            return
+        if not alone:
             self.like = None
         self._before = Likeness.of(event)
 
@@ -149,6 +151,22 @@ def _begins(others: Sequence[Event], event: Delta) -> bool:
 def _is_hidden(text: str, raw: bytes) -> bool:
     """Whether a text could stand in an event in another form than its own."""
     return b"\\" in raw and (b"\\u" in raw or "/" in text)
+
+
+def _rest(frame: Frame, start: int, end: int) -> _Rest | None:
+    """What of an event with a text from `start` to `end` is no idle value; None where the text stands in one."""
+    raw, idle = frame.raw, _idle_values(frame)
+    before = [value for value in idle if value.end < start]
+    after = [value for value in idle if value.start > end]
+    if len(before) + len(after) != len(idle):
+        return None
+    stops = [*(value.start for value in before[1:]), start]
+    starts = [end, *(value.end for value in after)]
+    first, last = raw[: before[0].start if before else start], raw[starts[-1] :]
+    gaps = [_Gap(value.form, raw[value.end : stop]) for value, stop in zip(before, stops, strict=False)]
+    others = [_Gap(value.form, raw[begun : value.start]) for value, begun in zip(after, starts, strict=False)]
+    least = len(first) + len(last) + 1 + sum(len(gap.beside) for gap in (*gaps, *others))
+    return _Rest(first, last, tuple(gaps), tuple(others[::-1]), least)
 
 
 def _idle_values(event: Frame) -> list[_Value]:
@@ -168,10 +186,16 @@ def _document(event: Frame) -> dict[str, object]:
     return document if isinstance(document, dict) else {}
 
 
-def _unescaped(text: str) -> str | None:
-    """What stands between the quotation marks of a JSON string. Raises orjson.JSONDecodeError."""
-    plain: str = orjson.loads(f'"{text}"')
-    return plain or None
+def _text_of(literal: bytes) -> str | None:
+    """What a JSON string says, by what stands between its quotation marks; None where that is no string, or nothing."""
+    try:
+        text = literal.decode()
+        if text.isprintable() and '"' not in text and "\\" not in text:  # nearly all of them
+            return text or None
+        said: str = orjson.loads(f'"{text}"')
+    except (UnicodeDecodeError, orjson.JSONDecodeError):
+        return None
+    return said or None
 
 
 def _is_plain(text: str) -> bool:

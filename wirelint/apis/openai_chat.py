@@ -118,12 +118,16 @@ class _Reader:
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))
             self._choice(position if index is None else index, choice, frame)
-        if usage := mapping(document.get("usage")) or mapping(mapping(document.get("x_groq")).get("usage")):
-            self._counted = True
-            self._out.append(Usage(usage, frame))
+        if document.get("usage") or "x_groq" in document:
+            self._use(document, frame)
         for field in ("citations", "search_results"):
             if document.get(field):
                 self._once(0, field, f"/{field}", frame)
+
+    def _use(self, document: Mapping[str, Json], frame: Frame) -> None:
+        if usage := mapping(document.get("usage")) or mapping(mapping(document.get("x_groq")).get("usage")):
+            self._counted = True
+            self._out.append(Usage(usage, frame))
 
     def _choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
         message = mapping(body.get("delta")) or mapping(body.get("message"))

@@ -77,6 +77,8 @@ class Documents:
 
     def read(self, frame: Frame) -> Reading:
         data = frame.data
+        if data == DONE and self._first is None and not frame.faults:
+            return Reading([], True, [])
         document = _decode(data) if data is not None else None
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
             return Reading([(document, frame)], False, [])

@@ -3,17 +3,25 @@
 Text in which nothing can begin (`rewriters.quiet`) does not go through them at once. While nothing is held, and the last
 text came out as it went in, such text passes by; the rewriters get it in one piece before the next event that they have to
 see. They decide on text the same way however it was cut, so all that comes out of that is the piece itself.
+
+Most replies are nothing but such text. A chain can sleep as long as that is so (`plain`): its rewriters are made when there
+is something for them, and get what has passed by before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
 
 from wirelint.apis import channel_of
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
-from wirelint.events import Delta, Event, Frame, Head, Start
+from wirelint.events import Delta, Event, Frame, Head, Start, Stop
+from wirelint.model import Request
 from wirelint.repair import Rewriter, Situation
+from wirelint.rewrite.plain import Plain
 from wirelint.rewriters.quiet import LOUD, REACH, in_line, is_patient, quiet
 from wirelint.rule import Finding, Rule
 
@@ -38,14 +46,29 @@ class ChainError(Exception):
         self.rescued: list[Event] = []
 
 
+Stages: TypeAlias = "Sequence[tuple[str, Rewriter]]"
+"""The names of rules with a rewriter of each, in the order of a chain."""
+Seen: TypeAlias = "list[tuple[Frame | None, Sequence[Event]]]"
+"""Frames that have left, with their events; None for text that has left in several."""
+
+
+@dataclass(slots=True)
+class Asleep:
+    """What a chain knows as long as it sleeps. `make` gives the rewriters, and is told what has passed by."""
+
+    plain: Plain | None
+    """None: it is woken by the first frame."""
+    make: Callable[[Seen], tuple[Situation, Stages]]
+    seen: Seen = field(default_factory=list)
+
+
 class Chain:
     """What one rewriter hands on is pushed into the next, in the order of their phases, then of their rules' codes."""
 
-    def __init__(self, stages: Sequence[tuple[str, Rewriter]], tools: Iterable[str] = ()) -> None:
-        self._names = [name for name, _ in stages]
-        self._stages = [rewriter for _, rewriter in stages]
-        self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
-        self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
+    def __init__(self, stages: Stages, tools: Iterable[str] = ()) -> None:
+        self._put(stages)
+        self.asleep: Asleep | None = None
+        """None from the moment on in which the rewriters are there."""
         self._texts: set[int] = set()
         self._is_quiet = quiet(frozenset(tools))
         self._calm: int | None = None
@@ -57,27 +80,90 @@ class Chain:
 
     @classmethod
     def of(cls, rules: Iterable[Rule], situation: Situation, faults: list[Finding]) -> Chain:
-        """The rewriters that rules have for a reply; a rule that fails to make one goes without, and is told of."""
-        made: list[tuple[int, str, str, Rewriter]] = []
-        channel = channel_of(situation.exchange.api)
-        for rule in rules:
-            if channel not in rule.channels:
-                continue
-            try:
-                rewriter = rule.rewriter(situation)
-            except Exception as error:  # fail open: the other rules repair what they can
-                faults.append(internal(f"the repair of {rule.name}", error))
-                continue
-            if rewriter is not None:
-                made.append((getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter))
-        made.sort(key=lambda stage: stage[:2])
+        """The rewriters that rules have for a reply, as `stages_of` gives them."""
         request = situation.exchange.request
         tools = [tool.name for tool in request.tools] if request is not None else ()
-        stages = [(name, part) for _, _, name, rewriter in made for part in getattr(rewriter, "parts", (rewriter,))]
-        return cls(stages, tools)
+        return cls(stages_of(rules, situation, faults), tools)
+
+    @classmethod
+    def sleeping(
+        cls, request: Request | None, make: Callable[[Seen], tuple[Situation, Stages]], *, late: bool
+    ) -> Chain:
+        """One that sleeps. `late`: until something comes that is not plain, not only until something comes."""
+        chain = cls((), [tool.name for tool in request.tools] if request is not None else ())
+        plain = Plain(request.model or "", chain._is_quiet) if late and request is not None else None
+        chain.asleep = Asleep(plain, make)
+        return chain
+
+    def _put(self, stages: Stages) -> None:
+        self._names = [name for name, _ in stages]
+        self._stages = [rewriter for _, rewriter in stages]
+        self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
+        self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
 
     def __bool__(self) -> bool:
-        return bool(self._stages)
+        return bool(self._stages) or self.asleep is not None
+
+    # --- asleep -------------------------------------------------------------------------------------------------------
+
+    def sleeps_through(self, frame: Frame, events: Sequence[Event], waiting: Sequence[Delta] = ()) -> bool:
+        """Whether a frame may leave without being pushed. `waiting`: text before it that has waited for more, and leaves
+        with it."""
+        asleep = self.asleep
+        if asleep is None or asleep.plain is None or (waiting and not self._ends_in_a_word(events[0], waiting)):
+            return False
+        if not asleep.plain.takes(events):
+            return False
+        if self._later:
+            self._put_off()
+        asleep.seen.append((frame, [*waiting, *events] if waiting else events))
+        if type(events[-1]) is Delta:
+            self._know(events)
+            self.left(events, untouched=True)
+        else:
+            self._calm, self._tail = None, ""
+        return True
+
+    def _ends_in_a_word(self, end: Event, waiting: Sequence[Delta]) -> bool:
+        """Whether what may begin something at the end of a text are mere letters, and the text ends there."""
+        text = "".join(piece.text for piece in waiting)
+        place = self.glance(waiting[0].block, text) if type(end) is Stop else LOUD
+        return place >= 0 and text[place:].isalpha()
+
+    def wake(self) -> None:
+        """Has the rewriters made, if the chain sleeps, and hands them what has passed by. Raises ChainError."""
+        asleep = self.asleep
+        if asleep is None:
+            return
+        self._put_off()
+        self.asleep = None
+        situation, stages = asleep.make(asleep.seen)
+        self._put(stages)
+        try:
+            for frame, events in asleep.seen:
+                if frame is None:
+                    self._hand_all(events[0])
+                else:
+                    situation.frame_events = events
+                    self._see(events)
+        except ChainError:
+            self._put(())  # nothing of theirs is of use: all that they have got has left
+            raise
+
+    def _put_off(self) -> None:
+        """Puts text that has passed by down with the rest."""
+        if self._later and self.asleep is not None:
+            self.asleep.seen.append((None, [self._joined()]))
+
+    def _see(self, events: Sequence[Event]) -> None:
+        """Gives the rewriters a frame that has left. Raises ChainError, also if they would do anything with it."""
+        out = self._run(events, 0)
+        if len(out) != len(events) or any(one is not other for one, other in zip(out, events, strict=True)):
+            raise ChainError("plain text", ValueError("a rewriter acts on a frame that has left already"))
+        if self.held is not None:
+            raise ChainError("plain text", ValueError("a rewriter holds a frame that has left already"))
+
+    # --- awake --------------------------------------------------------------------------------------------------------
 
     @property
     def held(self) -> int | None:
@@ -100,7 +186,8 @@ class Chain:
 
     def gone_by(self, text: str) -> None:
         """Has it known that text has left which the rewriters have not seen."""
-        self._in_line = in_line(text, self._in_line)
+        if not self._in_line or "\n" in text:
+            self._in_line = in_line(text, self._in_line)
         self._tail = (self._tail + text)[-REACH:]
 
     def take_later(self, event: Delta) -> None:
@@ -132,16 +219,30 @@ class Chain:
         """What comes out for events that come in. Raises ChainError."""
         if self._later:
             self._catch_up()
+        self._know(events)
+        return self._run(events, 0)
+
+    def _know(self, events: Sequence[Event]) -> None:
+        """Takes in which blocks are text."""
         for event in events:
             if type(event) is Start and event.kind in ("text", "reasoning", "refusal"):
                 self._texts.add(event.block)
-        return self._run(events, 0)
 
-    def _catch_up(self) -> None:
-        """Hands the text that has passed by to the rewriters."""
+    def _joined(self) -> Delta:
+        """The text that has passed by, which is no longer kept here."""
         later, self._later, self._later_size = self._later, [], 0
         last = later[-1]
-        piece = last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
+        return last if len(later) == 1 else last._replace(text="".join(event.text for event in later))
+
+    def _catch_up(self) -> None:
+        """Hands the text that has passed by to the rewriters; as long as they sleep, it is put down for them."""
+        if self.asleep is not None:
+            self._put_off()
+        else:
+            self._hand_all(self._joined())
+
+    def _hand_all(self, piece: Event) -> None:
+        assert isinstance(piece, Delta)
         try:
             for number, stage in enumerate(self._stages):
                 self._hand(piece, number, stage)
@@ -178,6 +279,13 @@ class Chain:
             raise failed
         return out
 
+    def forget(self) -> None:
+        """The reply is over: what the rewriters have kept goes at once, and is not left to the garbage collector."""
+        for stage in self._stages:
+            if (forget := getattr(stage, "forget", None)) is not None:
+                forget()
+        self._put(())
+
     def _run(self, events: Sequence[Event], place: int) -> Sequence[Event]:
         first = events[0] if len(events) == 1 else None
         only_text = type(first) is Delta and first.block in self._texts
@@ -186,10 +294,13 @@ class Chain:
             if only_text and not self._heed[number] and stage.held is None:
                 continue
             push = stage.push
-            out: list[Event] = []
+            out: Sequence[Event]
             try:
-                for event in events:
-                    out += push(event)
+                if len(events) == 1:
+                    made = push(events[0])
+                    out = made if type(made) is tuple or type(made) is list else [*made]
+                else:
+                    out = [one for event in events for one in push(event)]
             except Exception as error:
                 raise ChainError(self._names[number], error) from error
             if only_text and (len(out) != 1 or out[0] is not first):
@@ -198,6 +309,30 @@ class Chain:
             if not events:
                 break
         return events
+
+
+def stages_of(rules: Iterable[Rule], situation: Situation, faults: list[Finding]) -> Stages:
+    """The rewriters that rules have for a reply; a rule that fails to make one goes without, and is told of."""
+    made: list[tuple[int, str, str, Rewriter]] = []
+    channel = channel_of(situation.exchange.api)
+    for rule in _able(tuple(rules)):
+        if channel not in rule.channels:
+            continue
+        try:
+            rewriter = rule.rewriter(situation)
+        except Exception as error:  # fail open: the other rules repair what they can
+            faults.append(internal(f"the repair of {rule.name}", error))
+            continue
+        if rewriter is not None:
+            made.append((getattr(rewriter, "phase", 3), rule.code, rule.name, rewriter))
+    made.sort(key=lambda stage: stage[:2])
+    return [(name, part) for _, _, name, rewriter in made for part in getattr(rewriter, "parts", (rewriter,))]
+
+
+@lru_cache(maxsize=32)
+def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that may have a rewriter at all."""
+    return tuple(rule for rule in rules if type(rule).rewriter is not Rule.rewriter)
 
 
 def _last_said(events: Sequence[Event]) -> Delta | None:

@@ -14,21 +14,21 @@ What needs no look leaves before it is read (`unread`); that is done before anyt
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections import deque
 from collections.abc import Sequence
 
-from wirelint.apis import ReplyWriter
-from wirelint.conversation import HERE, Ledger, SeenFrom
-from wirelint.engine import Session, internal
+from wirelint.apis.writing import same
+from wirelint.conversation import Ledger
+from wirelint.engine import Session
 from wirelint.events import Delta, Event, Frame
 from wirelint.model import Request
-from wirelint.repair import Permit, Situation
+from wirelint.repair import Permit
 from wirelint.rewrite.chain import Chain, ChainError
-from wirelint.rewrite.unread import Passing, Unread, is_clean
+from wirelint.rewrite.making import Making
+from wirelint.rewrite.unread import Passing, Unread
 from wirelint.rewrite.waiting import Waiting, place
-from wirelint.rule import Finding, Rule
+from wirelint.rule import Rule
 
 LONGEST_HOLD = 30_000.0
 """Milliseconds for which text may be held back."""
@@ -53,24 +53,17 @@ class Rewriting:
         longest_hold: float = LONGEST_HOLD,
         request: Request | None = None,
     ) -> None:
-        self.faults: list[Finding] = []
+        self._making = making = Making(session, rules, ledger, permit, request)
+        self.faults, self.notes, self.repairs = making.faults, making.notes, making.repairs
         self.changed = False
         self._session = session
-        self._rules = rules
-        came = session.head()
-        head = dataclasses.replace(came, conversation=HERE, request=came.request if request is None else request)
-        self._situation = Situation(head, SeenFrom(ledger, came), permit, streamed=False)
-        asked = [one for one in (session.request, request) if one is not None]
-        self.notes, self.repairs = self._situation.notes, self._situation.repairs
-        self._situation.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
         self._chain: Chain | None = None
-        self._writer: ReplyWriter | None = None
         self._queue: deque[Waiting] = deque()
         self._late: list[Event] = []
         self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
         self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
         self._unread = Unread(session)
-        self._raw = self._idle = self._as_it_came = False
+        self._raw = self._as_it_came = False
         self._holding: float | None = None
         self._longest_hold = longest_hold
 
@@ -103,7 +96,8 @@ class Rewriting:
             return self._pass_raw(data, at)
         out: list[bytes] = []
         try:
-            if not self._kept and not self._late and self._chain and self._glance(data, at, self._chain, out):
+            chain = self._chain
+            if chain is not None and not (self._kept or self._late) and self._glance(data, at, chain, out):
                 return out
             self._kept += data
             self._catch_up()
@@ -112,7 +106,7 @@ class Rewriting:
                 return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
             for frame in frames:
                 self._take_next(frame, self._session.read(frame), out)
-            if self._idle:
+            if self._making.idle:
                 out += self._all_raw()
             if self._holding is not None or self._kept or self._unread.waiting:
                 self._watch(at, out)
@@ -157,12 +151,16 @@ class Rewriting:
             self._settle(out)
             read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
             last = self._session.close_events()
-            if not (self._session.streamed or self._queue) and is_clean(self._session, self._situation, self._rules):
+            if not (self._session.streamed or self._queue) and self._making.is_needless():
                 return self._all_raw()
             for frame, events in read:
                 self._take(frame, events)
-            self._release(out, last)
+            chain = self._chain
+            if last or chain is None or chain.asleep is None:
+                self._release(out, last)
             self._raw = True
+            if chain is not None:
+                chain.forget()
             return out
         except Exception as error:  # fail open
             return out + self._fail(error)
@@ -183,7 +181,7 @@ class Rewriting:
     def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
         """Whether a frame could leave at once, or waits for more of its text, since nothing else waits."""
         event = events[0] if len(events) == 1 else None
-        if self._queue or self._skip or not self._chain or type(event) is not Delta:
+        if type(event) is not Delta or self._queue or self._skip or self._chain is None:
             return False
         if not self._let_by(Passing(frame.raw, None, event.block, event.text, event), self._chain, out):
             return False
@@ -203,10 +201,23 @@ class Rewriting:
         return ready is not None
 
     def _take_next(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
-        if self._passes_by(frame, events, out):
+        if self._passes_by(frame, events, out) or self._is_plain(frame, events, out):
             return
         self._settle(out)
         self._go_through(frame, events, out)
+
+    def _is_plain(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
+        """Whether a frame leaves at once, with text that waits for more of it, since it is nothing to any rewriter."""
+        chain = self._chain = self._chain if self._chain is not None else self._making.chain()
+        waiting = [one.event for one in self._unread.waiting if one.event is not None]
+        if self._queue or self._skip or not chain.sleeps_through(frame, events, waiting):
+            return False
+        if waiting:
+            out += [one.data for one in self._unread.settle()]
+        out.append(frame.raw)
+        del self._kept[: len(frame.raw)]
+        self._holding = None
+        return True
 
     def _go_through(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
         self._take(frame, events)
@@ -228,7 +239,7 @@ class Rewriting:
         try:
             self._catch_up()
         except Exception as error:  # fail open: all that is concerned has left
-            self._tell("reading the reply", error)
+            self._making.tell("reading the reply", error)
             self._raw = True
 
     def _catch_up(self) -> None:
@@ -242,20 +253,17 @@ class Rewriting:
             self._unread.read_waiting()
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
-        if self._chain is None:
-            self._situation.streamed = self._session.streamed
-            self._chain = Chain.of(self._rules, self._situation, self.faults)
-            self._writer = self._session.api.reply_writer(streamed=self._session.streamed)
-            self._idle = not self._chain
+        chain = self._chain = self._chain if self._chain is not None else self._making.chain()
         waiting = Waiting(frame, events, sent=self._skip)
         self._skip = 0
         self._queue.append(waiting)
-        if not self._chain:
-            waiting.out = list(events)
-            return
-        self._situation.frame_events = events
         try:
-            place(self._chain.push(events), self._queue)
+            chain.wake()
+            if not chain:
+                waiting.out = list(events)
+                return
+            self._making.situation.frame_events = events
+            place(chain.push(events), self._queue)
         except ChainError as failure:
             self._drop_chain(failure)
 
@@ -263,7 +271,8 @@ class Rewriting:
         """Writes the frames that nothing is held of."""
         if not self._queue:
             return
-        held = self._chain.held if self._chain is not None else None
+        came_out = len(self._queue) == 1 and same(self._queue[0].events, self._queue[0].out)
+        held = self._chain.held if self._chain is not None and not came_out else None
         ready = itertools.takewhile(lambda one: held is None or one.frame.number < held, self._queue)
         self._write_all(tuple(ready), out)
 
@@ -285,8 +294,8 @@ class Rewriting:
                 out.append(data)
 
     def _write(self, waiting: Waiting) -> bytes:
-        assert self._writer is not None
-        return self._writer.write(waiting.frame, waiting.events, waiting.out)
+        assert self._making.writer is not None
+        return self._making.writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Has the rewriters hand on what they hold, after `last`, and writes all frames."""
@@ -294,6 +303,8 @@ class Rewriting:
         events: list[Event] = []
         if self._chain:
             try:
+                if last:
+                    self._chain.wake()
                 events = [*self._chain.push(last), *self._chain.release()]
             except ChainError as failure:
                 self._drop_chain(failure)
@@ -306,7 +317,7 @@ class Rewriting:
         # What was held of frames that are gone, then what closes the stream.
         late = [event for event in events if event.frame is not None and event not in waiting]
         late += [event for event in events if event.frame is None]
-        if late and self._writer is not None and (made := self._writer.close(late)):
+        if late and self._making.writer is not None and (made := self._making.writer.close(late)):
             self.changed = True
             out.append(made)
 
@@ -315,12 +326,12 @@ class Rewriting:
         if not self._waits:
             self._holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
-            self._note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self._making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
             self._hand_out(out)
         elif self._holding is None:
             self._holding = at
         elif at is not None and at - self._holding >= self._longest_hold:
-            self._note(f"text was held for {(at - self._holding) / 1000:.0f} s and released as it came")
+            self._making.note(f"text was held for {(at - self._holding) / 1000:.0f} s and released as it came")
             self._hand_out(out)
 
     @property
@@ -341,17 +352,17 @@ class Rewriting:
         try:
             self._session.feed(data, at)
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
-            self._tell("reading the reply", error)
+            self._making.tell("reading the reply", error)
         return [data]
 
     def _give_up(self, note: str, out: list[bytes]) -> list[bytes]:
-        self._note(note)
+        self._making.note(note)
         self._release(out)
         return out + self._all_raw()
 
     def _drop_chain(self, failure: ChainError) -> None:
         """Goes on without rewriters: what waits leaves as it came, what the others held of frames gone by leaves too."""
-        self._tell(f"the repair of {failure.rule}", failure.error)
+        self._making.tell(f"the repair of {failure.rule}", failure.error)
         chain, self._chain = self._chain, Chain(())
         rescued = failure.rescued
         if chain is not None:
@@ -370,12 +381,12 @@ class Rewriting:
     def _write_late(self, out: list[bytes]) -> None:
         """What the rewriters had taken out of frames that are gone, when they were dropped."""
         late, self._late = self._late, []
-        if late and self._writer is not None and (made := self._writer.close(late)):
+        if late and self._making.writer is not None and (made := self._making.writer.close(late)):
             self.changed = True
             out.append(made)
 
     def _fail(self, error: Exception) -> list[bytes]:
-        self._tell("repairing the reply", error)
+        self._making.tell("repairing the reply", error)
         return self._all_raw()
 
     def _all_raw(self) -> list[bytes]:
@@ -386,12 +397,3 @@ class Rewriting:
         rest = waiting + bytes(self._kept[self._skip :])
         self._kept.clear()
         return [rest] if rest else []
-
-    def _tell(self, culprit: str, error: Exception) -> None:
-        fault = internal(culprit, error)
-        if fault not in self.faults and len(self.faults) < 8:
-            self.faults.append(fault)
-
-    def _note(self, note: str) -> None:
-        if note not in self.notes and len(self.notes) < 8:
-            self.notes.append(note)

@@ -46,16 +46,14 @@ class Unread:
         self._session = session
         self._left: list[Passing] = []
         self._size = 0
+        self.full = False
+        """Whether so much has left that it should be read."""
         self._text = ""
         self.waiting: list[Passing] = []
         """What has not left: its end has to be seen with what comes next."""
 
     def __bool__(self) -> bool:
         return bool(self._left)
-
-    @property
-    def full(self) -> bool:
-        return self._size > _MOST
 
     def look(self, data: bytes, at: float | None) -> Passing | None:
         """What bytes say that are an event of text, as one can see; None for others."""
@@ -73,6 +71,10 @@ class Unread:
         place = chain.glance(new.block, text) if not waiting or len(text) <= _MOST_WAITING else LOUD
         if place == LOUD:
             return None
+        if place == CLEAR and not waiting and new.event is None:  # nearly all of them
+            chain.gone_by(text)
+            self._leave(new)
+            return [new.data]
         if place == CLEAR:
             ready, self.waiting, self._text = [*waiting, new], [], ""
             chain.gone_by(text)
@@ -86,8 +88,7 @@ class Unread:
         failure: ChainError | None = None
         for one in ready:
             if one.event is None:
-                self._left.append(one)
-                self._size += len(one.data)
+                self._leave(one)
             elif failure is None:
                 try:
                     chain.take_later(one.event)
@@ -98,12 +99,17 @@ class Unread:
             raise failure
         return [one.data for one in ready]
 
+    def _leave(self, one: Passing) -> None:
+        self._left.append(one)
+        self._size += len(one.data)
+        self.full = self._size > _MOST
+
     def read(self) -> Delta | None:
         """Has the session read what has left. Its text in one piece, with the frame of the last; None if nothing is.
 
         Raises what reading raises, and ValueError.
         """
-        left, self._left, self._size = self._left, [], 0
+        left, self._left, self._size, self.full = self._left, [], 0, False
         if not left:
             return None
         for one in left[:-1]:

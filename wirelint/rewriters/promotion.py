@@ -72,6 +72,10 @@ class Promoter(TextRewriter):
         self._judges.append(judge)
         return judge
 
+    def forget(self) -> None:
+        super().forget()
+        self._judges.clear()
+
     def push(self, event: Event) -> Iterable[Event]:
         if not self._looked_ahead:
             self._look_ahead()

@@ -9,7 +9,7 @@ here. Two kinds of beginnings are told apart: those that may stand anywhere, and
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from wirelint.dialects import BEGINNINGS
@@ -20,14 +20,15 @@ from wirelint.repair import Rewriter
 
 _ANYWHERE = "<[◁"
 """Characters that begin tags and tokens."""
-_ESCAPES = "&\\\\\u200b\u2060\ufeff"
+_ESCAPES = "&\\\u200b\u2060\ufeff"
 """Characters that stand for others, or hide between them."""
 _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
 """What else begins a token in the middle of a line, as a word."""
-_ENDS_THOUGHT = rf"(?:\A|(?<=[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]))[>\]]"
-"""The last of the markup behind which a text begins anew; the rest of it may have gone before."""
+_BEFORE_ENDS = f"[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]"
+_ENDS = ">]"
+"""The last of the markup behind which a text begins anew, and what stands before it; the rest may have gone before."""
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _BLANKS = r"[ \t>*#-]*+"
 REACH = 12
@@ -47,13 +48,12 @@ class Quiet:
         lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
         lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
         literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
-        loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
-        self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{word_start()}{_whole_or_cut(words)}")
-        self._whole = re.compile(f"{loud}|{_whole(literals)}|{word_start()}{_whole(words)}")
+        self._loud = re.compile(_loud(literals, words, cut=True))
+        self._whole = re.compile(_loud(literals, words, cut=False))
         # Blanks that open a line belong to what follows them.
-        self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
-        self._first = re.compile(rf"{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
-        self._opened = re.compile(rf"[{_LINE_ENDS}]?{_BLANKS}{_whole(lines)}", re.IGNORECASE)
+        self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{any_of(lines, cut=True)}|\Z)", re.IGNORECASE)
+        self._first = re.compile(rf"{_BLANKS}(?:{any_of(lines, cut=True)}|\Z)", re.IGNORECASE)
+        self._opened = re.compile(rf"[{_LINE_ENDS}]?{_BLANKS}{any_of(lines)}", re.IGNORECASE)
         self._ends = re.compile(f"[{_LINE_ENDS}]")
 
     def __call__(self, text: str, inside: bool, before: str = "") -> int:
@@ -82,16 +82,34 @@ class Quiet:
         return line.start() if place < 0 else min(place, line.start())
 
 
-def _whole(literals: Iterable[str]) -> str:
-    """A regular expression (source) for any of some literals."""
-    return f"(?:{'|'.join(sorted(map(re.escape, literals)))})" if literals else "(?!)"
+def _loud(literals: Iterable[str], words: Iterable[str], *, cut: bool) -> str:
+    """A regular expression (source) for what may stand anywhere. Each option begins with a character, so `re` is quick."""
+    options = [re.escape(mark) for mark in (*_ANYWHERE, *_ESCAPES)]
+    options += [re.escape(end) + rf"(?:(?<=\A{re.escape(end)})|(?<={_BEFORE_ENDS}{re.escape(end)}))" for end in _ENDS]
+    options += _options(literals, cut=cut).values()
+    for first, rest in _options(words, cut=cut).items():
+        options.append(first + word_start(first) + rest.removeprefix(first))
+    return "|".join(options)
 
 
-def _whole_or_cut(literals: Iterable[str]) -> str:
-    """A regular expression (source) for any of some literals, or a beginning of one that the text ends with."""
-    options = {re.escape(literal) for literal in literals}
-    options |= {re.escape(literal[:size]) + r"\Z" for literal in literals for size in range(1, len(literal))}
-    return f"(?:{'|'.join(sorted(options))})" if options else "(?!)"
+def any_of(literals: Iterable[str], *, cut: bool = False) -> str:
+    """A regular expression (source) for any of some literals; with `cut`, also a beginning of one that ends the text."""
+    return f"(?:{'|'.join(_options(literals, cut=cut).values()) or '(?!)'})"
+
+
+def _options(literals: Iterable[str], *, cut: bool) -> dict[str, str]:
+    """The same by the first character (source), as far as a literal that is a beginning of others tells of these, too."""
+    rests: dict[str, list[str]] = {}
+    for literal in sorted(literals):
+        rests.setdefault(re.escape(literal[0]), []).append(literal[1:])
+    return {first: first + _rest(some, cut=cut) for first, some in rests.items()}
+
+
+def _rest(rests: Sequence[str], *, cut: bool) -> str:
+    if "" in rests:
+        return ""
+    options = [*_options(rests, cut=cut).values(), *((r"\Z",) if cut else ())]
+    return f"(?:{'|'.join(options)})"
 
 
 @lru_cache(maxsize=64)

@@ -132,6 +132,13 @@ class TextRewriter:
             out += self.dying(candidate)
         return out
 
+    def forget(self) -> None:
+        """The reply is over: what holds itself in a circle is let go of."""
+        for strand in self._strands.values():
+            strand.judge = None
+        self._strands.clear()
+        self._candidates.clear()
+
     def _candidate(self, number: int) -> Candidate:
         found = self._candidates.get(number)
         if found is None:

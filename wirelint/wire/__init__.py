@@ -78,6 +78,9 @@ class Sniffer:
     def feed(self, data: bytes) -> list[Frame]:
         if self._framer is not None:
             return self._framer.feed(data)
+        if not self._head and data.startswith(b"data:"):  # nearly all streams
+            self._framer = EventStream()
+            return self._framer.feed(data)
         self._head += data
         head = bytes(self._head)
         if (messages := looks_like_messages(head)) is not False:

@@ -1,0 +1,78 @@
+"""What a reply is repaired with: its rewriters and its writer. They are made when something needs them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from functools import cached_property
+
+from wirelint.apis import ReplyWriter
+from wirelint.conversation import HERE, Ledger, SeenFrom
+from wirelint.engine import Session, internal
+from wirelint.model import Request
+from wirelint.repair import Permit, Repair, Situation
+from wirelint.rewrite.chain import Chain, Seen, Stages, stages_of
+from wirelint.rewrite.plain import are_late
+from wirelint.rewrite.unread import is_clean
+from wirelint.rule import Finding, Rule
+
+
+class Making:
+    """The parts of one repair, `notes`, `repairs` and `faults` among them, which the rewriters fill."""
+
+    def __init__(
+        self, session: Session, rules: Sequence[Rule], ledger: Ledger, permit: Permit, request: Request | None
+    ) -> None:
+        """`request` is the one that the upstream answers, where that is not the client's own."""
+        self.notes: list[str] = []
+        self.repairs: list[Repair] = []
+        self.faults: list[Finding] = []
+        self.writer: ReplyWriter | None = None
+        self.idle = False
+        """Whether it is known that there are no rewriters."""
+        self._session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
+        self._request = request
+
+    def chain(self) -> Chain:
+        """The rewriters, which are still to be made. To be asked for when it is known whether the reply is a stream."""
+        session = self._session
+        request = self._request if self._request is not None else session.request
+        late = session.streamed and are_late(self._rules, session.api.NAME)
+        return Chain.sleeping(request, self._make, late=late)
+
+    def tell(self, culprit: str, error: Exception) -> None:
+        """Takes down that something failed."""
+        fault = internal(culprit, error)
+        if fault not in self.faults and len(self.faults) < 8:
+            self.faults.append(fault)
+
+    def note(self, note: str) -> None:
+        """Takes down what a person should know."""
+        if note not in self.notes and len(self.notes) < 8:
+            self.notes.append(note)
+
+    def is_needless(self) -> bool:
+        """Whether nothing is to be repaired in a whole reply, which the session has read."""
+        return is_clean(self._session, self.situation, self._rules)
+
+    @cached_property
+    def situation(self) -> Situation:
+        """What the rewriters may know."""
+        session, request, notes, repairs = self._session, self._request, self.notes, self.repairs
+        came = session.head()
+        head = dataclasses.replace(came, conversation=HERE, request=came.request if request is None else request)
+        seen = SeenFrom(self._ledger, came)
+        made = Situation(head, seen, self._permit, streamed=session.streamed, notes=notes, repairs=repairs)
+        asked = [one for one in (session.request, request) if one is not None]
+        made.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
+        return made
+
+    def _make(self, seen: Seen) -> tuple[Situation, Stages]:
+        """The rewriters, and the writer, which gets to know of what has left before it was there."""
+        self.writer = self._session.api.reply_writer(streamed=self._session.streamed)
+        for frame, events in seen:
+            if frame is not None:
+                self.writer.write(frame, events, events)
+        stages = stages_of(self._rules, self.situation, self.faults)
+        self.idle = not stages
+        return self.situation, stages

@@ -1,0 +1,112 @@
+"""The replies that need no rewriter: a text in which nothing can begin, from its first piece on, and its end.
+
+Theory of operation. Making the rewriters of a reply costs more than all that they do for most replies. What a frame says
+is told here to be nothing to any of them, as long as all that came before was: the head of the reply, a text of which the
+first piece begins nothing (that is told by what the rewriters themselves ask of a beginning), its end, the usage, the
+terminator. Text after the first piece is the business of `rewriters.quiet`. Anything else wakes the rewriters (`chain`).
+
+That is known of the repairs that are shipped. A rule of the user's own may act on anything.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from wirelint.apis.traits import ending, traits
+from wirelint.dialects import BEGINNINGS
+from wirelint.dialects.cuts import heads
+from wirelint.events import Delta, Done, Event, Head, Other, Start, Stop, Usage
+from wirelint.knowledge.control_tokens import may_hold_token, residue, residue_may_come
+from wirelint.knowledge.thinking import may_hold_thinking, may_open, residue_head
+from wirelint.registry import shipped
+from wirelint.rewriters.quiet import CLEAR, any_of
+from wirelint.rule import Rule
+
+_BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
+"""What markup at the beginning of a text begins with, names of tools aside."""
+
+
+class Plain:
+    """Looks at the frames of one reply, in order, as long as all of them are plain."""
+
+    __slots__ = ("_begins_nothing", "_choice", "_headed", "_model", "_over", "_stopped")
+
+    def __init__(self, model: str, begins_nothing: Callable[[str, bool], int]) -> None:
+        """`begins_nothing` is `rewriters.quiet` for the tools of the request."""
+        self._model = model
+        self._begins_nothing = begins_nothing
+        self._choice: int | None = None
+        self._headed = self._stopped = self._over = False
+
+    def takes(self, events: Sequence[Event]) -> bool:
+        """Whether the events of the next frame are nothing to any rewriter. If not, nothing may be asked any more."""
+        if self._over or not events:
+            return False
+        first, last = events[0], events[-1]
+        alone = first is last
+        match last:
+            case Delta():
+                return self._begins(events[:-1], last)
+            case Head() if alone:
+                fresh, self._headed = not self._headed, True
+                return fresh
+            case Other(frame) if alone:
+                return frame is not None and frame.data is None
+            case Stop() if alone:
+                return self._ends(last)
+            case Usage():
+                return alone or (len(events) == 2 and type(first) is Stop and self._ends(first))
+            case Done() if alone:
+                self._over = True
+                return self._stopped
+            case _:
+                return False
+
+    def _begins(self, before: Sequence[Event], piece: Delta) -> bool:
+        """Whether a frame begins the only text with a piece of which nothing can come."""
+        start = before[-1] if before else None
+        if self._choice is not None or type(start) is not Start or start.kind != "text" or start.block != piece.block:
+            return False
+        if len(before) > 1:
+            if len(before) > 2 or self._headed or type(before[0]) is not Head:
+                return False
+            self._headed = True
+        self._choice = start.choice
+        return is_plain(piece.text, self._model) and self._begins_nothing(piece.text, False) == CLEAR
+
+    def _ends(self, stop: Stop) -> bool:
+        fresh, self._stopped = not self._stopped, True
+        return fresh and stop.choice == self._choice and ending(stop.reason) != "calls"
+
+
+def is_plain(text: str, model: str) -> bool:
+    """Whether the first piece of a text begins nothing that only the beginning of a text can, where it is quiet as well."""
+    if not text or text[0].isspace() or _BEGUN.match(text) is not None:
+        return False
+    if may_hold_token(text) or may_hold_thinking(text) or may_open(text, 0):
+        return False
+    if residue(text, model) or residue_may_come(text, model):
+        return False
+    return residue_head(text, 0, model) is False
+
+
+def are_late(rules: Sequence[Rule], api: str) -> bool:
+    """Whether all repairs of these rules leave plain frames of an API alone. Where it has blocks, their starts wait."""
+    return not traits(api).blocks and _are_known(tuple(rules))
+
+
+@lru_cache(maxsize=32)
+def _are_known(rules: tuple[Rule, ...]) -> bool:
+    return all(_is_known(type(rule)) for rule in rules)
+
+
+def _is_known(kind: type[Rule]) -> bool:
+    """Whether a rule repairs no replies, or is shipped."""
+    if kind.rewriter is Rule.rewriter:
+        return True
+    file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+    return file is not None and Path(file).parent == shipped("rules")
