@@ -109,8 +109,8 @@ class FabricatedCall(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or not request.client_tools:
             return
-        if is_raw(exchange.api, request):
-            return  # what ran stands in the prompt, in whatever notation
+        if all(choice.calls or choice.hosted for choice in reply.choices) or is_raw(exchange.api, request):
+            return  # at raw endpoints, what ran stands in the prompt, in whatever notation
         if evidence.anything_ran(request):
             yield from self._beside_the_calls(request, reply, ledger)
             return

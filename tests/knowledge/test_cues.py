@@ -9,12 +9,12 @@ import pytest
 from tests.shared import SHARED, traffic
 from wirelint.capture.replay import replay
 from wirelint.knowledge import asking, evidence
-from wirelint.knowledge.cues import has_word_at_end, has_word_of, mentions
+from wirelint.knowledge.cues import Cues, has_word_at_end, has_word_of, mentions
 
 LOOKS: dict[str, tuple[re.Pattern[str], tuple[tuple[str, ...], ...]]] = {
     "tokens": (asking._TOKENS, (asking._TOKEN_CUES,)),
     "tags": (asking._TAGS, asking._TAG_CUES),
-    "results": (evidence._RESULT_TEXT, (evidence._RESULT_WORDS,)),
+    "results": (evidence._RESULT_TEXT, (evidence._RESULT_WORDS.words,)),
     "summaries": (evidence._SUMMARY, (evidence._SUMMARY_WORDS,)),
 }
 FOUND: dict[str, tuple[str, ...]] = {
@@ -42,6 +42,20 @@ def test_what_the_pattern_finds_is_mentioned(name: str, text: str) -> None:
     pattern, cues = LOOKS[name]
     assert pattern.search(text)
     assert mentions(text, *cues)
+
+
+CUES = Cues("<tool", "it's ", " look ", "Human:", "quer", "ok\n", "的吗", "é")
+
+
+@pytest.mark.parametrize("cue", CUES.words)
+@pytest.mark.parametrize("around", [("", ""), ("one ", " more"), ("<'H:q\né的", "的é\nq:H'<")])
+def test_a_cue_stands_in_a_text(cue: str, around: tuple[str, str]) -> None:
+    assert CUES.stand_in(cue.join(around))
+
+
+@pytest.mark.parametrize("text", ["", "< tool", "its look", "human: QUER", "ok", "的 吗", "<'H:q\n的"])
+def test_no_cue_stands_in_a_text(text: str) -> None:
+    assert not CUES.stand_in(text)
 
 
 def test_one_of_each_group() -> None:

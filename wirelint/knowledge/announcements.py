@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from wirelint.knowledge.actions import AHEAD, BASE, GERUND, SOON, Kind, alternatives
-from wirelint.knowledge.cues import has_word_at_end
+from wirelint.knowledge.cues import Cues, has_word_at_end
 from wirelint.knowledge.foreign_claims import verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
@@ -180,7 +180,7 @@ _LONGEST = 600
 
 
 _TAIL = 2_000
-_OPENERS = (
+_OPENERS = Cues(
     "et me ", "et's ", "et’s ", "'ll ", "’ll ", "I will ", "e will ", "I should ", "e should ", "have to ",
     "need to ", "e must ", "e can now ", "going to ", "about to ", "llow me ", "while I ",
 )  # fmt: skip
@@ -194,7 +194,7 @@ _CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 def may_announce(text: str, *, thought: bool = False) -> bool:
     """Whether the end of a text can hold an announcement, told cheaply."""
     tail = text[-_TAIL:].replace("\n", " \n")
-    if any(opener in tail for opener in _OPENERS) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
+    if _OPENERS.stand_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
         return True
     if not tail.isascii() and _CJK.search(tail):
         return True

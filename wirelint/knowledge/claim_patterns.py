@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from wirelint.knowledge.actions import BASE, GERUND, PARTICIPLE, PAST, alternatives
+from wirelint.knowledge.cues import Cues
 
 LONGEST_OBJECT = 240
 MOST_CLAIMS = 16
@@ -225,8 +226,8 @@ AFTER_I = frozenset({
     "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
 })  # fmt: skip
 """Words that can follow "I" where something was done."""
-LOOKED = ("earch", "uery", "ookup", "found", "returned", "esults", "tool")
-CAME_OF_IT = (
+LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
+CAME_OF_IT = Cues(
     "returned", "found", "yield", "came back", "turned up", "produce", "revealed", "return ", "find ",
     "turn up", "complete", "finished", "done", "ased on my", "ased on the", "ccording to", "rom the", "rom my",
 )  # fmt: skip
@@ -235,4 +236,5 @@ CONCLUDED = (
     "it appears", "it looks", "it seems", "there is", "there are", "there was", "there were", "no results",
     "no matches", "no records",
 )  # fmt: skip
-PASSIVE_SIGNS = ("been", "successfully", "is now", "are now")
+AFTER_SIGNS = Cues("fter ", "pon ", "aving ", "rom ")
+PASSIVE_SIGNS = Cues("been", "successfully", "is now", "are now")

@@ -27,6 +27,7 @@ from wirelint.knowledge.actions import (
 from wirelint.knowledge.claim_patterns import (
     AFTER,
     AFTER_I,
+    AFTER_SIGNS,
     ANSWERED,
     BY_OTHERS,
     CAME_OF_IT,
@@ -75,6 +76,7 @@ from wirelint.knowledge.claim_patterns import (
     UNREAL,
     WENT_THROUGH,
 )
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
 from wirelint.knowledge.prose import Prose, Sentence
 
@@ -143,7 +145,7 @@ def may_claim(text: str) -> bool:
         word = match[1].lower()
         if word in AFTER_I or word.startswith(("re-", "double-")):
             return True
-    if any(word in flat for word in LOOKED) and any(word in flat for word in CAME_OF_IT):
+    if LOOKED.stand_in(flat) and CAME_OF_IT.stand_in(flat):
         return True
     if any(lead in flat and any(words in flat for words in told) for lead, told in _CONCLUDED) and AFTER.search(flat):
         return True
@@ -217,10 +219,13 @@ def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
             yield _claim(prose, sentence, kinds, match["base"] or match["gerund"], "said", match.end())
 
 
+_MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup", " quer")
+
+
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """What somebody "was able to retrieve" or "had a look at"."""
     line = sentence.masked
-    if not any(word in line for word in (" able to ", " managed to ", " look ", " search", " lookup", " quer")):
+    if not _MANAGED_SIGNS.stand_in(line):
         return
     for match in MANAGED.finditer(line):
         if match["search"] and _is_real(line, match.start()):
@@ -233,9 +238,8 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
-    after = AFTER.search(line) if any(word in line for word in CONCLUDED) else None
-    looked = any(word in line for word in LOOKED)
-    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if looked else (None, None)
+    after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and any(word in line for word in CONCLUDED) else None
+    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
     missed = MISSED.search(line) if " find " in line or " locate " in line else None
     if after and _is_real(line, after.start()):
         verb = after["verb"].lower()
@@ -251,7 +255,7 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
     """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
     line = sentence.masked
-    passive = PASSIVE.search(line) if any(word in line for word in PASSIVE_SIGNS) else None
+    passive = PASSIVE.search(line) if PASSIVE_SIGNS.stand_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
     terse = TERSE.match(line)
     moved = TRANSACTED.match(line) if " been " in line else None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.knowledge.chat_templates import EDGE_ENDS, EDGE_OPENS, EDGES, ENDS, SURE, TEMPLATES, Template, words
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.families import family
 
 Strength = Literal["sure", "edge", "unknown"]
@@ -40,7 +41,7 @@ _TOKEN = re.compile(
     r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|"
     + "|".join(map(re.escape, _UNBARRED))
 )
-_MARKERS = ("<", "｜", "[", "]~", "]<]")
+_MARKERS = Cues("<", "｜", "[", "]~", "]<]")
 # A header names its speaker, a channel its use: the word belongs to the framing.
 _HEADER_WORD = re.compile(
     r"\s?(?P<role>system|user|assistant|tool|model|ai|developer|ipython|function|analysis|commentary|final)\b"
@@ -147,7 +148,7 @@ class Framing:
 
 
 def may_hold_token(text: str) -> bool:
-    return any(marker in text for marker in _MARKERS)
+    return _MARKERS.stand_in(text)
 
 
 def find(text: str) -> tuple[Occurrence, ...]:

@@ -8,6 +8,43 @@ _MARKS = ".,!?:;*()"
 _SPACES = str.maketrans(dict.fromkeys(_MARKS, " "))
 
 
+_RARE = "zqxj"
+"""Letters that few words have, the rarest first."""
+
+
+class Cues:
+    """Strings of which one is looked for in a text, as they are written.
+
+    Each stands behind its rarest sign, for a single character is found, or missed, at once; all those behind a sign that is
+    not there are passed over.
+    """
+
+    __slots__ = ("_groups", "words")
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        groups: dict[str, list[str]] = {}
+        for word in words:
+            groups.setdefault(_rarest(word), []).append(word)
+        self._groups = tuple((sign, tuple(behind)) for sign, behind in groups.items())
+
+    def stand_in(self, text: str) -> bool:
+        """Whether a text holds one of them."""
+        for sign, words in self._groups:
+            if sign in text:
+                for word in words:
+                    if word in text:
+                        return True
+        return False
+
+
+def _rarest(word: str) -> str:
+    """The sign of a word that the fewest texts have; the empty string, which any text has, where all are common."""
+    marks = [sign for sign in word if not sign.isalnum() and not sign.isspace()]
+    capitals = [sign for sign in word if not ("a" <= sign <= "z") and not sign.isspace()]
+    return next(iter((*marks, *capitals, *(sign for sign in _RARE if sign in word))), "")
+
+
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
     """Whether a text holds, whatever its case, one string of each group. The strings are in lower case."""
     lower = text.lower()

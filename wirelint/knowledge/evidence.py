@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from wirelint.knowledge.cues import mentions
+from wirelint.knowledge.cues import Cues, mentions
 from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
 
 _RESULT_TEXT = re.compile(
@@ -24,9 +24,9 @@ _RESULT_TEXT = re.compile(
     r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_RESULT_WORDS = ("<tool", "<function", "<observation", "observation:", "] result:", " result", " output", " response")
-_RESULT_SIGNS = tuple((next(sign for sign in "<]: " if sign in word), word) for word in _RESULT_WORDS)
-"""The same words, each behind its rarest sign, which is found at once, or not."""
+_RESULT_WORDS = Cues(
+    "<tool", "<function", "<observation", "observation:", "] result:", " result", " output", " response"
+)
 _SUMMARY = re.compile(
     r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
     r"session|work|previous)|"
@@ -86,9 +86,7 @@ def anything_ran(request: Request) -> bool:
 
 
 def _is_result(text: str) -> bool:
-    lower = text.lower()
-    may_be = any(sign in lower and word in lower for sign, word in _RESULT_SIGNS)
-    return may_be and _RESULT_TEXT.search(text) is not None
+    return _RESULT_WORDS.stand_in(text.lower()) and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:

@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 
 from wirelint.dialects.partial import may_go_on
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.prose import unquoted
 
 
@@ -41,7 +42,7 @@ _MARKERS = re.compile(
     r"\]~b\]tool\b|<\|start_of_role\|>tool_response<\|end_of_role\|>",
     re.MULTILINE,
 )
-_HINTS = (
+_HINTS = Cues(
     "tool",
     "function_res",
     "TOOL_RES",
@@ -87,7 +88,7 @@ _QUOTES = "\"'“”‘’«»„「『"
 
 def invented_result(text: str) -> Invented | None:
     """The first result that a text makes up, unquoted and with a body; None when there is none."""
-    if not any(hint in text for hint in _HINTS):
+    if not _HINTS.stand_in(text):
         return None
     shown = unquoted(text)
     found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
@@ -120,7 +121,7 @@ _LONGEST_MARKER = 240
 _SPARK = re.compile(r"[<\[\]\n]")
 
 
-_HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS))
+_HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 
 def next_marker(text: str, start: int) -> tuple[int, int] | None:

@@ -20,6 +20,7 @@ from wirelint.knowledge.actions import BASE, PARTICIPLE, Kind, Topic
 from wirelint.knowledge.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, regrets
 from wirelint.knowledge.claim_patterns import EARLIER, UNREAL
 from wirelint.knowledge.claims import Claim
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.echoes import folded, told_back
 from wirelint.knowledge.lemmas import stem
 from wirelint.knowledge.meant import is_news
@@ -88,9 +89,9 @@ _READ_OFF = re.compile(
     r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|"
     r"reporting))\b"
 )
-_SIGNS_OF_SOURCES = ("ccording to", "ased on", "er the ", "er your ", "er our ")
-_SIGNS_OF_READING = (
-    *_SIGNS_OF_SOURCES, " shows", " reads", " reports", " indicates", " registers",
+_SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
+_SIGNS_OF_READING = Cues(
+    *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
     " is showing", " is reading", " is reporting", "checked ", "looked ", "consulted ", "read ", "pulled ", "queried ",
     "took ", "taken ", "got ",
 )  # fmt: skip
@@ -161,7 +162,7 @@ Reading: TypeAlias = tuple[Sentence, re.Match[str]]
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
     """What a short reply tells as read from an instrument: what `read_off` looks at, and mostly none."""
-    if len(prose.text) > LONGEST_REPLY or not words or not any(sign in prose.masked for sign in _SIGNS_OF_READING):
+    if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.stand_in(prose.masked):
         return ()
     told = tuple(_readings(prose))
     return told if told and not regrets(prose) else ()
@@ -175,7 +176,7 @@ def _readings(prose: Prose) -> Iterator[Reading]:
 
 
 def _reading(line: str) -> re.Match[str] | None:
-    if "The " in line[:_OPENS_WITH] or any(sign in line for sign in _SIGNS_OF_SOURCES):
+    if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.stand_in(line):
         found = _READ_OFF.search(line)
         if found is not None:
             return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.mentions import is_mention
 
 _LABEL = re.compile(r"\n\n(?:###[ ])?(?P<label>Human|USER|H|Instruction):(?=\s|\Z)")
@@ -23,7 +24,7 @@ _ANSWERS = {
 }
 # `Robot: Hello.`, `**Anna:** Hello.`, `- Human: slow`: somebody, or something, was named before.
 _NAMED = re.compile(r"^[ \t]*(?:[-*•>#]+[ \t]*)?\**[A-Z][\w.’' -]{0,30}\**:", re.MULTILINE)
-_MARKS = ("\n\nHuman:", "\n\nUSER:", "\n\nH:", "\n\n### ", "\nuser")
+_MARKS = Cues("\n\nHuman:", "\n\nUSER:", "\n\nH:", "\n\n### ", "\nuser")
 _SENTENCE_END = (".", "!", "?", "…", "。", "？", "！")
 _LONGEST_TURN = 2000
 
@@ -38,7 +39,7 @@ class Runaway:
 
 def find(text: str) -> Runaway | None:
     """The place at which a text goes on as the user; None when it does not, or may be meant to."""
-    if not any(mark in text for mark in _MARKS):
+    if not _MARKS.stand_in(text):
         return None
     for pattern in (_LABEL, _LINE):
         match = pattern.search(text)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.knowledge import control_tokens
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.cut_patterns import cut
 from wirelint.knowledge.families import family
 from wirelint.knowledge.mentions import is_mention
@@ -96,7 +97,7 @@ NATIVE = tuple(tag for tag in TAGS if tag.native)
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
-_PROBES = (
+_PROBES = Cues(
     "hink", "HINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
     "FINAL RESPONSE", "monologue", "EASONING", "CRATCHPAD", "EFLECTION", "HOUGHT", "MONOLOGUE",
 )  # fmt: skip
@@ -147,7 +148,7 @@ def find_in_argument(text: str) -> Thinking | None:
 
 
 def may_hold_thinking(text: str) -> bool:
-    return any(probe in text for probe in _PROBES)
+    return _PROBES.stand_in(text)
 
 
 def literals(thinking: Thinking) -> tuple[str, ...]:

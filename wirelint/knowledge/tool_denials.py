@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from wirelint.knowledge.actions import ASKED, BASE, GERUND, TOPIC_OF, Kind, topics_of, words_of
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.prose import unquoted
 from wirelint.knowledge.toolkinds import abilities, does
 from wirelint.model import Tool
@@ -84,8 +85,8 @@ _EMPTY = frozenset({
 _TAILS = ("tail", "use_tail", "none_tail", "no_tail", "need_tail")
 _FINDS: frozenset[Kind] = frozenset({"search", "read"})
 _TO_THE_END = re.compile(r"[^.!?;:\n]{0,80}")
-_NEGATIONS = ("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
-_THINGS = (
+_NEGATIONS = Cues("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
+_THINGS = Cues(
     "tool",
     "function",
     "access",
@@ -98,7 +99,7 @@ _THINGS = (
     "can’t",
     "cannot",
 )
-_ABROAD = ("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
+_ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
 """Plain words to look for first: nearly every reply has none of them."""
 
 
@@ -114,8 +115,8 @@ class Denial:
 def may_deny(text: str) -> bool:
     """Whether a text has words that a denial is made of: a look that costs less than the search."""
     lowered = text.lower()
-    here = any(word in lowered for word in _NEGATIONS) and any(thing in lowered for thing in _THINGS)
-    return here or not text.isascii() or any(word in lowered for word in _ABROAD)
+    here = _NEGATIONS.stand_in(lowered) and _THINGS.stand_in(lowered)
+    return here or not text.isascii() or _ABROAD.stand_in(lowered)
 
 
 def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:
