@@ -52,6 +52,7 @@ class MangledId(Rule):
     name = "mangled-id"
     severity = "warning"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {

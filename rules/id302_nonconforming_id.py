@@ -59,6 +59,7 @@ class NonconformingId(Rule):
     name = "nonconforming-id"
     severity = "warning"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {

@@ -46,6 +46,7 @@ class OrphanResult(Rule):
     name = "orphan-result"
     severity = "error"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     of_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {

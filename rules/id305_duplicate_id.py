@@ -50,6 +50,7 @@ class DuplicateId(Rule):
     name = "duplicate-id"
     severity = "error"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     of_request = frozenset({"history"})
     of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {

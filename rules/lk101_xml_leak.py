@@ -49,6 +49,7 @@ class XmlLeak(Rule):
     name = "xml-leak"
     severity = "error"
     layer = "gateway"
+    overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

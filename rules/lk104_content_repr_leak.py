@@ -60,6 +60,7 @@ class ContentReprLeak(Rule):
     name = "content-repr-leak"
     severity = "warning"
     layer = "client"
+    overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -279,8 +279,7 @@ class SeenFrom(Ledger):
     the one that the exchange belongs to.
     """
 
-    def __init__(self, ledger: Ledger, exchange: Exchange) -> None:
-        super().__init__()
+    def __init__(self, ledger: Ledger, exchange: Exchange) -> None:  # it keeps nothing itself
         self._ledger, self._exchange = ledger, exchange
         self._found: Exchange | None = None
 

@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from urllib.parse import urlsplit
 
-import orjson
-
-from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise
+from wirelint.apis import Api, ReplyReader, as_object, channel_of, document_of, read_request, recognise
 from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
@@ -61,6 +59,7 @@ class Session:
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
         self._comparison = Comparison()
+        self._whole: Reply | None = None
         self._size = 0
         self._unread = self._closed = False
         self.unread_because: str | None = None
@@ -86,7 +85,7 @@ class Session:
         What the request says beyond that is read when it is first asked for. `later`: that will be some time later, until
         when it waits as bytes: decoded it is ten times as large, and of as many objects as keep the collector busy.
         """
-        document = _document(body)
+        document = document_of(body)
         parts = urlsplit(url)
         asked = "POST" if is_socket(parts.scheme) else method
         api = recognise(asked, parts.path, headers, document, parts.netloc)
@@ -105,7 +104,7 @@ class Session:
         """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = as_object(_document(asked)) if isinstance(asked, bytes) else asked
+            document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
             self._request = read_request(self.api, document, urlsplit(self._url).path)
         return self._request
 
@@ -165,6 +164,7 @@ class Session:
         """The events of a frame, which are then part of the reply."""
         if self._unread:
             return []
+        self._whole = None
         reader, fold = self._reader, self._fold
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
@@ -289,14 +289,13 @@ class Session:
         return self._log.arrivals(framed=self.streamed)
 
     def _make_head(self) -> Exchange:
-        request = self.request
         return Exchange(
             id=self._id,
             api=self.api.NAME,
             method=self._method,
             url=self._url,
             request_headers=self._headers,
-            request=request,
+            request=self.request,
             status=self._status,
             response_headers=self._reply_headers,
             reply=None,
@@ -312,8 +311,14 @@ class Session:
         return conversation_of(request, self._headers) if request is not None else None
 
     def reply(self) -> Reply | None:
-        """The reply as far as it has been read; None when it has not, or will not be."""
-        return self._fold.reply() if self._fold is not None else None
+        """The reply as far as it has been read; None when it has not, or will not be. A whole one is always the same."""
+        if self._fold is None:
+            return None
+        if not self._closed or self.streamed:
+            return self._fold.reply()
+        if self._whole is None:
+            self._whole = self._fold.reply()
+        return self._whole
 
     def _finish_reply(self) -> Reply | None:
         if self._framer is None or self._unread:
@@ -323,7 +328,7 @@ class Session:
         if self._fold is None:
             return None
         self.close_events()
-        return self._fold.reply()
+        return self.reply()
 
 
 class Engine:
@@ -385,14 +390,6 @@ def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
         name = name.lower()
         joined[name] = f"{joined[name]}, {value}" if name in joined else value
     return joined
-
-
-def _document(body: bytes) -> Json:
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document
 
 
 def _order(finding: Finding) -> tuple[bool, int, str, str]:

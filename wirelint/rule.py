@@ -101,11 +101,14 @@ class Rule:
     needs: ClassVar[frozenset[Lack]] = frozenset()
     """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
     of_request: ClassVar[frozenset[Holding]] = frozenset()
-    """What an exchange must hold for `check_request` to find anything. Of one that holds less it is not asked."""
+    """What an exchange must hold for `check_request` to find, or `mend` to repair, anything. Of one that holds less it is
+    not asked."""
     of_reply: ClassVar[frozenset[Holding]] = frozenset()
     """The same for `check_reply`."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
+    overlooks: ClassVar[frozenset[str]] = frozenset()
+    """Outermost members of a request that `mend` does not look at; after a change of them alone it is not asked again."""
     limits: Limits = Limits()
     graded: Severity | None = None
     """The severity that the user wants all of its findings to have; None: as the rule says."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from wirelint.knowledge.pointers import tokens
 from wirelint.repair import Edit
-from wirelint.rewrite.edits import apply
+from wirelint.rewrite.edits import apply, with_member
 
 
 def put(pointer: str, value: Any) -> Edit:
@@ -210,3 +210,38 @@ def test_hundreds_of_edits_in_a_large_body_are_one_walk() -> None:
     left = [n for n in range(1200) if n % 4 != 1]
     assert [one["tool_call_id"] for one in made["messages"]] == [f"new{n}" if n % 2 == 0 else f"id{n}" for n in left]
     assert all(len(one["content"]) == 400 for one in itertools.islice(made["messages"], 50))
+
+
+NEW = put("/new", {"é": True})
+
+
+@pytest.mark.parametrize(
+    ("body", "edit", "shown"),
+    [
+        ('{"a":1}', NEW, True),
+        (' {"a":1}', NEW, False),
+        ('{ "a" : {"b":[]} \r\n\t}\n ', NEW, True),
+        ('{"a":"new"}', NEW, False),
+        ('{"a":"\\u4e2d"}', NEW, True),
+        ('{"a":1,"new":2}', NEW, False),
+        ('{"a":1,"\\u006eew":2}', NEW, False),
+        ("{}", NEW, False),
+        ("{ }", NEW, False),
+        ("[1]", NEW, False),
+        ("3", NEW, False),
+        ('{"a":1}', cut("/new"), False),
+        ('{"a":1}', before("/new", 1), False),
+        ('{"a":1}', put("/new/er", 1), False),
+        ('{"a":1}', put("/n~1w", 1), False),
+        ('{"a":1}', put("/ñew", 1), False),
+        ('{"a":1}', put("", 1), False),
+        ('{"a":1}', put("xnew", 1), False),
+    ],
+)
+def test_a_new_member_is_put_in_as_by_the_walk(body: str, edit: Edit, shown: bool) -> None:
+    """A name that may stand there already, in whatever spelling, is looked for."""
+    made = with_member(body.encode(), edit)
+    assert (made is not None) == shown
+    if made is not None:
+        assert made[0] == apply(body.encode(), [edit])
+        assert (made[1], json.loads(made[2])) == (edit.pointer[1:], edit.value)

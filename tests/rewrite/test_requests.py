@@ -16,7 +16,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
 from wirelint.engine import INTERNAL, Engine
-from wirelint.model import Exchange
+from wirelint.model import Exchange, Json, Request
 from wirelint.repair import NO_FIXES, Edit, Mending, Permit
 from wirelint.rewrite.requests import Mended, mend_request
 from wirelint.rule import Rule
@@ -328,6 +328,59 @@ def test_a_rule_that_fails_leaves_the_others_to_their_work() -> None:
     assert [repair.code for repair in made.repairs] == ["ID301"]
     assert [(fault.code, fault.side) for fault in made.faults] == [(INTERNAL, "request")] * 3
     assert "LookupError: out of luck" in made.faults[0].message
+
+
+class Asked(Rule):
+    """Counts how often it is asked."""
+
+    code, name = "ID304", "asked"
+
+    def __init__(self) -> None:
+        self.seen: list[Json] = []
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        assert exchange.request is not None
+        self.seen.append(dict(exchange.request.body))
+        yield from ()
+
+
+class Overlooking(Asked):
+    code, name = "ID306", "overlooking"
+    overlooks = frozenset({"stream_options"})
+
+
+def test_rules_are_asked_again_where_what_they_look_at_has_changed() -> None:
+    """What the rules see is what the body says, whichever way it was changed."""
+    body = GREEN.replace("caf\\u00e9", "tea").replace('"model":"%s"', '"model":"m","stream":true') % turn()
+    every, some = Asked(), Overlooking()
+    rules = [*REGISTRY.select(["ST605"]), every, some]
+    made = mend_request(head(body.encode(), "openai.chat"), body.encode(), rules, Ledger(), UNSAFE)
+    read_anew = head(made.body, "openai.chat").request
+    assert read_anew is not None
+    assert made.request is not None
+    for field in dataclasses.fields(Request):
+        assert getattr(made.request, field.name) == getattr(read_anew, field.name)
+    assert every.seen == [json.loads(body), json.loads(made.body)]
+    assert some.seen == [json.loads(body)]
+    renamed = green(turn(called("functionsdig0")), told("functionsdig0")).encode()
+    other = Overlooking()
+    mend_request(head(renamed, "openai.chat"), renamed, [*REGISTRY.select(["ID301"]), other], Ledger(), UNSAFE)
+    assert len(other.seen) == 2
+
+
+@pytest.mark.parametrize("code", [rule.code for rule in REGISTRY.rules if rule.overlooks])
+def test_what_is_overlooked_changes_no_repair(code: str) -> None:
+    (rule,) = REGISTRY.select([code])
+    permit = Permit("unsafe", clean_history=True)
+    for one in (rule.fires, rule.silent):
+        exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
+        assert exchange.request is not None
+        made = list(rule.mend(exchange, Ledger(), permit))
+        values: list[Json] = [{"include_usage": True}, None, [], "x"]
+        for value in values:
+            body = {**exchange.request.body, **dict.fromkeys(rule.overlooks, value)}
+            other = dataclasses.replace(exchange.request, body=body, wants_usage=True)
+            assert list(rule.mend(dataclasses.replace(exchange, request=other), Ledger(), permit)) == made
 
 
 @pytest.mark.parametrize(

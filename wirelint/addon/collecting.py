@@ -10,6 +10,7 @@ from __future__ import annotations
 from mitmproxy import ctx, http
 
 from wirelint.addon.failures import Failures
+from wirelint.addon.framing import field_of
 from wirelint.addon.outlet import attach_whole
 from wirelint.addon.visit import Visit
 
@@ -18,13 +19,18 @@ _SHORT = 1 << 18
 
 
 def is_json(response: http.Response) -> bool:
-    kind: str = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    kind = (field_of(response, b"content-type") or "").partition(";")[0].strip().lower()
     return kind == "application/json" or kind.endswith("+json")
+
+
+def length_of(response: http.Response) -> str | None:
+    """What a reply says of how long it is."""
+    return field_of(response, b"content-length")
 
 
 def is_within(response: http.Response, limit: int) -> bool:
     """Whether a reply says how long it is, and that is no more than `limit` bytes."""
-    length = response.headers.get("content-length", "")
+    length = length_of(response) or ""
     return length.isascii() and length.isdigit() and int(length) <= limit
 
 

@@ -9,61 +9,84 @@ afterwards. A whole body is left to mitmproxy, which codes it as it was and corr
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from mitmproxy import http
 
 from wirelint.capture.record import Headers
 
 HEADER = "x-wirelint"
 
-_DIGESTS = ("content-digest", "repr-digest", "digest", "content-md5")
-_SIGNED = (*_DIGESTS, "signature", "x-amz-content-sha256")
+_DIGESTS = frozenset({b"content-digest", b"repr-digest", b"digest", b"content-md5"})
+_SIGNED = _DIGESTS | {b"signature", b"x-amz-content-sha256"}
+_LENGTHS = frozenset({b"transfer-encoding", b"content-length"})
 
 
 def headers_of(message: http.Message) -> Headers:
     return tuple(
-        (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
-        for name, value in message.headers.fields
+        [
+            (name.decode("utf-8", "surrogateescape"), value.decode("utf-8", "surrogateescape"))
+            for name, value in message.headers.fields
+        ]
     )
+
+
+def field_of(message: http.Message, name: bytes) -> str | None:
+    """The value of a header field, whose name is in lower case here; repeated ones joined. None: there is none."""
+    found = [value for other, value in message.headers.fields if other.lower() == name]
+    return b", ".join(found).decode("utf-8", "surrogateescape") if found else None
+
+
+def _names(message: http.Message) -> set[bytes]:
+    """The names of its header fields, in lower case."""
+    return {name.lower() for name, _ in message.headers.fields}
 
 
 def is_signed(request: http.Request) -> bool:
     """Whether a header vouches for the body: changed, the request would be refused."""
-    return any(name in request.headers for name in _SIGNED)
+    return not _SIGNED.isdisjoint(_names(request))
+
+
+def is_decodable(request: http.Request) -> bool:
+    """Whether the body is what the header says of its coding."""
+    if b"content-encoding" not in _names(request):
+        return True
+    try:
+        request.get_content(strict=True)
+    except ValueError:
+        return False
+    return True
 
 
 def has_known_end(response: http.Response) -> bool:
     """Whether the end of a body can be told from a connection that broke: not where the one is the other."""
-    headers = response.headers
-    return response.http_version.startswith("HTTP/1") and (
-        "transfer-encoding" in headers or "content-length" in headers
-    )
+    return response.http_version.startswith("HTTP/1") and not _LENGTHS.isdisjoint(_names(response))
 
 
 def is_plainly_framed(response: http.Response) -> bool:
     """Whether the body comes without codings of its transfer, which mitmproxy does not undo."""
-    return response.headers.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
+    return (field_of(response, b"transfer-encoding") or "").strip().lower() in ("", "chunked", "identity")
 
 
 def make_open_ended(request: http.Request, response: http.Response) -> None:
     """Readies the head of a streamed reply for a body of any length, without content codings."""
     headers = response.headers
     ends_with_connection = response.http_version.startswith("HTTP/1") and not has_known_end(response)
-    _drop(response, "content-length", "content-encoding", *_DIGESTS)
+    _drop(response, _DIGESTS | {b"content-length", b"content-encoding"})
     if ends_with_connection:
         return
     if request.http_version == "HTTP/1.1":
         headers["transfer-encoding"] = "chunked"
     elif request.http_version.startswith("HTTP/1"):
-        _drop(response, "transfer-encoding")
+        _drop(response, {b"transfer-encoding"})
 
 
 def replace_body(message: http.Message, body: bytes) -> None:
     """Puts a whole body in the place of another, coded as the one before; mitmproxy drops a coding it cannot make."""
-    _drop(message, *_DIGESTS)
+    _drop(message, _DIGESTS)
     message.content = body
 
 
-def _drop(message: http.Message, *names: str) -> None:
-    for name in names:
-        if name in message.headers:
-            del message.headers[name]
+def _drop(message: http.Message, names: Set[bytes]) -> None:
+    if not names.isdisjoint(_names(message)):
+        message.headers.fields = tuple(field for field in message.headers.fields if field[0].lower() not in names)

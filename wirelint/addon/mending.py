@@ -19,10 +19,10 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.blocking import AddedAnswers, SessionStreams
-from wirelint.addon.collecting import collect, is_json, is_within
+from wirelint.addon.collecting import collect, is_json, is_within, length_of
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import HEADER, headers_of, is_plainly_framed, is_signed, replace_body
+from wirelint.addon.framing import HEADER, headers_of, is_decodable, is_plainly_framed, is_signed, replace_body
 from wirelint.addon.options import Settings
 from wirelint.addon.tee import Stream
 from wirelint.addon.visit import Visit
@@ -104,11 +104,11 @@ class Mending:
             return
         if self._answer(session):
             return
-        mended = mend_request(session.head(), body, self._scope.rules, self._ledger, self._scope.permit)
+        mended = mend_request(session.head(), body, self._scope.menders, self._ledger, self._scope.permit)
         visit.faults += mended.faults
         if mended.body == body:
             return
-        if not _is_decodable(request):
+        if not is_decodable(request):
             visit.notes.append("the request is not what its content-encoding says; it was not repaired")
             return
         if is_signed(request):
@@ -122,7 +122,7 @@ class Mending:
     def _answer(self, session: Session) -> bool:
         """Answers a request that must not be sent; whether it did."""
         visit, settings = self._visit, self._settings
-        answered = answer_request(session.head(), self._scope.rules, self._ledger, self._scope.permit)
+        answered = answer_request(session.head(), self._scope.answerers, self._ledger, self._scope.permit)
         visit.faults += answered.faults
         if answered.answer is None:
             return False
@@ -149,7 +149,7 @@ class Mending:
         """Sends what is left of a batch; the answers to what is not sent come with the reply."""
         visit, request = self._visit, self._flow.request
         body = apply(visit.request_body or b"", edits)
-        if not _is_decodable(request) or is_signed(request):
+        if not is_decodable(request) or is_signed(request):
             visit.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
             return False
         replace_body(request, body)
@@ -184,7 +184,7 @@ class Mending:
             collect(self._flow, visit, self._failures)
             return
         rewriting = Rewriting.begin(
-            visit.session, self._scope.rules, self._ledger, self._scope.permit, settings.hold * 1000, visit.asked
+            visit.session, self._scope.rewriters, self._ledger, self._scope.permit, settings.hold * 1000, visit.asked
         )
         if rewriting is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
@@ -202,7 +202,7 @@ class Mending:
         session = self._visit.session
         if not is_json(response) or session is None or session.request is None or session.request.stream:
             return False
-        return "content-length" not in response.headers or is_within(response, self._visit.limit)
+        return length_of(response) is None or is_within(response, self._visit.limit)
 
     def response(self, response: http.Response) -> None:
         """Repairs a reply that is whole and not yet on its way."""
@@ -225,7 +225,7 @@ class Mending:
         made = rewrite_reply(
             visit.session,
             plain,
-            self._scope.rules,
+            self._scope.rewriters,
             self._ledger,
             self._scope.permit,
             chunks=chunks,
@@ -265,11 +265,3 @@ class Mending:
             visit.notes.append("the reply was cut off while it was held to be repaired; what had come of it is lost")
             return True
         return False
-
-
-def _is_decodable(request: http.Request) -> bool:
-    try:
-        request.get_content(strict=True)
-    except ValueError:
-        return False
-    return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from mitmproxy import http
@@ -92,6 +93,24 @@ def duration_of(flow: http.HTTPFlow) -> float | None:
 
 def _url(request: http.Request) -> str:
     """The URL as the client means it, unless its host header makes nonsense of it."""
+    data = request.data
+    hosts = tuple([value for name, value in data.headers.fields if name.lower() == b"host"])
+    return _url_of(data.host, data.port, data.method, data.scheme, data.authority, data.path, data.http_version, hosts)
+
+
+@lru_cache(maxsize=64)  # an agent asks at one place, and mitmproxy takes the name of the host apart each time
+def _url_of(
+    host: str,
+    port: int,
+    method: bytes,
+    scheme: bytes,
+    authority: bytes,
+    path: bytes,
+    version: bytes,
+    hosts: tuple[bytes, ...],
+) -> str:
+    headers = http.Headers([(b"host", value) for value in hosts])
+    request = http.Request(host, port, method, scheme, authority, path, version, headers, None, None, 0.0, None)
     url = request.pretty_url
     try:
         urlsplit(url)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+import orjson
+
 from wirelint.apis import (
     anthropic,
     bedrock,
@@ -29,9 +31,11 @@ __all__ = [
     "as_object",
     "by_name",
     "channel_of",
+    "document_of",
     "read_request",
     "recognise",
     "recognise_reply",
+    "rereading",
 ]
 
 
@@ -40,6 +44,13 @@ class Routed(Protocol):
     """An API in whose paths stands what others have in the body: the model, whether the reply is to be streamed."""
 
     def read_request_at(self, body: Mapping[str, Json], path: str) -> Request: ...
+
+
+@runtime_checkable
+class Rereading(Protocol):
+    """An API that reads a request again by what is new in it: what both bodies share they share as the same objects."""
+
+    def read_request_again(self, body: Mapping[str, Json], before: Request) -> Request: ...
 
 
 @runtime_checkable
@@ -112,6 +123,7 @@ APIS: tuple[Api, ...] = (
 )
 
 _ROUTED = {api.NAME: api for api in APIS if isinstance(api, Routed)}
+_REREADING = {api.NAME: api for api in APIS if isinstance(api, Rereading)}
 _CHANNELS = {api.NAME: api.channel for api in APIS if isinstance(api, Channelled)}
 
 
@@ -119,9 +131,22 @@ def by_name(name: str) -> Api | None:
     return next((api for api in APIS if name == api.NAME), None)
 
 
+def rereading(name: str) -> Rereading | None:
+    return _REREADING.get(name)
+
+
 def channel_of(name: str) -> str:
     """What is at the other end of an API: `model`, or `mcp` for servers of tools."""
     return _CHANNELS.get(name, "model")
+
+
+def document_of(body: bytes) -> Json:
+    """What a body says as JSON; None for one that says nothing."""
+    try:
+        document: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return document
 
 
 def as_object(document: Json) -> dict[str, Json]:

@@ -61,7 +61,8 @@ _HOSTED = re.compile(
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    if not is_conversation(body):
+    told = path.endswith("/messages") or "anthropic-version" in headers or "anthropic_version" in body
+    if not told or not is_conversation(body):  # a history is long, and this is asked about every request
         return False
     if path.endswith("/messages"):
         return "max_tokens" in body or "anthropic-version" in headers or "system" in body

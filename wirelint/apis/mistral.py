@@ -34,10 +34,11 @@ _CLIENTS = ("mistral-client", "mistralai")
 
 
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    if not path.endswith(("/chat/completions", "/agents/completions")) or not is_conversation(body):
+    if not path.endswith(("/chat/completions", "/agents/completions")):
         return False
     host = headers.get("host", "").partition(":")[0].lower()
-    return host == _HOST or host.endswith(f".{_HOST}") or headers.get("user-agent", "").lower().startswith(_CLIENTS)
+    ours = host == _HOST or host.endswith(f".{_HOST}") or headers.get("user-agent", "").lower().startswith(_CLIENTS)
+    return ours and is_conversation(body)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:

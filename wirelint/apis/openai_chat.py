@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from wirelint.apis.openai_request import read_request
+from wirelint.apis.openai_request import read_request, read_request_again
 from wirelint.apis.openai_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, refusal_of, text
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
-__all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
+__all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_again", "reply_reader", "reply_writer"]
 
 NAME = "openai.chat"
 

@@ -33,26 +33,45 @@ _ROLES: dict[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_PLAIN = frozenset({"role", "content"})
+"""The members of most messages."""
 _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
+_UNSEEN_TOOLS = frozenset({"tool_search", "mcp", "namespace"})
+"""Types of tools whose names the body does not show."""
+_SEARCHES = frozenset({"web_search_options", "plugins", "search_parameters", "data_sources"})
 _SEARCHING_MODELS = (":online", "-search-preview", "-search-api", "sonar", "compound")
 
 
 def read_request(body: Mapping[str, Json]) -> Request:
-    tools = tuple(_tools(body))
+    return _read(body, _messages(body), _tools(body))
+
+
+def read_request_again(body: Mapping[str, Json], before: Request) -> Request:
+    """A request that differs from another one in some of its outermost members; the others are the very same objects."""
+    messages = before.messages if _shares(body, before.body, "messages") else _messages(body)
+    tools = before.tools if _shares(body, before.body, "tools", "functions") else _tools(body)
+    return _read(body, messages, tools)
+
+
+def _shares(body: Mapping[str, Json], other: Mapping[str, Json], *names: str) -> bool:
+    return all(body.get(name) is other.get(name) for name in names)
+
+
+def _read(body: Mapping[str, Json], messages: tuple[Message, ...], tools: tuple[Tool, ...]) -> Request:
     model = text(body.get("model")) or ""
     parallel = body.get("parallel_tool_calls")
     return Request(
         api="openai.chat",
         model=model,
-        messages=tuple(_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))),
+        messages=messages,
         tools=tools,
         body=body,
         tool_choice=_tool_choice(body.get("tool_choice", body.get("function_call"))),
         parallel_tool_calls=parallel if isinstance(parallel, bool) else None,
         stream=body.get("stream") is True,
-        hosted=any(tool.hosted for tool in tools) or _searches(body, model),
-        tools_known=not any(tool.type in ("tool_search", "mcp", "namespace") for tool in tools),
+        hosted=True in [tool.hosted for tool in tools] or _searches(body, model),
+        tools_known=_UNSEEN_TOOLS.isdisjoint([tool.type for tool in tools]),
         max_tokens=next((most for name in _LIMITS if (most := number(body.get(name))) is not None), None),
         wants_usage=_wants_usage(body),
     )
@@ -71,7 +90,7 @@ def _wants_usage(body: Mapping[str, Json]) -> bool | None:
 
 def _searches(body: Mapping[str, Json], model: str) -> bool:
     """Whether the provider was asked to use tools of its own outside of `tools`."""
-    asked = any(body.get(field) for field in ("web_search_options", "plugins", "search_parameters", "data_sources"))
+    asked = not _SEARCHES.isdisjoint(body) and any(body.get(field) for field in _SEARCHES)
     return asked or any(mark in model for mark in _SEARCHING_MODELS)
 
 
@@ -80,6 +99,8 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     content = message.get("content")
     if role == "tool":
         return Message(role, (_result(message, place),), place)
+    if isinstance(content, str) and message.keys() == _PLAIN:
+        return Message(role, (Text(content, f"{place}/content"),) if content else (), place)
     parts: list[Part] = []
     for field in _REASONING:
         if thought := text(message.get(field)):
@@ -136,27 +157,31 @@ def _call(call: Mapping[str, Json], place: str) -> ToolCall:
     )
 
 
-def _tools(body: Mapping[str, Json]) -> Iterator[Tool]:
-    for n, tool in mappings(body.get("tools")):
-        yield from _tool(tool, f"/tools/{n}")
+def _messages(body: Mapping[str, Json]) -> tuple[Message, ...]:
+    return tuple([_message(message, f"/messages/{n}") for n, message in mappings(body.get("messages"))])
+
+
+def _tools(body: Mapping[str, Json]) -> tuple[Tool, ...]:
+    tools = [found for n, tool in mappings(body.get("tools")) if (found := _tool(tool, f"/tools/{n}")) is not None]
     for n, function in mappings(body.get("functions")):
         if name := text(function.get("name")):
             described = text(function.get("description")) or ""
-            yield Tool(name, f"/functions/{n}", described, schema(function.get("parameters")))
+            tools.append(Tool(name, f"/functions/{n}", described, schema(function.get("parameters"))))
+    return tuple(tools)
 
 
-def _tool(tool: Mapping[str, Json], place: str) -> Iterator[Tool]:
+def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
     kind = text(tool.get("type")) or "function"
     inner = mapping(tool.get(kind)) or tool
     name = text(inner.get("name"))
     described = text(inner.get("description")) or ""
     if kind == "custom":
-        yield Tool(name or "", place, described, None, type="custom")
-    elif kind == "function" or "parameters" in inner or "input_schema" in inner:
-        if name:
-            yield Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema"))))
-    else:
-        yield Tool(name or kind, place, described, None, hosted=True, type=kind)
+        return Tool(name or "", place, described, None, type="custom")
+    if kind == "function" or "parameters" in inner or "input_schema" in inner:
+        return (
+            Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema")))) if name else None
+        )
+    return Tool(name or kind, place, described, None, hosted=True, type=kind)
 
 
 def _tool_choice(choice: Json) -> ToolChoice:

@@ -40,11 +40,12 @@ def schema(value: Json) -> dict[str, Json] | None:
 def is_conversation(body: Mapping[str, Json]) -> bool:
     """Whether a body has the shape that all chat APIs share: a list of messages, each with a role."""
     messages = body.get("messages")
-    return (
-        isinstance(messages, list)
-        and bool(messages)
-        and all(isinstance(message, dict) and isinstance(message.get("role"), str) for message in messages)
-    )
+    if not isinstance(messages, list):
+        return False
+    for message in messages:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
+            return False
+    return bool(messages)
 
 
 class Reading(NamedTuple):

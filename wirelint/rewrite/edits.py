@@ -24,8 +24,10 @@ from wirelint.repair import Edit
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONE = re.compile(r"[\ud800-\udfff]")
 _BOM = "\ufeff"
+_WHITE = b" \t\r\n"
 # Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class _Splice(NamedTuple):
@@ -84,6 +86,31 @@ def apply(body: bytes, edits: Sequence[Edit]) -> bytes:
     return body if made == body else made
 
 
+def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
+    """The same where an edit only gives the outermost object a member that it lacks, with that member's name and value.
+
+    None where it does anything else, or where that takes a look at all of the body. For a body that decoders are known to
+    take: then a name stands in it letter by letter, or it does not stand in it unless some of its letters are escaped.
+    """
+    name = edit.pointer[1:]
+    if (
+        edit.op != "replace"
+        or body[:1] != b"{"
+        or edit.pointer[:1] != "/"
+        or not (name.isascii() and name.isidentifier())
+    ):
+        return None
+    if b'"%b"' % name.encode() in body or b"\\u00" in body:
+        return None
+    closed = len(body.rstrip(_WHITE)) - 1
+    last = len(body[:closed].rstrip(_WHITE))
+    if body[closed:][:1] != b"}" or last <= 1:
+        return None
+    value = _write(edit.value)
+    member = f",{_write(name)}:{value}".encode("utf-8", "surrogateescape")
+    return b"".join((body[:last], member, body[last:])), name, value
+
+
 def _tree(edits: Sequence[Edit]) -> _Node:
     root = _Node()
     for edit in edits:
@@ -106,7 +133,7 @@ def _skip_blanks(text: str, position: int) -> int:
 
 def _write(value: Json) -> str:
     """JSON as it goes into a body: compact, and with lone surrogates escaped, which UTF-8 cannot hold."""
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    written = _encode(value)
     return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", written)
 
 

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.apis import as_object, by_name, channel_of, read_request
+from wirelint.apis import as_object, by_name, channel_of, read_request, rereading
 from wirelint.conversation import HERE, Ledger, SeenFrom
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
 from wirelint.model import Exchange, Json, Request
 from wirelint.repair import Answer, Edit, Permit, Repair
-from wirelint.rewrite.edits import apply
+from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
 
 _MOST_ROUNDS = 4
@@ -42,9 +42,9 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     """Makes every permitted repair that the rules have for a request. Never raises.
 
     `head` is the exchange before its reply, `body` the bytes that its request was read from, without content codings.
-    Rules follow one another by code; each sees what those before it left. Where something was changed they are asked
-    again, since one repair can show what another is needed for. A rule that fails, or whose edits leave no request that can
-    be read, changes nothing and is told of.
+    Rules follow one another by code; each sees what those before it left. Where something was changed that they look at,
+    they are asked again, since one repair can show what another is needed for. A rule that fails, or whose edits leave no
+    request that can be read, changes nothing and is told of.
     """
     if head.request is None or not permit:
         return Mended(body, head.request)
@@ -55,13 +55,15 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
         for rule in sorted(rules, key=lambda rule: rule.code)
         if channel in rule.channels and type(rule).mend is not Rule.mend
     ]
+    asked = able
     for _ in range(_MOST_ROUNDS):
-        before = work.body
-        for rule in able:
+        work.touched = set()
+        for rule in asked:
             if rule.code not in work.failed:
                 work.ask(rule)
-        if work.body is before:
+        if not work.touched:
             break
+        asked = [rule for rule in able if not work.touched <= rule.overlooks]
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
@@ -100,11 +102,16 @@ class _Work:
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
+        self.touched: set[str] = set()
+        """The outermost members that were changed since somebody emptied it."""
         self._ledger, self._permit = SeenFrom(ledger, head), permit
         self._shifts: list[_Shift] = []
 
     def ask(self, rule: Rule) -> None:
         """Makes the repairs of one rule: all of them or, if it fails, none."""
+        request = self.exchange.request
+        if "history" in rule.of_request and request is not None and not request.has_history:
+            return
         try:
             found = [
                 (edits, repair)
@@ -112,10 +119,11 @@ class _Work:
                 if self._permit.allows(repair.code, repair.safety)
             ]
             edits = [edit for some, _ in found for edit in some]
-            changed = apply(self.body, edits)
+            if not edits:
+                return
+            changed, again = self._change(edits)
             if changed is self.body:
                 return
-            again = _read_again(self.exchange, changed)
             told = [_placed(repair, self._shifts) for _, repair in found]
             shift = _shift(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
@@ -124,8 +132,22 @@ class _Work:
             self.failed.add(rule.code)
             return
         self.body, self.exchange = changed, again
+        self.touched.update(edit.pointer[1:].partition("/")[0] for edit in edits)
         self.repairs += told
         self._shifts.append(shift)
+
+    def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
+        """The body with edits made, and the exchange with what it says then. Raises ValueError."""
+        added = with_member(self.body, edits[0]) if len(edits) == 1 else None
+        if added is None:
+            changed = apply(self.body, edits)
+            return changed, self.exchange if changed is self.body else _read_again(self.exchange, changed)
+        changed, name, value = added
+        api, request = rereading(self.exchange.api), self.exchange.request
+        if api is None or request is None:
+            return changed, _read_again(self.exchange, changed)
+        again = api.read_request_again({**request.body, name: orjson.loads(value)}, request)
+        return changed, dataclasses.replace(self.exchange, request=again)
 
 
 def _read_again(exchange: Exchange, body: bytes) -> Exchange:

@@ -12,6 +12,7 @@ from wirelint.repair import Situation
 from wirelint.rewrite.chain import Chain, ChainError
 from wirelint.rewriters.quiet import CLEAR, LOUD
 from wirelint.rule import Rule
+from wirelint.settings.roster import Kind
 
 _MOST = 1 << 14
 """Bytes of events that may leave before they are read."""
@@ -145,7 +146,8 @@ def is_clean(session: Session, situation: Situation, rules: Sequence[Rule]) -> b
     if reply is None or any(type(rule).check_reply is Rule.check_reply for rule in able):
         return False
     exchange = dataclasses.replace(situation.exchange, reply=reply, end="complete")
+    holds = Kind.of(exchange).holds
     try:
-        return not any(list(rule.check_reply(exchange, situation.ledger)) for rule in able)
+        return not any(list(rule.check_reply(exchange, situation.ledger)) for rule in able if rule.of_reply <= holds)
     except Exception:  # fail open: the rewriters look for themselves, and judging the exchange tells of the rule
         return False

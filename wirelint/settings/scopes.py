@@ -32,11 +32,23 @@ _MOST_KEPT = 256
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is in force for an exchange. `rosters` keeps which rules are asked, by channel and kind of exchange."""
+    """What is in force for an exchange. `rosters` keeps which rules are asked, by channel and kind of exchange.
+
+    Of the rules, `answerers` can answer a request, `menders` repair one, and `rewriters` repair a reply.
+    """
 
     rules: tuple[Rule, ...]
     permit: Permit = NO_FIXES
     rosters: dict[tuple[str, Kind], tuple[Asked, ...]] = field(default_factory=dict, compare=False, repr=False)
+    answerers: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
+    menders: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
+    rewriters: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        kinds = [(rule, type(rule)) for rule in self.rules]
+        object.__setattr__(self, "answerers", tuple(rule for rule, kind in kinds if kind.answer is not Rule.answer))
+        object.__setattr__(self, "menders", tuple(rule for rule, kind in kinds if kind.mend is not Rule.mend))
+        object.__setattr__(self, "rewriters", tuple(rule for rule, kind in kinds if kind.rewriter is not Rule.rewriter))
 
     @property
     def repairs(self) -> bool:

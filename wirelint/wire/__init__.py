@@ -57,7 +57,7 @@ def looks_like_events(head: bytes) -> bool | None:
     if _BOM.startswith(head[:3]) and len(head) < 3:
         return None
     text = head.removeprefix(_BOM).lstrip(b" \t\r\n")
-    if any(text.startswith(name) for name in _EVENT_FIELDS):
+    if text.startswith(_EVENT_FIELDS):
         return True
     return None if len(text) < _LONGEST_FIELD and any(name.startswith(text) for name in _EVENT_FIELDS) else False
 
