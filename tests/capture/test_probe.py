@@ -69,6 +69,8 @@ SHAPES: dict[str, tuple[str, str, int, str]] = {
     "query-signature": ("https://h.example/?X-Amz-Signature=", BASE62, 8, ""),
     "query-accents": ("https://h.example/?key=\u00e9\u00e8", BASE62, 6, ""),
     "userinfo": ("https://u:", BASE62, 3, "@h.example/"),
+    "userinfo-accents": ("https://us\u00e9r:p\u00e9", BASE62, 3, "@h.example/"),
+    "userinfo-nobody": ("redis://:", BASE62, 3, "@h.example/"),
     "pair": ('{"api_key": "', BASE62, 8, '"}'),
     "pair-camel": ('{"accessToken":"', BASE62, 8, '"}'),
     "pair-python": ("{'db_password' : '", BASE62, 8, "'}"),
@@ -169,8 +171,9 @@ def test_sees_every_shape(name: str) -> None:
         '{"id":"4f0c3c1e-93a0-4a53-9c43-0c4d6a1f2b3c","model":"claude-3-5-sonnet-20241022","stop_sequence":null}',
         '{"usage":{"prompt_tokens":1,"completion_tokens_details":{"reasoning_tokens":0}},"hockey":"stick"}',
         "def f(key=None, *args): **bold** *** --- 2 ** 3 == x @ y; A B C J K p.",
+        "Mail me@example.org, see https://example.org:8080/a?b=@c or 'http://h:1', \"http://[::1]:2\"@home, ://x:y z@w.",
     ],
-    ids=["prose", "call", "uuid", "usage", "code"],
+    ids=["prose", "call", "uuid", "usage", "code", "addresses"],
 )
 def test_lets_ordinary_traffic_pass(text: str) -> None:
     assert harmless(text)

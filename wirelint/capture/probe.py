@@ -61,6 +61,10 @@ _NAMES = re.compile(
 )
 
 
+_USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
+"""`https://user:password@`. A backslash may begin an escape of a letter; what stands for itself excludes itself."""
+
+
 def harmless(text: str) -> bool:
     """Whether no secret can be in `text` that a shape or a name gives away. False says nothing."""
     raw = text.encode("utf-8", "surrogatepass")
@@ -68,7 +72,7 @@ def harmless(text: str) -> bool:
         for character, letter in _FOLDED:
             if character in text:
                 raw = raw.replace(character.encode(), letter)
-    if b"@" in raw and b"://" in raw:
+    if b"@" in raw and _USER.search(raw) is not None:
         return False
     for first, sign in _SIGNS:
         if first in raw and sign.search(raw) is not None:

@@ -268,12 +268,13 @@ class Redactor:
         known = self._known
         start = text.lstrip("\ufeff \t\r\n")[:1]
         if start in ("{", "["):
-            if streamed is not False and looks_like_array(body[:256]):
+            if streamed is False:  # replies do not repeat each other
+                if self._repeats.harmless(text) and not any(is_near(secret, text) for secret in known):
+                    return []
+            elif looks_like_array(body[:256]):
                 return array_edits(text, known)
-            if streamed is not False and looks_like_lines(text):
+            elif looks_like_lines(text):
                 return lines_edits(text, known)
-            if self._repeats.harmless(text) and not any(is_near(secret, text) for secret in known):
-                return []
             return _document_edits(text, known)
         if streamed or (streamed is None and looks_like_events(body[:64])):
             return stream_edits(text, known)
