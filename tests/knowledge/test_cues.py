@@ -14,7 +14,7 @@ from wirelint.knowledge.cues import Cues, has_word_at_end, has_word_of, mentions
 LOOKS: dict[str, tuple[re.Pattern[str], tuple[tuple[str, ...], ...]]] = {
     "tokens": (asking._TOKENS, (asking._TOKEN_CUES,)),
     "tags": (asking._TAGS, asking._TAG_CUES),
-    "results": (evidence._RESULT_TEXT, (evidence._RESULT_WORDS.words,)),
+    "results": (evidence._RESULT_TEXT, ((*evidence._RESULT_WORDS.words, *evidence._RESULT_MARKS.words),)),
     "summaries": (evidence._SUMMARY, (evidence._SUMMARY_WORDS,)),
 }
 FOUND: dict[str, tuple[str, ...]] = {

@@ -229,3 +229,21 @@ def test_calls_are_never_quiet() -> None:
 )
 def test_whether_a_line_has_begun(text: str, before: bool, inside: bool) -> None:
     assert in_line(text, before) is inside
+
+
+def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
+    is_quiet = quiet(frozenset({"read_file", "Stra\u00dfe"}))
+    for line in ("read_file(", "- **READ_FILE**", "> read_f\u0130le", "STRASSE:"):
+        assert is_quiet(line, inside=False) == LOUD, line
+        assert is_quiet(f"so.\n{line}\nand on", inside=True) == LOUD, line
+    for cut in ("re", "* read_fil", "str", "stra\u00df", "#", ""):
+        assert is_quiet(f"so.\n{cut}", inside=True) == (3 if cut else CLEAR), cut
+    for line in ("read it", "a read_file", "stray"):
+        assert is_quiet(line, inside=False) == CLEAR, line
+        assert is_quiet(f"so.\n{line}", inside=True) == CLEAR, line
+    assert is_quiet("one\nre\nad_file", inside=True) == CLEAR
+
+
+def test_names_of_one_request_are_no_names_of_the_next() -> None:
+    assert quiet(frozenset({"read_file"}))("read_file", inside=False) == LOUD
+    assert quiet(frozenset())("read_file", inside=False) == CLEAR

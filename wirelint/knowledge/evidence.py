@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import orjson
 
 from wirelint.knowledge.cues import Cues, mentions
+from wirelint.knowledge.remembered import remembered
 from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
 
 _RESULT_TEXT = re.compile(
@@ -24,9 +25,13 @@ _RESULT_TEXT = re.compile(
     r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_RESULT_WORDS = Cues(
-    "<tool", "<function", "<observation", "observation:", "] result:", " result", " output", " response"
-)
+_GIVEN = (" result", " output", " response")
+_RESULT_MARKS = Cues(
+    "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
+    "observation:", "] result:",
+)  # fmt: skip
+_RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
+_RESULT_ENDS = Cues(*_GIVEN)
 _SUMMARY = re.compile(
     r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
     r"session|work|previous)|"
@@ -86,7 +91,9 @@ def anything_ran(request: Request) -> bool:
 
 
 def _is_result(text: str) -> bool:
-    return _RESULT_WORDS.stand_in(text.lower()) and _RESULT_TEXT.search(text) is not None
+    lower = text.lower()
+    named = _RESULT_ENDS.stand_in(lower) and _RESULT_WORDS.stand_in(lower)
+    return (named or _RESULT_MARKS.stand_in(lower)) and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
@@ -223,9 +230,15 @@ _REFUSALS = frozenset({
 
 def outcome(result: ToolResult) -> Outcome:
     """What a result says about itself."""
-    text = result.text.strip()
+    return _told(result.text, result.is_error is True)
+
+
+@remembered
+def _told(text: str, marked: bool) -> Outcome:
+    """The same of its text. `marked`: the API calls it an error."""
+    text = text.strip()
     document = _decoded(text)
-    error = result.is_error is True or _is_error(text, document)
+    error = marked or _is_error(text, document)
     return Outcome(error, frozenset() if error else frozenset(_counts(text, document)))
 
 

@@ -11,6 +11,7 @@ from wirelint.knowledge.facts import Contradiction, Fact
 from wirelint.knowledge.performed import carried_out
 from wirelint.knowledge.prose import Prose, Sentence
 from wirelint.knowledge.reach import Reach, reach
+from wirelint.knowledge.remembered import remembered
 from wirelint.knowledge.toolkinds import fits
 
 _ADMITS = re.compile(
@@ -228,17 +229,17 @@ def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fa
 
 
 def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    tested = [fact for fact in known if _FIGURE.search(fact.result.text) or _FAILED.search(fact.result.text)]
+    tested = [fact for fact in known if any(_tests(fact.result.text))]
     if not tested:
         return
-    failing = _FAILED.search(tested[-1].result.text) is not None
-    figures = {(int(a or d), (b or c).lower()) for fact in tested for a, b, c, d in _FIGURE.findall(fact.result.text)}
+    failing, _ = _tests(tested[-1].result.text)
+    figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
     for sentence in sentences:
         if failing and _PASSED.search(sentence.masked) and not _FAILED.search(prose.masked) and not admits(prose):
             yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
             return
         if len(tested) == 1 and figures:
-            told = {(int(a or d), (b or c).lower()) for a, b, c, d in _FIGURE.findall(sentence.masked)}
+            told = _figures(sentence.masked)
             if (
                 any(word == other and number != figure for number, word in told for figure, other in figures)
                 and not told & figures
@@ -251,3 +252,16 @@ def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact
             ):
                 yield Contradiction(sentence.start, sentence.end, tested[-1].shown, "warning", "medium")
                 return
+
+
+@remembered
+def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
+    """Whether a result tells of failures, and its figures of tests."""
+    lower = text.lower()
+    if "fail" not in lower and "passed" not in lower:  # found out a hundred times as fast
+        return False, frozenset()
+    return _FAILED.search(text) is not None, _figures(text)
+
+
+def _figures(text: str) -> frozenset[tuple[int, str]]:
+    return frozenset((int(a or d), (b or c).lower()) for a, b, c, d in _FIGURE.findall(text))

@@ -7,14 +7,17 @@ summary is known by its long lines, whatever stands around them.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
+
+from wirelint.knowledge.cues import mentions
 
 _SHORTEST = 200
 _LINE = 40
 _MOST_KEPT = 4
 _MOST_READ = 400
-_SAYS_SO = re.compile(r"summar|compact|condens|continu|previous|earlier|so far|context|handoff|history", re.IGNORECASE)
+_SAYS_SO = (
+    "summar", "compact", "condens", "continu", "previous", "earlier", "so far", "context", "handoff", "history",
+)  # fmt: skip
 
 
 def lines_of(answer: str) -> tuple[bytes, ...]:
@@ -27,7 +30,7 @@ def lines_of(answer: str) -> tuple[bytes, ...]:
 
 def quoted_in(text: str) -> Iterator[bytes]:
     """Marks of the lines of a text that says that it tells of something earlier."""
-    if len(text) < _SHORTEST or not _SAYS_SO.search(text):
+    if len(text) < _SHORTEST or not mentions(text, _SAYS_SO):
         return
     lines = [stripped for line in text.splitlines() if len(stripped := line.strip()) >= _LINE]
     yield from dict.fromkeys(map(_mark, lines[:_MOST_READ]))

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 
 import orjson
 
+from wirelint.knowledge.remembered import remembered
 from wirelint.model import Arguments, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
 
 Size = tuple[int, int, int, int]
@@ -159,8 +160,14 @@ def _assistant(parts: Sequence[Part]) -> str:
 
 def _user(parts: Sequence[Part]) -> str:
     words = _plain([part.text for part in parts if isinstance(part, Text)])
-    given = [_plain([part.text]) for part in parts if isinstance(part, ToolResult)]
+    given = [_given(part.text) for part in parts if isinstance(part, ToolResult)]
     return "\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in parts))))
+
+
+@remembered
+def _given(text: str) -> str:
+    """A digest of what a tool gave, white space and thinking aside."""
+    return hashlib.blake2b(_plain([text]).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def _plain(texts: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from wirelint.dialects import BEGINNINGS
 from wirelint.dialects.cuts import heads
@@ -29,7 +29,9 @@ _WORDS = ("to=",)
 _ENDS_THOUGHT = rf"(?:\A|(?<=[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]))[>\]]"
 """The last of the markup behind which a text begins anew; the rest of it may have gone before."""
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
-_BLANKS = r"[ \t>*#-]*+"
+_ENDS = re.compile(f"[{_LINE_ENDS}]")
+_BLANKS = re.compile(r"[ \t>*#-]*")
+"""Blanks that open a line belong to what follows them."""
 REACH = 12
 """Characters before a text that decide whether something begins in it."""
 
@@ -37,24 +39,60 @@ REACH = 12
 CLEAR, LOUD = -1, -2
 
 
+class _Heads:
+    """What a line may begin with, whatever its case, behind blanks.
+
+    Looked up by its first character: as a regular expression, the names of a hundred tools take 50 ms to compile.
+    """
+
+    def __init__(self, heads: Iterable[str]) -> None:
+        self._by_first: dict[str, tuple[str, ...]] = {}
+        self._longest = 0
+        for head in heads:
+            self._add(head)
+
+    def _add(self, head: str) -> None:
+        plain = _folded(head.lstrip("*#> "))
+        if plain:
+            self._by_first[plain[0]] = (*self._by_first.get(plain[0], ()), plain)
+            self._longest = max(self._longest, len(plain))
+
+    def with_names(self, names: Iterable[str]) -> _Heads:
+        heads = _Heads(())
+        heads._by_first, heads._longest = self._by_first.copy(), self._longest
+        for name in names:
+            heads._add(name)
+        return heads
+
+    def stands(self, text: str, at: int) -> bool:
+        """Whether one of them stands in a line that begins here."""
+        _, line = self._line(text, at)
+        return bool(line) and line.startswith(self._by_first.get(line[0], ()))
+
+    def may_stand(self, text: str, at: int) -> bool:
+        """The same, or the text ends before that can be told."""
+        start, line = self._line(text, at)
+        if not line:
+            return True
+        heads = self._by_first.get(line[0])
+        if heads is None:
+            return False
+        cut = start + self._longest > len(text)
+        return line.startswith(heads) or (cut and any(head.startswith(line) for head in heads))
+
+    def _line(self, text: str, at: int) -> tuple[int, str]:
+        """Where a line goes on behind its blanks, and as much of it as may be a head."""
+        blanks = _BLANKS.match(text, at)
+        start = blanks.end() if blanks is not None else at
+        return start, _folded(text[start : start + self._longest])
+
+
 class Quiet:
     """What is quiet where tools of certain names are declared: a line may begin with a name."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        kinds = BEGINNINGS.kinds
-        literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
-        words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
-        lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
-        lines = {head.lstrip("*#> ").casefold() for head in (*lines, *LINE_HEADS, *names)} - {""}
-        literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
-        loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
-        self._loud = re.compile(f"{loud}|{_whole_or_cut(literals)}|{word_start()}{_whole_or_cut(words)}")
-        self._whole = re.compile(f"{loud}|{_whole(literals)}|{word_start()}{_whole(words)}")
-        # Blanks that open a line belong to what follows them.
-        self._line = re.compile(rf"[{_LINE_ENDS}]{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
-        self._first = re.compile(rf"{_BLANKS}(?:{_whole_or_cut(lines)}|\Z)", re.IGNORECASE)
-        self._opened = re.compile(rf"[{_LINE_ENDS}]?{_BLANKS}{_whole(lines)}", re.IGNORECASE)
-        self._ends = re.compile(f"[{_LINE_ENDS}]")
+        self._loud, self._whole, heads = _beginnings()
+        self._heads = heads.with_names(names)
 
     def __call__(self, text: str, inside: bool, before: str = "") -> int:
         """CLEAR for text that can wait, LOUD for text that cannot; `inside`: it goes on in the middle of a line.
@@ -70,16 +108,23 @@ class Quiet:
             if self._whole.match(whole, found.start()) is not None:
                 return LOUD
             place = found.start() - begun
-        if not inside and text[0] not in _LINE_ENDS and self._first.match(text) is not None:
-            return LOUD if self._opened.match(text) is not None else 0
-        if self._ends.search(text) is None:
+        heads = self._heads
+        if not inside and text[0] not in _LINE_ENDS and heads.may_stand(text, 0):
+            return LOUD if heads.stands(text, 0) else 0
+        if _ENDS.search(text) is None:
             return place
-        line = self._line.search(text.rstrip(_LINE_ENDS))
-        if line is None:
-            return place
-        if self._opened.match(text, line.start()) is not None:
-            return LOUD
-        return line.start() if place < 0 else min(place, line.start())
+        lines = text.rstrip(_LINE_ENDS)
+        for end in _ENDS.finditer(lines):
+            if heads.may_stand(lines, end.end()):
+                if heads.stands(text, end.end()):
+                    return LOUD
+                return end.start() if place < 0 else min(place, end.start())
+        return place
+
+
+def _folded(text: str) -> str:
+    """A text whose letters are equal where a regular expression without regard to case takes them for equal."""
+    return text.lower() if text.isascii() else text.casefold().replace("i\u0307", "i").replace("\u0131", "i")
 
 
 def _whole(literals: Iterable[str]) -> str:
@@ -92,6 +137,22 @@ def _whole_or_cut(literals: Iterable[str]) -> str:
     options = {re.escape(literal) for literal in literals}
     options |= {re.escape(literal[:size]) + r"\Z" for literal in literals for size in range(1, len(literal))}
     return f"(?:{'|'.join(sorted(options))})" if options else "(?!)"
+
+
+@cache
+def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], _Heads]:
+    """What is loud, or may become so; what is loud; and what a line may begin with, all of it whatever tools there are."""
+    kinds = BEGINNINGS.kinds
+    literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
+    words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
+    lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
+    literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
+    loud = f"[{re.escape(_ANYWHERE)}{_ESCAPES}]|{_ENDS_THOUGHT}"
+    return (
+        re.compile(f"{loud}|{_whole_or_cut(literals)}|{word_start()}{_whole_or_cut(words)}"),
+        re.compile(f"{loud}|{_whole(literals)}|{word_start()}{_whole(words)}"),
+        _Heads(sorted((*lines, *LINE_HEADS))),
+    )
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,69 @@
+"""What was once found out of a text, for when the same text comes again.
+
+An agent sends its whole history with every turn: what is asked of a text of that history is asked as often as there are
+turns after it. So the answer is kept with the text. What is kept is bounded, by entries and by characters; the text that
+nobody asked about for longest goes first. Only for functions whose answer depends on their arguments alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar, TypeVarTuple
+
+Ts = TypeVarTuple("Ts")
+T = TypeVar("T")
+
+_MOST_ENTRIES = 8192
+_MOST_CHARACTERS = 4 << 20
+_LONGEST = _MOST_CHARACTERS // 16
+"""A text above it would drive too many others out; what it says is found out anew each time."""
+
+
+class _Memory(Generic[T]):
+    """The last answers by what was asked, `characters` at most of the texts among it together."""
+
+    def __init__(self, entries: int, characters: int) -> None:
+        self._entries, self._characters = entries, characters
+        self._answers: OrderedDict[tuple[str, object], T] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: tuple[str, object]) -> T | None:
+        with self._lock:
+            answer = self._answers.get(key)
+            if answer is not None:
+                self._answers.move_to_end(key)
+            return answer
+
+    def put(self, key: tuple[str, object], answer: T) -> None:
+        with self._lock:
+            if key not in self._answers:
+                self._size += len(key[0])
+            self._answers[key] = answer
+            while len(self._answers) > self._entries or self._size > self._characters:
+                (text, _), _ = self._answers.popitem(last=False)
+                self._size -= len(text)
+
+
+def remembered(asked: Callable[[str, *Ts], T]) -> Callable[[str, *Ts], T]:
+    """A pure function of a text, and of further hashable arguments, that is called once for the same text.
+
+    The answer is never None, and nobody changes it. Two threads may find it out at one time; both are right.
+    """
+    memory: _Memory[T] = _Memory(_MOST_ENTRIES, _MOST_CHARACTERS)
+
+    @functools.wraps(asked)
+    def answer(text: str, *others: *Ts) -> T:
+        if len(text) > _LONGEST:
+            return asked(text, *others)
+        key = (text, others)
+        known = memory.get(key)
+        if known is None:
+            known = asked(text, *others)
+            memory.put(key, known)
+        return known
+
+    return answer
