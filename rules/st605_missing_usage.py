@@ -88,7 +88,7 @@ class MissingUsage(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request
-        if request is None or not _ended_without(exchange):
+        if request is None:
             return
         said: str
         severity: Severity | None
@@ -97,6 +97,8 @@ class MissingUsage(Rule):
         elif exchange.api in ALWAYS:
             said, severity = f"ends without token counts, which {exchange.api} always tells", "info"
         else:
+            return
+        if not _ended_without(exchange):
             return
         last = exchange.reply.events - 1 if exchange.reply is not None else 0
         yield self.finding("response", f"the stream {said}", event=max(last, 0), severity=severity)

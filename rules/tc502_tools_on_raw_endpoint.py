@@ -142,7 +142,7 @@ def _free_to_call(request: Request) -> bool:
     """Whether a model had tools to call, might call them, and has not shown already that it knows of them."""
     if request.tool_choice.mode == "none" or not request.client_tools:
         return False
-    return not any(message.calls or message.results for message in request.messages)
+    return not request.has_history or not any(message.calls or message.results for message in request.messages)
 
 
 def _lost(messages: Json) -> Iterator[tuple[str, str]]:

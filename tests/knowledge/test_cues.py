@@ -12,12 +12,14 @@ from wirelint.knowledge import asking, evidence
 from wirelint.knowledge.cues import Cues, has_word_at_end, has_word_of, mentions
 
 LOOKS: dict[str, tuple[re.Pattern[str], tuple[tuple[str, ...], ...]]] = {
+    "calls": (asking._CALLS, (asking._CALL_CUES,)),
     "tokens": (asking._TOKENS, (asking._TOKEN_CUES,)),
     "tags": (asking._TAGS, asking._TAG_CUES),
-    "results": (evidence._RESULT_TEXT, (evidence._RESULT_WORDS.words,)),
+    "results": (evidence._RESULT_TEXT, ((*evidence._RESULT_WORDS.words, *evidence._RESULT_MARKS.words),)),
     "summaries": (evidence._SUMMARY, (evidence._SUMMARY_WORDS,)),
 }
 FOUND: dict[str, tuple[str, ...]] = {
+    "calls": ("Tool calls", "a toolcall", "FUNCTION-CALLING", "tool_use", "an \u0130nvocation", "to \u0131nvoke it"),
     "tokens": (
         "Which STOP tokens end it?", "eos_token", "a Tokenizer", "it tokenises", "Chat-Templates", "the prompt_format",
         "prompt template", "ChatML", "Harmony response", "a jinja2 file", "End-of-turn", "the end of sequence",

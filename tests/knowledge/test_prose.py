@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from wirelint.knowledge import prose
@@ -24,6 +26,17 @@ def test_mask(text: str, expected: str) -> None:
     masked = prose.mask(text)
     assert len(masked) == len(text)
     assert masked.replace(CODE, "C").replace(QUOTE, "Q") == expected
+
+
+PIECES = ("a", " ", "\n", "\r", "<b>", "<!--", ">", "- ", "1) ", "+")
+
+
+@pytest.mark.parametrize("first", PIECES)
+def test_only_texts_without_blocks_are_not_parsed(first: str) -> None:
+    for pieces in itertools.product(PIECES, repeat=3):
+        text = "".join((first, *pieces))
+        if not prose._may_hold_blocks(text):
+            assert prose._mask_blocks(text) == text
 
 
 SENTENCES = {

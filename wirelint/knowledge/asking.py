@@ -18,6 +18,7 @@ _NEGATION = re.compile(r"(?:\b(?:no|not|never|without|avoid|omit|cannot)\b|n['â€
 _NEGATION_REACH = 80
 
 _CALLS = re.compile(r"(?:tool|function)[ _-]?(?:calls?|calling|use)\b|\binvocations?\b|\binvoke\b", re.IGNORECASE)
+_CALL_CUES = ("tool", "funct", "nvo")
 _NOTATION = re.compile(
     r"\b(?:raw|literal(?:ly)?|native|verbatim|xml|markup|syntax|notation|format|template|protocol|tokens?|tags?|encod\w+"
     r"|serialis\w+|serializ\w+|example|sample|parser?|parsing|escap\w+|look like|looks like)\b",
@@ -81,7 +82,7 @@ def demands_json(request: Request) -> bool:
 def asks_about_calls(request: Request) -> bool:
     """Whether the user's last words are about how tool calls are written."""
     words = last_words(request)
-    if _CALLS.search(words) is None:
+    if not mentions(words, _CALL_CUES) or _CALLS.search(words) is None:
         return False
     return _NOTATION.search(words) is not None or _CALL_AS_JSON.search(words) is not None
 

@@ -25,11 +25,13 @@ _RESULT_TEXT = re.compile(
     r"response)s?\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_RESULT_WORDS = Cues(
+_GIVEN = (" result", " output", " response")
+_RESULT_MARKS = Cues(
     "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
     "observation:", "] result:",
-    *(f"{giver} {given}" for giver in ("tool", "function", "command") for given in ("result", "output", "response")),
 )  # fmt: skip
+_RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
+_RESULT_ENDS = Cues(*_GIVEN)
 _SUMMARY = re.compile(
     r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
     r"session|work|previous)|"
@@ -89,7 +91,9 @@ def anything_ran(request: Request) -> bool:
 
 
 def _is_result(text: str) -> bool:
-    return _RESULT_WORDS.stand_in(text.lower()) and _RESULT_TEXT.search(text) is not None
+    lower = text.lower()
+    named = _RESULT_ENDS.stand_in(lower) and _RESULT_WORDS.stand_in(lower)
+    return (named or _RESULT_MARKS.stand_in(lower)) and _RESULT_TEXT.search(text) is not None
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:

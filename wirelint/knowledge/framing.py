@@ -55,6 +55,7 @@ class Framer:
         self._model = exchange.model
         self._raw = is_raw(exchange.api, exchange.request)
         self._heard: dict[str, bool] = {}
+        self._read: tuple[str, tuple[Occurrence, ...]] = ("", ())
 
     @functools.cached_property
     def _asked(self) -> bool:
@@ -83,7 +84,7 @@ class Framer:
         """
         if not may_hold_token(text):
             return None
-        tokens = unspoken(text, find(text))
+        tokens = self._tokens(text)
         if not tokens:
             return None
         covered = call_spans(text, self._request)
@@ -93,6 +94,12 @@ class Framer:
         if framing is None or ((self._asked or self._raw) and not runs_on(framing)):
             return None
         return None if self._raw and self._plays_other else framing
+
+    def _tokens(self, text: str) -> tuple[Occurrence, ...]:
+        """The tokens of a text that nobody speaks of. Mostly one text is asked about twice."""
+        if self._read[0] is not text:
+            self._read = (text, unspoken(text, find(text)))
+        return self._read[1]
 
     def residue(self, text: str) -> int:
         """The length of a role's name that begins a text because the tokens around it were taken out."""

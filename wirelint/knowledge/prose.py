@@ -20,6 +20,9 @@ QUOTE = "\ue002"
 
 _LONGEST = 200_000
 _BLOCKS = frozenset({"fence", "code_block", "blockquote_open", "html_block"})
+_BLOCK_MARKS = ("```", "~~~", "    ", "\t")
+_BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
+"""A tag or a quote that begins a line, or what a list has on one."""
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
 _QUOTED = re.compile(
@@ -86,12 +89,19 @@ def unquoted(text: str) -> str:
 
 def mask(text: str) -> str:
     """The text with blocks and quotations as `QUOTE` and code spans as `CODE`, of the same length."""
-    shown = _mask_blocks(text) if any(mark in text for mark in ("```", "~~~", ">", "    ", "\t", "<")) else text
+    shown = _mask_blocks(text) if _may_hold_blocks(text) else text
     if "`" in shown:
         shown = _mask_spans(shown)
     if not any(mark in shown for mark in _QUOTES):
         return shown
     return _QUOTED.sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
+
+
+def _may_hold_blocks(text: str) -> bool:
+    """Whether there can be a block at all: a fence, indented code, or a line that a quote or a tag begins."""
+    if any(mark in text for mark in _BLOCK_MARKS):
+        return True
+    return ("<" in text or ">" in text) and _BEGINS_BLOCK.search(text) is not None
 
 
 def _mask_blocks(text: str, kinds: frozenset[str] = _BLOCKS) -> str:

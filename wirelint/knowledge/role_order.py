@@ -154,7 +154,9 @@ def _gemini(message: Message, before: Message | None) -> Iterator[Misplaced]:
 
 
 def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
-    if kinds.isdisjoint(_RESULTS) or not any(message.results for message in request.messages):
+    if kinds.isdisjoint(_RESULTS) or not request.has_history:
+        return
+    if not any(message.results for message in request.messages):
         return
     leads: list[int] = []
     lead = -1

@@ -25,6 +25,7 @@ Size = tuple[int, int, int, int]
 """Calls, characters of their arguments, results, characters of everything else."""
 
 _END = 24
+_BLANKS = b" \t\r\n"
 _WORDS = (Text, Refusal)
 _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
 
@@ -171,7 +172,7 @@ def _given(text: str) -> str:
 
 def _plain(texts: Sequence[str]) -> str:
     text = "\n".join(texts)
-    if "</th" in text or "</reason" in text:
+    if "<" in text and ("</th" in text or "</reason" in text):
         text = _THINKING.sub("", text)
         text = text.rpartition("</think>")[2]  # templates open it in the prompt
-    return text.replace(" ", "").replace("\n", "").replace("\t", "").replace("\r", "")
+    return text.encode("utf-8", "surrogatepass").translate(None, _BLANKS).decode("utf-8", "surrogatepass")
