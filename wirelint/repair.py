@@ -137,7 +137,11 @@ class Rewriter(Protocol):
     through it at once. `phase` is its place.
 
     A class may have a method `note(event: Delta) -> bool`: it is told of such text, of which nothing can come, and only
-    keeps what it has to know of it. False: it wants to have it pushed.
+    keeps what it has to know of it. False: it wants to have it pushed. It may have a method `forget()`: the reply is over,
+    and what of it holds itself in a circle is let go of.
+
+    The rewriters of shipped rules are made, and get all that came, only when something comes that is not plain
+    (`rewrite.plain`); those of a user's own rules from the first event on.
     """
 
     @property

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.build import REGISTRY, Call, Talk, as_record, schema
+from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
 from tests.rewriters.drive import Result, run
 from tests.rewriters.test_quiet import WORDS
 from wirelint.capture.record import Record
@@ -160,7 +160,7 @@ def _seen(result: Result) -> tuple[object, ...]:
     return result.pieces, result.repairs, result.notes, result.faults, result.changed
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     first=st.sampled_from(FIRST),
     more=st.lists(st.one_of(st.sampled_from((*WORDS, *FIRST)), st.text(max_size=6)), max_size=8),
@@ -188,6 +188,29 @@ def test_all_is_as_if_they_had_been_made(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(making, "are_late", lambda rules, api: False)
         awake = run(record, cuts=cuts, step=5.0, flush=flush)
+    assert _seen(slept) == _seen(awake)
+
+
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=25)
+@given(
+    first=st.sampled_from(FIRST),
+    more=st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=8),
+    called=st.booleans(),
+    step=st.integers(1, 9),
+    cuts=st.lists(st.floats(0, 1), max_size=6),
+)
+def test_all_is_as_if_they_had_been_made_in_every_api(
+    api: str, first: str, more: list[str], called: bool, step: int, cuts: list[float]
+) -> None:
+    calls = (Call("find", {"place": "Bodø"}),) if called else ()
+    record = as_record(Talk(text=first + "".join(more), calls=calls, tools=TOOLS, step=step).record(api, True), 1)
+    size = len(record.response_body or b"")
+    edges = sorted({int(cut * size) for cut in cuts} - {0, size})
+    slept = run(record, cuts=edges, step=5.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "are_late", lambda rules, api: False)
+        awake = run(record, cuts=edges, step=5.0)
     assert _seen(slept) == _seen(awake)
 
 

@@ -218,6 +218,8 @@ class TextRewriter:
         if choice is None:
             return (event,)
         candidate = self._candidates[choice]
+        if not candidate.queue and not any(map(_is_undecided, candidate.strands)):
+            return (event,)
         out = self._pause(candidate, "other")
         if candidate.queue:
             candidate.queue.append(Item(event))
@@ -236,7 +238,7 @@ class TextRewriter:
 
     def _pause(self, candidate: Candidate, why: Pause) -> list[Event]:
         for strand in candidate.strands:
-            if strand.judge is not None and (strand.sure < strand.length or strand.busy):
+            if strand.judge is not None and _is_undecided(strand):
                 strand.judge.pause(why)
         return self._flush(candidate)
 
@@ -322,3 +324,8 @@ class TextRewriter:
         if text is not None:
             event = event._replace(text=text)
         yield event if strand.block == event.block else event._replace(block=strand.block)
+
+
+def _is_undecided(strand: Strand) -> bool:
+    """Whether a pause has something to decide in a block."""
+    return strand.judge is not None and (strand.sure < strand.length or strand.busy)
