@@ -83,7 +83,7 @@ def judge(
         exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
     findings = _faults(visit, redactor)
     if exchange is not None:
-        exchange = engine.ledger.place(dataclasses.replace(exchange, notes=tuple(visit.notes)))
+        exchange = engine.ledger.place(exchange.but(notes=tuple(visit.notes)))
         findings += engine.check(exchange)
     elif visit.readable and not visit.unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
