@@ -29,7 +29,7 @@ TOP = {
 
 # Imports point from a later row to an earlier one, or stay within a row.
 ROWS = (
-    {"arrivals", "faults", "jsonvalues", "lacks", "links", "offsets", "rpc"},
+    {"arrivals", "copies", "faults", "jsonvalues", "lacks", "links", "offsets", "rpc"},
     {"model"},
     {"events"},
     {"wire"},

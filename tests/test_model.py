@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import Assistant, Call, Result, Talk, User, read
-from wirelint.model import Arguments, Message, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.model import Arguments, Exchange, Message, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.offsets import Offsets
 
 # text → (values, offsets after each, rest)
@@ -165,3 +166,12 @@ def test_who_speaks(messages: tuple[Message, ...], start: int, last: Message | N
     request = Request("openai.chat", "m", messages, (), {})
     assert request.turn == messages[start:]
     assert request.last_user == last
+
+
+def test_an_exchange_with_other_fields_is_what_replace_makes() -> None:
+    made = Exchange("x", "openai.chat", "POST", "https://llm.test", {}, None, 200, {}, None, notes=("n",))
+    other = made.but(status=None, end="unknown")
+    wanted = dataclasses.replace(made, status=None, end="unknown")
+    assert vars(other) == vars(wanted)
+    assert vars(other).keys() == {field.name for field in dataclasses.fields(Exchange)}
+    assert (made.status, made.end) == (200, "complete")

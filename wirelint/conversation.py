@@ -102,7 +102,7 @@ class Ledger:
         if place is not None:
             link = place.link
             if link != exchange.link or place.conversation != exchange.conversation:
-                exchange = dataclasses.replace(exchange, conversation=place.conversation, link=link)
+                exchange = exchange.but(conversation=place.conversation, link=link)
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)

@@ -6,7 +6,6 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from urllib.parse import urlsplit
@@ -262,8 +261,7 @@ class Session:
         if self.unread_because is not None and self.unread_because not in notes:
             notes = (*notes, self.unread_because)
         measured = Timing(self._started, self._log.first, self._first_token, None)
-        return dataclasses.replace(
-            self.head(),
+        return self.head().but(
             reply=reply,
             end=end,
             error=error,
@@ -282,7 +280,7 @@ class Session:
     def look(self, now: float, arrivals: Arrivals) -> Exchange:
         """The exchange as far as it has come, `now` milliseconds after the request."""
         timing = Timing(self._started, self._log.first, self._first_token, now)
-        return dataclasses.replace(self.head(), reply=self.reply(), timing=timing, arrivals=arrivals, open=True)
+        return self.head().but(reply=self.reply(), timing=timing, arrivals=arrivals, open=True)
 
     def arrivals(self) -> Arrivals:
         """When what has come came."""

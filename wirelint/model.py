@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from wirelint.arrivals import NO_ARRIVALS, NO_TIMING, Arrivals
 from wirelint.arrivals import End as End
 from wirelint.arrivals import Timing as Timing
+from wirelint.copies import Copied
 from wirelint.faults import Fault as Fault
 from wirelint.faults import FaultKind as FaultKind
 from wirelint.jsonvalues import Arguments as Arguments
@@ -347,8 +348,8 @@ _ENDED = frozenset({"stop", "end_turn", "STOP", "completed"})
 """Reasons to end for which nobody asks why."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Exchange:
+@dataclass(frozen=True, eq=False)
+class Exchange(Copied):
     """One request with its reply, as the rules see it. `request` or `reply` is None when it could not be understood.
 
     Headers are lower-cased names in a mapping, repeated ones joined by a comma (RFC 9110, 5.3). `chunks` are the

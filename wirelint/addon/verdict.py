@@ -88,7 +88,7 @@ def judge(
     findings = _faults(visit, redactor)
     if exchange is not None:
         if visit.notes or exchange.notes:
-            exchange = dataclasses.replace(exchange, notes=tuple(visit.notes))
+            exchange = exchange.but(notes=tuple(visit.notes))
         exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)
     elif visit.readable and not visit.unread:

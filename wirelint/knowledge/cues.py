@@ -19,7 +19,7 @@ class Cues:
     not there are passed over.
     """
 
-    __slots__ = ("_groups", "words")
+    __slots__ = ("_groups", "_last", "words")
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -27,9 +27,20 @@ class Cues:
         for word in words:
             groups.setdefault(_rarest(word), []).append(word)
         self._groups = tuple((sign, tuple(behind)) for sign, behind in groups.items())
+        self._last = ("", "" in words)
 
     def stand_in(self, text: str) -> bool:
-        """Whether a text holds one of them."""
+        """Whether a text holds one of them.
+
+        That of the last text is kept: a whole reply is looked at to be repaired, and again when it is judged.
+        """
+        last, found = self._last
+        if last is not text:
+            found = self._stand_in(text)
+            self._last = text, found
+        return found
+
+    def _stand_in(self, text: str) -> bool:
         for sign, words in self._groups:
             if sign in text:
                 for word in words:

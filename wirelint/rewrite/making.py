@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -60,7 +59,7 @@ class Making:
         """What the rewriters may know."""
         session, request, notes, repairs = self._session, self._request, self.notes, self.repairs
         came = session.head()
-        head = dataclasses.replace(came, conversation=HERE, request=came.request if request is None else request)
+        head = came.but(conversation=HERE, request=came.request if request is None else request)
         seen = SeenFrom(self._ledger, came)
         made = Situation(head, seen, self._permit, streamed=session.streamed, notes=notes, repairs=repairs)
         asked = [one for one in (session.request, request) if one is not None]

@@ -98,7 +98,7 @@ class _Work:
     """A request on its way through the rules."""
 
     def __init__(self, head: Exchange, body: bytes, ledger: Ledger, permit: Permit) -> None:
-        self.exchange, self.body = dataclasses.replace(head, conversation=HERE), body
+        self.exchange, self.body = head.but(conversation=HERE), body
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
@@ -147,7 +147,7 @@ class _Work:
         if api is None or request is None:
             return changed, _read_again(self.exchange, changed)
         again = api.read_request_again({**request.body, name: orjson.loads(value)}, request)
-        return changed, dataclasses.replace(self.exchange, request=again)
+        return changed, self.exchange.but(request=again)
 
 
 def _read_again(exchange: Exchange, body: bytes) -> Exchange:
@@ -157,7 +157,7 @@ def _read_again(exchange: Exchange, body: bytes) -> Exchange:
     if api is None or not isinstance(document, (dict, list)):
         raise ValueError("what is left is no request")
     request = read_request(api, as_object(document), urlsplit(exchange.url).path)
-    return dataclasses.replace(exchange, request=request)
+    return exchange.but(request=request)
 
 
 class _Shift(NamedTuple):

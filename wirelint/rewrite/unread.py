@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -145,7 +144,7 @@ def is_clean(session: Session, situation: Situation, rules: Sequence[Rule]) -> b
     able = [rule for rule in rules if type(rule).rewriter is not Rule.rewriter]
     if reply is None or any(type(rule).check_reply is Rule.check_reply for rule in able):
         return False
-    exchange = dataclasses.replace(situation.exchange, reply=reply, end="complete")
+    exchange = situation.exchange.but(reply=reply, end="complete")
     holds = Kind.of(exchange).holds
     try:
         return not any(list(rule.check_reply(exchange, situation.ledger)) for rule in able if rule.of_reply <= holds)
