@@ -23,7 +23,7 @@ from wirelint.engine import Engine, Session
 PLACES = {
     "begin": (Session, "begin"), "respond": (Session, "respond"), "feed": (Session, "feed"),
     "finish": (Session, "finish"), "check": (Engine, "check"), "ledger": (Ledger, "record"),
-    "put": (Store, "put"), "redact": (Redactor, "record"), "annotate": (inspector, "annotate"),
+    "put": (Store, "put_all"), "redact": (Redactor, "record"), "annotate": (inspector, "annotate"),
     "annotation": (inspector, "annotation"), "log": (inspector, "log_exchange"), "take": (visit.Visit, "note"),
     "decoder": (visit, "decoder"), "visit": (opening, "Visit"), "tee": (inspector, "Tee"),
     "ending": (inspector, "end_of"), "body": (visit.Visit, "raw_body"), "request": (openai_chat, "read_request"),
