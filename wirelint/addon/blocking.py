@@ -18,6 +18,7 @@ from wirelint.addon.framing import headers_of, make_open_ended, replace_body
 from wirelint.addon.outlet import attach
 from wirelint.addon.tee import Tee
 from wirelint.addon.visit import Visit
+from wirelint.apis import document_of
 from wirelint.apis.mcp import is_stream
 from wirelint.capture.record import Sent
 from wirelint.model import Exchange, Json
@@ -75,7 +76,7 @@ class AddedAnswers:
             return
         if raw:
             visit.take_whole(raw)
-        told = _decoded(response.get_content(strict=False) or b"") if is_json(response) else None
+        told = document_of(response.get_content(strict=False) or b"") if is_json(response) else None
         answers: list[Json] = [*(told if isinstance(told, list) else [] if told is None else [told]), *self._answers]
         if not (200 <= response.status_code < 300):
             return
@@ -147,11 +148,3 @@ class _Stream:
 
     def remains(self) -> Iterable[bytes]:
         return self.queue
-
-
-def _decoded(body: bytes) -> Json:
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document

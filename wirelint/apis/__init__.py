@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-import orjson
-
 from wirelint.apis import (
     anthropic,
     bedrock,
@@ -20,6 +18,7 @@ from wirelint.apis import (
     openai_completions,
     openai_responses,
 )
+from wirelint.apis.reading import document_of
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
 
@@ -138,15 +137,6 @@ def rereading(name: str) -> Rereading | None:
 def channel_of(name: str) -> str:
     """What is at the other end of an API: `model`, or `mcp` for servers of tools."""
     return _CHANNELS.get(name, "model")
-
-
-def document_of(body: bytes) -> Json:
-    """What a body says as JSON; None for one that says nothing."""
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document
 
 
 def as_object(document: Json) -> dict[str, Json]:

@@ -13,6 +13,15 @@ from wirelint.model import Json
 DONE = "[DONE]"
 
 
+def document_of(body: bytes) -> Json:
+    """What a body says as JSON; None for one that says nothing."""
+    try:
+        document: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    return document
+
+
 def text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 

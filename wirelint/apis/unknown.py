@@ -13,9 +13,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-import orjson
-
-from wirelint.apis.reading import mapping, mappings
+from wirelint.apis.reading import document_of, mapping, mappings
 from wirelint.model import Json
 
 __all__ = ["is_text", "unknown_because"]
@@ -74,7 +72,7 @@ def unknown_because(method: str, url: str, headers: Mapping[str, str], body: byt
     by_host = _HOSTS.search(host) is not None
     if not by_path and not by_host and not any(sign in body for sign in _SIGNS):
         return ""
-    document = _document(body)
+    document = document_of(body)
     if not isinstance(document, dict):
         what = "a body that is no JSON object" if document is None else "a body that is a JSON array"
         return f"the path {path[-60:]} is that of a model's API, with {what}" if by_path else ""
@@ -104,14 +102,6 @@ def _asks(document: Mapping[str, Json]) -> str:
         return f"JSON-RPC, {called[:40]}"
     inner = mapping(document.get("request"))
     return f"request.{found}" if inner and (found := _asks(inner)) else ""
-
-
-def _document(body: bytes) -> Json:
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document
 
 
 def is_text(body: bytes) -> bool:

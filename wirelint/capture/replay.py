@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 from urllib.parse import urlsplit
 
-import orjson
-
-from wirelint.apis import Api, recognise_reply
+from wirelint.apis import Api, document_of, recognise_reply
 from wirelint.capture.record import Record, Sent
 from wirelint.engine import Session, lower
-from wirelint.model import Exchange, Json, Reply
+from wirelint.model import Exchange, Reply
 from wirelint.rewrite.recorded import arrived
 from wirelint.wire import Sniffer
 
@@ -98,18 +96,10 @@ def _reply_api(body: bytes | None) -> Api | None:
     """The API of a reply whose request is lost, by its first document."""
     if not body:
         return None
-    document = _decoded(body)
+    document = document_of(body)
     if document is not None and (api := recognise_reply(document)) is not None:
         return api
     sniffer = Sniffer({})
     frames = [*sniffer.feed(body), *sniffer.close()]
-    documents = (_decoded(frame.data.encode()) for frame in frames if frame.data is not None)
+    documents = (document_of(frame.data.encode()) for frame in frames if frame.data is not None)
     return recognise_reply(next((document for document in documents if document is not None), None))
-
-
-def _decoded(body: bytes) -> Json:
-    try:
-        document: Json = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return None
-    return document
