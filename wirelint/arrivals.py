@@ -169,8 +169,8 @@ class ArrivalLog:
 
     def count(self, events: Sequence[Numbered]) -> None:
         """These events are complete now."""
-        if events and self._counts:
-            self._counts[-1] = events[-1].number + 1
+        if events:
+            self.count_to(events[-1].number + 1)
 
     def count_to(self, events: int) -> None:
         """So many events are complete now."""

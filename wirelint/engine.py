@@ -155,8 +155,7 @@ class Session:
         if self._arrive(data, at):
             self._log.count_to(number + 1)
             self._fold.extend(block, text, number)
-            if self._fold.size > MOST_TEXT:
-                self._mind_the_text(self._fold)
+            self._mind_the_text(self._fold)
         return True
 
     def read(self, frame: Frame) -> list[Event]:
@@ -182,8 +181,7 @@ class Session:
             self._first_token = self._log.now if fold.first_token else None
         if len(events) == 1 and type(events[0]) is Other and says_nothing(frame):
             self._log.pass_over(frame.number)
-        if fold.size > MOST_TEXT:
-            self._mind_the_text(fold)
+        self._mind_the_text(fold)
         return events
 
     def _mind_the_text(self, fold: Fold) -> None:

@@ -11,7 +11,7 @@ from wirelint.conversation import Ledger
 from wirelint.events import Close, Delta, Done, Event, Fold, Frame, Start, Stop
 from wirelint.model import Choice, Kind
 from wirelint.repair import Permit, Rewriter, Situation
-from wirelint.rewrite.chain import Chain
+from wirelint.rewrite.chain import Chain, stages_of
 
 OPENAI, ANTHROPIC = "openai.chat", "anthropic.messages"
 POINTERS = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
@@ -44,8 +44,9 @@ def situation(talk: Talk, api: str, *, streamed: bool, permit: Permit | None = N
 
 
 def chain(here: Situation, rules: Sequence[str]) -> Rewriter:
-    faults: list[object] = []
-    return Chain.of(REGISTRY.select(list(rules)), here, faults)  # type: ignore[arg-type, return-value]
+    request = here.exchange.request
+    tools = [tool.name for tool in request.tools] if request is not None else []
+    return Chain(stages_of(REGISTRY.select(list(rules)), here, []), tools)  # type: ignore[return-value]
 
 
 def events_of(

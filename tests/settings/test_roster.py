@@ -62,11 +62,7 @@ KIND = Kind(
     lacks=frozenset(),
     request=True,
     reply=True,
-    calls=False,
-    history=False,
-    stream=True,
-    tools=True,
-    more=False,
+    holds=frozenset({"stream", "tools"}),
 )
 
 
@@ -76,7 +72,7 @@ KIND = Kind(
         pytest.param(KIND, ["check_request", "check_reply"], id="both sides"),
         pytest.param(KIND._replace(reply=False), ["check_request"], id="no reply"),
         pytest.param(KIND._replace(request=False), ["check_reply"], id="no request"),
-        pytest.param(KIND._replace(stream=False), ["check_request"], id="holds less"),
+        pytest.param(KIND._replace(holds=frozenset({"tools"})), ["check_request"], id="holds less"),
         pytest.param(KIND._replace(lacks=frozenset({"framing"})), [], id="too little is known"),
         pytest.param(KIND._replace(open=True), [], id="still open"),
     ],

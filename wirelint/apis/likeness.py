@@ -190,8 +190,8 @@ def _text_of(literal: bytes) -> str | None:
     """What a JSON string says, by what stands between its quotation marks; None where that is no string, or nothing."""
     try:
         text = literal.decode()
-        if text.isprintable() and '"' not in text and "\\" not in text:  # nearly all of them
-            return text or None
+        if _is_plain(text):  # nearly all of them
+            return text
         said: str = orjson.loads(f'"{text}"')
     except (UnicodeDecodeError, orjson.JSONDecodeError):
         return None

@@ -150,12 +150,9 @@ class Mould:
         for document in documents:
             if not document.startswith(first) or not document.endswith(last) or len(document) < before + behind:
                 break
-            string = document[before:-behind]
-            if '"' in string or "\\" in string or not string.isprintable():
-                plain = _plain(string)
-                if plain is None:
-                    break
-                string = plain
+            string = _plain(document[before:-behind])
+            if string is None:
+                break
             found.append(string)
         places[0].extend(found)
         return len(found)

@@ -79,13 +79,6 @@ class Chain:
         self._later_size = 0
 
     @classmethod
-    def of(cls, rules: Iterable[Rule], situation: Situation, faults: list[Finding]) -> Chain:
-        """The rewriters that rules have for a reply, as `stages_of` gives them."""
-        request = situation.exchange.request
-        tools = [tool.name for tool in request.tools] if request is not None else ()
-        return cls(stages_of(rules, situation, faults), tools)
-
-    @classmethod
     def sleeping(
         cls, request: Request | None, make: Callable[[Seen], tuple[Situation, Stages]], *, late: bool
     ) -> Chain:

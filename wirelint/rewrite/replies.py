@@ -209,11 +209,12 @@ class Rewriting:
     def _is_plain(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
         """Whether a frame leaves at once, with text that waits for more of it, since it is nothing to any rewriter."""
         chain = self._chain = self._chain if self._chain is not None else self._making.chain()
-        waiting = [one.event for one in self._unread.waiting if one.event is not None]
-        if self._queue or self._skip or not chain.sleeps_through(frame, events, waiting):
+        if chain.asleep is None or self._queue or self._skip:
             return False
-        if waiting:
-            out += [one.data for one in self._unread.settle()]
+        waiting = [one.event for one in self._unread.waiting if one.event is not None]
+        if not chain.sleeps_through(frame, events, waiting):
+            return False
+        out += [one.data for one in self._unread.settle()]
         out.append(frame.raw)
         del self._kept[: len(frame.raw)]
         self._holding = None

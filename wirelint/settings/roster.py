@@ -33,37 +33,26 @@ class Kind(NamedTuple):
     lacks: frozenset[Lack]
     request: bool
     reply: bool
-    calls: bool
-    history: bool
-    stream: bool
-    tools: bool
-    more: bool
+    holds: frozenset[Holding]
 
     @classmethod
     def of(cls, exchange: Exchange) -> Kind:
         request, reply = exchange.request, exchange.reply
-        return cls(
-            exchange.open,
-            exchange.lacks,
-            request is not None and "request" not in exchange.lacks,
-            reply is not None,
-            reply is not None and any(choice.calls for choice in reply.choices),
-            request is not None and request.has_history,
-            reply is not None and reply.streamed,
-            request is not None and bool(request.tools),
-            reply is not None and not reply.is_plain,
-        )
-
-    @property
-    def holds(self) -> frozenset[Holding]:
-        told: dict[Holding, bool] = {
-            "calls": self.calls,
-            "history": self.history,
-            "stream": self.stream,
-            "tools": self.tools,
-            "more": self.more,
-        }
-        return frozenset(holding for holding, found in told.items() if found)
+        holds: list[Holding] = []
+        if request is not None:
+            if request.has_history:
+                holds.append("history")
+            if request.tools:
+                holds.append("tools")
+        if reply is not None:
+            if any(choice.calls for choice in reply.choices):
+                holds.append("calls")
+            if reply.streamed:
+                holds.append("stream")
+            if not reply.is_plain:
+                holds.append("more")
+        read = request is not None and "request" not in exchange.lacks
+        return cls(exchange.open, exchange.lacks, read, reply is not None, frozenset(holds))
 
 
 def asked(rules: Iterable[Rule], kind: Kind) -> tuple[Asked, ...]:
