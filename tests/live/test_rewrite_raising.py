@@ -221,7 +221,7 @@ import collections
 from wirelint.addon import collecting, delivery, framing, mending, outlet, visit
 from wirelint.apis import anthropic_writer, openai_writer
 from wirelint.engine import Session
-from wirelint.rewrite import chain, replies
+from wirelint.rewrite import chain, making, plain, replies, unread
 
 PLACES = {
     "writer": [(module.StreamWriter, "write") for module in (openai_writer, anthropic_writer)]
@@ -230,7 +230,25 @@ PLACES = {
     "frames": [(Session, "frame")],
     "last frames": [(Session, "close_frames")],
     "chain": [(chain.Chain, "push")],
-    "chain of": [(chain.Chain, "of")],
+    "making": [(making.Making, "chain")],
+    "sleeping": [(chain.Chain, "sleeping")],
+    "sleeps": [(chain.Chain, "sleeps_through")],
+    "wake": [(chain.Chain, "wake")],
+    "stages": [(making, "stages_of")],
+    "needless": [(making.Making, "is_needless")],
+    "glance": [(chain.Chain, "glance")],
+    "look": [(unread.Unread, "look")],
+    "passes": [(unread.Unread, "passes")],
+    "passing": [(unread.Unread, "_passes")],
+    "gone by": [(chain.Chain, "gone_by")],
+    "later": [(chain.Chain, "take_later")],
+    "put off": [(chain.Chain, "_put_off")],
+    "read": [(unread.Unread, "read")],
+    "read waiting": [(unread.Unread, "read_waiting")],
+    "waiting": [(unread.Unread, "settle")],
+    "feed text": [(Session, "feed_text")],
+    "plain": [(plain.Plain, "takes")],
+    "left": [(chain.Chain, "left")],
     "release": [(chain.Chain, "release")],
     "place": [(replies, "place")],
     "feed": [(replies.Rewriting, "feed")],
@@ -257,7 +275,7 @@ def sabotage(name, owner, attribute):
             if calls[name] > after:
                 raise RuntimeError("sabotage of " + name)
         return sound(*args, **kwargs)
-    static = attribute in ("of", "begin")
+    static = attribute in ("sleeping", "begin")
     setattr(owner, attribute, staticmethod(faulty) if static else faulty)
 
 for name, places in PLACES.items():
@@ -275,8 +293,10 @@ addons = [Saboteur()]
 
 _CRASHED = "mitmproxy has crashed"
 PLACES = (
-    "writer", "reader", "frames", "last frames", "chain", "chain of", "release", "place", "feed", "end", "flush", "due",
-    "begin", "rescue", "settle", "delivery", "keep", "rewrite", "mend", "replace", "attach",
+    "writer", "reader", "frames", "last frames", "chain", "making", "sleeping", "sleeps", "wake", "stages", "needless",
+    "glance", "look", "passes", "passing", "gone by", "later", "put off", "read", "read waiting", "waiting", "feed text",
+    "plain", "left", "release", "place", "feed", "end", "flush", "due", "begin", "rescue", "settle", "delivery",
+    "keep", "rewrite", "mend", "replace", "attach",
 )  # fmt: skip
 
 
@@ -289,7 +309,7 @@ def sabotaged(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> I
         yield proxy
 
 
-@pytest.mark.parametrize("after", [0, 4, 9])
+@pytest.mark.parametrize("after", [0, 1, 2, 3, 5, 9])
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]} {'stream' if form[1] else 'whole'}")
 def test_what_carries_repairs_out_raises(

@@ -22,7 +22,7 @@ class Making:
     def __init__(
         self, session: Session, rules: Sequence[Rule], ledger: Ledger, permit: Permit, request: Request | None
     ) -> None:
-        """`request` is the one that the upstream answers, where that is not the client's own."""
+        """`request` is the one that the upstream answers, where that is not the client's own: new ids resemble its ids."""
         self.notes: list[str] = []
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []

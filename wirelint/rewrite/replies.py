@@ -27,7 +27,7 @@ from wirelint.repair import Permit
 from wirelint.rewrite.chain import Chain, ChainError
 from wirelint.rewrite.making import Making
 from wirelint.rewrite.unread import Passing, Unread
-from wirelint.rewrite.waiting import Waiting, place
+from wirelint.rewrite.waiting import Waiting, apart, place
 from wirelint.rule import Rule
 
 LONGEST_HOLD = 30_000.0
@@ -77,11 +77,7 @@ class Rewriting:
         longest_hold: float = LONGEST_HOLD,
         request: Request | None = None,
     ) -> Rewriting | None:
-        """The repair of a reply whose head has come; None for replies that are passed on as they are.
-
-        `request` is the one that the upstream answers, where that is not the client's own: the ids that new ones have to
-        resemble are the upstream's.
-        """
+        """The repair of a reply whose head has come; None for replies that pass as they are. `request`: see `Making`."""
         if not permit or not session.repairable:
             return None
         return cls(session, rules, ledger, permit, longest_hold, request)
@@ -169,9 +165,15 @@ class Rewriting:
 
     def _glance(self, data: bytes, at: float | None, chain: Chain, out: list[bytes]) -> bool:
         """Whether bytes are seen to say nothing but text that passes by, or that waits for more of it, unread."""
-        seen = self._unread.look(data, at)
-        if seen is None or not self._let_by(seen, chain, out):
-            return False
+        seen: Passing | None = None
+        try:
+            seen = self._unread.look(data, at)
+            if seen is None or not self._let_by(seen, chain, out):
+                return False
+        except Exception:
+            if all(one is not seen for one in self._unread.waiting):
+                self._kept += data
+            raise
         if self._unread.waiting:
             self._watch(at, out)
         if self._unread.full:
@@ -309,18 +311,12 @@ class Rewriting:
                 events = [*self._chain.push(last), *self._chain.release()]
             except ChainError as failure:
                 self._drop_chain(failure)
-        first = self._queue[0].frame.number if self._queue else None
-        waiting = [event for event in events if first is not None and event.frame and event.frame.number >= first]
+        waiting, gone = apart(events, self._queue)
         if waiting:
             place(waiting, self._queue)
         self._write_all(tuple(self._queue), out)
         self._holding = None
-        # What was held of frames that are gone, then what closes the stream.
-        late = [event for event in events if event.frame is not None and event not in waiting]
-        late += [event for event in events if event.frame is None]
-        if late and self._making.writer is not None and (made := self._making.writer.close(late)):
-            self.changed = True
-            out.append(made)
+        self._close([*gone, *(event for event in events if event.frame is None)], out)  # the latter close the stream
 
     def _watch(self, at: float | None, out: list[bytes]) -> None:
         """Releases what has been held for too long: by a rewriter, or because its event goes on and on."""
@@ -371,17 +367,20 @@ class Rewriting:
                 rescued += chain.release()
             except ChainError as again:
                 rescued += again.rescued
-        gone = [event for event in rescued if event.frame is not None and event.frame is not failure.sent]
-        if self._queue:
-            first = self._queue[0].frame.number
-            gone = [event for event in gone if event.frame is not None and event.frame.number < first]
-        self._late += gone
+        _, gone = apart(rescued, self._queue)
+        self._late += [event for event in gone if event.frame is not failure.sent]
         for waiting in self._queue:
             waiting.out = list(waiting.events)
 
     def _write_late(self, out: list[bytes]) -> None:
         """What the rewriters had taken out of frames that are gone, when they were dropped."""
         late, self._late = self._late, []
+        try:
+            self._close(late, out)
+        except Exception as error:  # fail open: what comes now does not wait for it
+            self._making.tell("repairing the reply", error)
+
+    def _close(self, late: Sequence[Event], out: list[bytes]) -> None:
         if late and self._making.writer is not None and (made := self._making.writer.close(late)):
             self.changed = True
             out.append(made)

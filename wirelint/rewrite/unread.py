@@ -66,6 +66,17 @@ class Unread:
         Raises ChainError; then all that waits, this event with it, is to leave (`settle`).
         """
         waiting = self.waiting
+        try:
+            return self._passes(new, chain)
+        except Exception as error:
+            self.waiting = together = [*waiting, new]
+            for one in together:
+                if one.event is None and not any(one is left for left in self._left):
+                    self._leave(one)
+            raise error if isinstance(error, ChainError) else ChainError("quiet text", error) from error
+
+    def _passes(self, new: Passing, chain: Chain) -> list[bytes] | None:
+        waiting = self.waiting
         text = self._text + new.text if waiting else new.text
         place = chain.glance(new.block, text) if not waiting or len(text) <= _MOST_WAITING else LOUD
         if place == LOUD:
@@ -75,15 +86,15 @@ class Unread:
             self._leave(new)
             return [new.data]
         if place == CLEAR:
-            ready, self.waiting, self._text = [*waiting, new], [], ""
             chain.gone_by(text)
+            ready, self.waiting, self._text = [*waiting, new], [], ""
         elif place > len(self._text) and waiting:
-            ready, self.waiting = waiting, [new]
             chain.gone_by(self._text)
-            self._text = new.text
+            ready, self.waiting, self._text = waiting, [new], new.text
         else:
-            ready, self._text = [], text
             waiting.append(new)
+            self._text = text
+            return []
         failure: ChainError | None = None
         for one in ready:
             if one.event is None:
@@ -94,7 +105,6 @@ class Unread:
                 except ChainError as error:
                     failure = error
         if failure is not None:
-            self.waiting = [*ready, *self.waiting]
             raise failure
         return [one.data for one in ready]
 

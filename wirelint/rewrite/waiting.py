@@ -29,3 +29,14 @@ def place(events: Iterable[Event], queue: Sequence[Waiting]) -> None:
             continue
         home = next((waiting for waiting in queue if waiting.frame.number == number), last)
         home.out.append(event)
+
+
+def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event], list[Event]]:
+    """Events of frames that wait, and those of frames that are gone; what belongs to no frame is in neither."""
+    first = queue[0].frame.number if queue else None
+    waiting: list[Event] = []
+    gone: list[Event] = []
+    for event in events:
+        if event.frame is not None:
+            (gone if first is None or event.frame.number < first else waiting).append(event)
+    return waiting, gone
