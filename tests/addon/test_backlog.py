@@ -31,22 +31,25 @@ def made(most: int = 1 << 20, busy: Callable[[], bool] = lambda: False) -> tuple
     return Backlog(work, busy, clock, most), done, clock
 
 
-async def settle(waiting: Backlog[str]) -> None:
+async def settle(waiting: Backlog[str], clock: Clock) -> None:
     async with asyncio.timeout(20):
         while len(waiting):
+            clock.now += 0.5
             await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("busy", [False, True])
-def test_all_is_done_in_order(busy: bool) -> None:
+def test_all_is_done_in_order(busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirelint.addon.backlog._WAITS", 0.01)
+
     async def run() -> list[str]:
-        waiting, done, _ = made(busy=lambda: busy)
+        waiting, done, clock = made(busy=lambda: busy)
         for item in "abc":
             waiting.put(item, 1)
         assert done == []
-        await settle(waiting)
+        await settle(waiting, clock)
         waiting.put("d", 1)
-        await settle(waiting)
+        await settle(waiting, clock)
         return done
 
     assert asyncio.run(run()) == ["a", "b", "c", "d"]
@@ -55,11 +58,11 @@ def test_all_is_done_in_order(busy: bool) -> None:
 def test_only_so_much_waits() -> None:
     async def run() -> None:
         waiting, done, _ = made(most=10)
-        for item in "abc":
-            waiting.put(item, 4)
-        assert (done, len(waiting)) == (["a"], 2)
+        for item in "ab":
+            waiting.put(item, 5)
+        assert (done, len(waiting)) == ([], 2)
         waiting.put("large", 100)
-        assert (done, len(waiting)) == (["a", "b", "c", "large"], 0)
+        assert (done, len(waiting)) == (["a", "b", "large"], 0)
 
     asyncio.run(run())
 
@@ -83,19 +86,99 @@ def test_without_a_loop_nothing_waits() -> None:
     assert (done, len(waiting)) == (["a"], 0)
 
 
-@pytest.mark.parametrize(("busy", "pauses"), [(False, [0.005, 0.0]), (True, [0.005, 0.057])])
-def test_the_traffic_has_most_of_the_time(busy: bool, pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[float, Callable[[], None]]] = []
+def test_above_the_bound_several_are_done_together() -> None:
+    async def run() -> list[str]:
+        waiting, done, _ = made(most=10)
+        for item in "abcdefghij":
+            waiting.put(item, 1)
+        assert done == []
+        waiting.put("k", 1)
+        return done
 
-    class Loop:
-        def call_later(self, pause: float, callback: Callable[[], None]) -> object:
-            asked.append((pause, callback))
-            return object()
+    assert asyncio.run(run()) == ["a", "b", "c", "d", "e"]
 
-    monkeypatch.setattr("wirelint.addon.backlog.asyncio.get_running_loop", Loop)
-    waiting, done, _ = made(busy=lambda: busy)
-    for item in "abcde":
+
+def _nothing() -> None: ...
+
+
+class Loop:
+    """Timers as they are asked for; `fire` lets the last one go off, when it is due."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.pauses: list[float] = []
+        self._clock, self._due = clock, 0.0
+        self._last: Callable[[], None] = _nothing
+
+    def call_later(self, pause: float, callback: Callable[[], None]) -> Loop:
+        self.pauses.append(pause)
+        self._due, self._last = self._clock.now + pause, callback
+        return self
+
+    def cancel(self) -> None:
+        self._last = _nothing
+
+    def fire(self) -> None:
+        self._clock.now = max(self._clock.now, self._due)
+        self._last()
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop(Clock())
+    monkeypatch.setattr("wirelint.addon.backlog.asyncio.get_running_loop", lambda: loop)
+    return loop
+
+
+def on(loop: Loop, busy: Callable[[], bool]) -> tuple[Backlog[str], list[str]]:
+    done: list[str] = []
+
+    def work(item: str) -> None:
+        done.append(item)
+        loop._clock.now += 0.001
+
+    return Backlog(work, busy, loop._clock), done
+
+
+def test_without_traffic_one_piece_follows_the_other(loop: Loop) -> None:
+    waiting, done = on(loop, lambda: False)
+    for item in "abcdefg":
         waiting.put(item, 1)
-    asked[0][1]()
-    assert done == ["a", "b", "c"]
-    assert [pause for pause, _ in asked] == pytest.approx(pauses)
+    loop.fire()
+    assert (done, loop.pauses) == (["a", "b", "c", "d", "e"], [0.005, 0.0])
+    loop.fire()
+    assert (done, loop.pauses) == (["a", "b", "c", "d", "e", "f", "g"], [0.005, 0.0])
+
+
+def test_with_traffic_what_has_waited_is_done_together_and_the_traffic_has_most_of_the_time(loop: Loop) -> None:
+    waiting, done = on(loop, lambda: True)
+    for item in "abcdefg":
+        waiting.put(item, 1)
+    loop._clock.now += 0.4
+    waiting.put("young", 1)
+    loop.fire()
+    assert done == ["a", "b", "c", "d", "e"]
+    loop.fire()
+    assert done == ["a", "b", "c", "d", "e", "f", "g"]
+    assert loop.pauses == pytest.approx([0.5, 0.095, 0.298])
+    loop.fire()
+    assert done[-1] == "young"
+
+
+def test_when_the_traffic_ends_nothing_waits_any_longer(loop: Loop) -> None:
+    busy = True
+    waiting, done = on(loop, lambda: busy)
+    waiting.put("a", 1)
+    busy = False
+    waiting.put("the last one", 1)
+    loop.fire()
+    assert done == ["a", "the last one"]
+    assert loop.pauses == pytest.approx([0.5, 0.005])
+
+
+def test_the_traffic_may_end_without_another_piece(loop: Loop) -> None:
+    busy = True
+    waiting, done = on(loop, lambda: busy)
+    waiting.put("a", 1)
+    busy = False
+    loop.fire()
+    assert done == ["a"]

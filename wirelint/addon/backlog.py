@@ -1,10 +1,11 @@
 """Work that can wait until the traffic leaves room for it.
 
 Theory of operation. A proxy has one thread; whatever is done on it is waited for by everybody whose bytes are under way.
-What is not needed at once is put here and done in the order in which it came, a few pieces at a time: while there is
-traffic, nearly all of the time between them is left to it; when there is none, one piece follows the other. What waits is
-bounded. Above the bound the oldest pieces are done on the spot, so that those who bring more than can be done are slowed
-down by it, and nothing is lost.
+What is not needed at once is put here and done in the order in which it came. When there is no traffic, it is done at once,
+one piece after the other. While there is, a piece waits for a while, and those that have are done together: of several
+pieces one behind the other all but the first are done in a fraction of the time, since the code and data that they need are
+at hand. After a few of them, nearly all of the time is left to the traffic. What waits is bounded. Above the bound, some of
+the oldest pieces are done on the spot: those who bring more than can be done are slowed down by it, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ T = TypeVar("T")
 _MOST = 16 << 20
 _LEFT = 19
 """What the traffic has for each second of this work, in seconds."""
-_AT_ONCE = 0.003
-"""Seconds after which no other piece is begun: of several pieces one behind the other all but the first are done in a
-fraction of the time, since the code and data that they need are at hand."""
+_AT_ONCE = 0.005
+"""Seconds after which no other piece is begun."""
 _SHORTEST, _LONGEST = 0.005, 0.1
 """Bounds of a pause, in seconds."""
+_WAITS = 0.5
+"""Seconds for which a piece waits for the traffic to end. Somebody may look for what is said of it."""
 
 
 class Backlog(Generic[T]):
@@ -41,20 +43,24 @@ class Backlog(Generic[T]):
         most: int = _MOST,
     ) -> None:
         self._work, self._busy, self._clock, self._most = work, busy, clock, most
-        self._waiting: deque[tuple[T, int]] = deque()
+        self._waiting: deque[tuple[T, int, float]] = deque()
         self._size = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._patient = False
+        """Whether the timer has been set while there was traffic."""
 
     def __len__(self) -> int:
         return len(self._waiting)
 
     def put(self, item: T, size: int) -> None:
         """Has a piece done later. `size`: about how many bytes of memory wait with it."""
-        self._waiting.append((item, size))
+        self._waiting.append((item, size, self._clock()))
         self._size += size
-        while self._size > self._most:
-            self._do()
-        self._schedule(_SHORTEST)
+        if self._size > self._most:
+            self._do_some(lambda: True)
+            while self._size > self._most:
+                self._do()
+        self._plan(_SHORTEST)
 
     def drain(self) -> None:
         """Does all that waits."""
@@ -62,27 +68,44 @@ class Backlog(Generic[T]):
             self._do()
 
     def _do(self) -> None:
-        item, size = self._waiting.popleft()
+        item, size, _ = self._waiting.popleft()
         self._size -= size
         self._work(item)
 
-    def _schedule(self, pause: float) -> None:
+    def _do_some(self, may_go_on: Callable[[], bool]) -> float:
+        """Does pieces for a short time; how many seconds it took."""
+        start = self._clock()
+        took = 0.0
+        while self._waiting and took < _AT_ONCE and may_go_on():
+            self._do()
+            took = self._clock() - start
+        return took
+
+    def _plan(self, pause: float) -> None:
+        """Has work done after a pause, or later as long as there is traffic."""
+        busy = self._busy()
+        if self._timer is not None and self._patient and not busy:  # the traffic that was waited for is over
+            self._timer.cancel()
+            self._timer = None
         if self._timer is not None or not self._waiting:
             return
         try:
             loop = asyncio.get_running_loop()
         except RuntimeError:  # nobody would ever come back to it
             self.drain()
-        else:
-            self._timer = loop.call_later(pause, self._step)
+            return
+        self._patient = busy
+        self._timer = loop.call_later(max(pause, self._ripens()) if busy else pause, self._step)
+
+    def _ripens(self) -> float:
+        """Seconds until the oldest piece has waited for long enough."""
+        return self._waiting[0][2] + _WAITS - self._clock() if self._waiting else 0.0
 
     def _step(self) -> None:
         self._timer = None
-        if not self._waiting:
-            return
-        start = self._clock()
-        took = 0.0
-        while self._waiting and took < _AT_ONCE:
-            self._do()
-            took = self._clock() - start
-        self._schedule(min(max(_LEFT * took, _SHORTEST), _LONGEST) if self._busy() else 0.0)
+        if not self._busy():
+            self._do_some(lambda: True)
+            self._plan(0.0)
+        else:
+            took = self._do_some(lambda: self._ripens() <= 0.0)
+            self._plan(min(max(_LEFT * took, _SHORTEST), _LONGEST))

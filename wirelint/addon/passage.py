@@ -78,6 +78,13 @@ class Passage(ABC):
 
     def _note(self, out: list[bytes]) -> list[bytes]:
         """Takes down what is handed out."""
+        try:
+            self._take_down(out)
+        except Exception as error:  # fail open: it is on its way whatever is known of it
+            self._failures.fail(self._visit, "repairing the reply", error)
+        return out
+
+    def _take_down(self, out: list[bytes]) -> None:
         rewriting = self._rewriting
         if self._other is None and rewriting is not None and rewriting.changed:
             self._other = bytearray()
@@ -87,7 +94,6 @@ class Passage(ABC):
         elif not self._visit.overflown:
             for piece in out:
                 self._other += piece
-        return out
 
     def _rescue(self, data: bytes, error: Exception) -> list[bytes]:
         """Something in here failed: what is held and what came go out as they are, and so does the rest."""

@@ -91,11 +91,13 @@ class Rewriting:
         if self._raw:
             return self._pass_raw(data, at)
         out: list[bytes] = []
+        taken = False
         try:
             chain = self._chain
             if chain is not None and not (self._kept or self._late) and self._glance(data, at, chain, out):
                 return out
             self._kept += data
+            taken = True
             self._catch_up()
             frames = self._session.frame(data, at)
             if self._session.unread:
@@ -108,6 +110,9 @@ class Rewriting:
                 self._watch(at, out)
             return out
         except Exception as error:  # fail open
+            passing = [one.data for one in self._unread.waiting]
+            if not taken and not any(one is data for one in (*out, *passing)):
+                self._kept += data
             return out + self._fail(error)
 
     def flush(self, at: float | None = None) -> list[bytes]:
@@ -165,15 +170,9 @@ class Rewriting:
 
     def _glance(self, data: bytes, at: float | None, chain: Chain, out: list[bytes]) -> bool:
         """Whether bytes are seen to say nothing but text that passes by, or that waits for more of it, unread."""
-        seen: Passing | None = None
-        try:
-            seen = self._unread.look(data, at)
-            if seen is None or not self._let_by(seen, chain, out):
-                return False
-        except Exception:
-            if all(one is not seen for one in self._unread.waiting):
-                self._kept += data
-            raise
+        seen = self._unread.look(data, at)
+        if seen is None or not self._let_by(seen, chain, out):
+            return False
         if self._unread.waiting:
             self._watch(at, out)
         if self._unread.full:
