@@ -235,11 +235,11 @@ class Lineage:
         """The place of an exchange that was there before: sent again after it failed, or with the same answer."""
         newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
         for one in islice(newest, COMPARED):
-            if not asks_the_same(one, added):
-                continue
             same = bool(made) and said_the_same(one, made)
+            if not (same or (one.broken and not one.children)) or not asks_the_same(one, added):
+                continue
             thread = self._conversations.get(one.conversation)
-            if thread is not None and (same or (one.broken and not one.children)):
+            if thread is not None:
                 twin = one if same else None
                 branch = how == "turn" and parent is not None and one.conversation != parent.conversation
                 said = "fork" if branch else how

@@ -99,7 +99,11 @@ def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
 
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
-    return {(turn.mark, turn.ids) for turn in made} <= {(answer.mark, answer.ids) for answer in node.answers}
+    """Whether a node has given all of these answers."""
+    for turn in made:
+        if not any(answer.mark == turn.mark and answer.ids == turn.ids for answer in node.answers):
+            return False
+    return True
 
 
 def mark_of(turns: Iterable[Turn | Said]) -> bytes:
