@@ -57,7 +57,7 @@ class Backlog(Generic[T]):
         self._waiting.append((item, size, self._clock()))
         self._size += size
         if self._size > self._most:
-            self._do_some(lambda: True)
+            self._do_some()
             while self._size > self._most:
                 self._do()
         self._plan(_SHORTEST)
@@ -72,11 +72,11 @@ class Backlog(Generic[T]):
         self._size -= size
         self._work(item)
 
-    def _do_some(self, may_go_on: Callable[[], bool]) -> float:
-        """Does pieces for a short time; how many seconds it took."""
+    def _do_some(self, *, ripe: bool = False) -> float:
+        """Does pieces for a short time, or those of them that have waited for long enough; how many seconds it took."""
         start = self._clock()
         took = 0.0
-        while self._waiting and took < _AT_ONCE and may_go_on():
+        while self._waiting and took < _AT_ONCE and not (ripe and self._ripens() > 0.0):
             self._do()
             took = self._clock() - start
         return took
@@ -104,8 +104,8 @@ class Backlog(Generic[T]):
     def _step(self) -> None:
         self._timer = None
         if not self._busy():
-            self._do_some(lambda: True)
+            self._do_some()
             self._plan(0.0)
         else:
-            took = self._do_some(lambda: self._ripens() <= 0.0)
+            took = self._do_some(ripe=True)
             self._plan(min(max(_LEFT * took, _SHORTEST), _LONGEST))
