@@ -100,10 +100,7 @@ def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
     """Whether a node has given all of these answers."""
-    for turn in made:
-        if not any(answer.mark == turn.mark and answer.ids == turn.ids for answer in node.answers):
-            return False
-    return True
+    return all(any(answer.mark == turn.mark and answer.ids == turn.ids for answer in node.answers) for turn in made)
 
 
 def mark_of(turns: Iterable[Turn | Said]) -> bytes:
