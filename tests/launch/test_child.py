@@ -70,6 +70,10 @@ def test_the_terminal_is_the_commands() -> None:
     pid, terminal = pty.fork()
     if not pid:
         os.execve(asked[0], asked, environment())
+    # A key that makes a signal is echoed between what the command writes, and has that thrown away, at its own time.
+    modes = termios.tcgetattr(terminal)
+    modes[3] = modes[3] & ~termios.ECHO | termios.NOFLSH
+    termios.tcsetattr(terminal, termios.TCSANOW, modes)
     seen = b""
 
     def until(word: bytes) -> None:
