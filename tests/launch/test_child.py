@@ -69,6 +69,8 @@ def test_the_terminal_is_the_commands() -> None:
     asked = command(sys.executable, "-c", TERMINAL)
     pid, terminal = pty.fork()
     if not pid:
+        # Where the tests run in the background it is ignored, and stays so.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.execve(asked[0], asked, environment())
     # A key that makes a signal is echoed between what the command writes, and has that thrown away, at its own time.
     modes = termios.tcgetattr(terminal)
