@@ -20,9 +20,11 @@ class Clock:
         return self.now
 
 
-def made(most: int = 1 << 20, busy: Callable[[], bool] = lambda: False) -> tuple[Backlog[str], list[str], Clock]:
+def made(
+    most: int = 1 << 20, busy: Callable[[], bool] = lambda: False, clock: Clock | None = None
+) -> tuple[Backlog[str], list[str], Clock]:
     done: list[str] = []
-    clock = Clock()
+    clock = clock or Clock()
 
     def work(item: str) -> None:
         done.append(item)
@@ -106,19 +108,19 @@ class Loop:
 
     def __init__(self, clock: Clock) -> None:
         self.pauses: list[float] = []
-        self._clock, self._due = clock, 0.0
+        self.clock, self._due = clock, 0.0
         self._last: Callable[[], None] = _nothing
 
     def call_later(self, pause: float, callback: Callable[[], None]) -> Loop:
         self.pauses.append(pause)
-        self._due, self._last = self._clock.now + pause, callback
+        self._due, self._last = self.clock.now + pause, callback
         return self
 
     def cancel(self) -> None:
         self._last = _nothing
 
     def fire(self) -> None:
-        self._clock.now = max(self._clock.now, self._due)
+        self.clock.now = max(self.clock.now, self._due)
         self._last()
 
 
@@ -129,18 +131,8 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
     return loop
 
 
-def on(loop: Loop, busy: Callable[[], bool]) -> tuple[Backlog[str], list[str]]:
-    done: list[str] = []
-
-    def work(item: str) -> None:
-        done.append(item)
-        loop._clock.now += 0.001
-
-    return Backlog(work, busy, loop._clock), done
-
-
 def test_without_traffic_one_piece_follows_the_other(loop: Loop) -> None:
-    waiting, done = on(loop, lambda: False)
+    waiting, done, _ = made(busy=lambda: False, clock=loop.clock)
     for item in "abcdefg":
         waiting.put(item, 1)
     loop.fire()
@@ -150,10 +142,10 @@ def test_without_traffic_one_piece_follows_the_other(loop: Loop) -> None:
 
 
 def test_with_traffic_what_has_waited_is_done_together_and_the_traffic_has_most_of_the_time(loop: Loop) -> None:
-    waiting, done = on(loop, lambda: True)
+    waiting, done, _ = made(busy=lambda: True, clock=loop.clock)
     for item in "abcdefg":
         waiting.put(item, 1)
-    loop._clock.now += 0.4
+    loop.clock.now += 0.4
     waiting.put("young", 1)
     loop.fire()
     assert done == ["a", "b", "c", "d", "e"]
@@ -166,7 +158,7 @@ def test_with_traffic_what_has_waited_is_done_together_and_the_traffic_has_most_
 
 def test_when_the_traffic_ends_nothing_waits_any_longer(loop: Loop) -> None:
     busy = True
-    waiting, done = on(loop, lambda: busy)
+    waiting, done, _ = made(busy=lambda: busy, clock=loop.clock)
     waiting.put("a", 1)
     busy = False
     waiting.put("the last one", 1)
@@ -177,7 +169,7 @@ def test_when_the_traffic_ends_nothing_waits_any_longer(loop: Loop) -> None:
 
 def test_the_traffic_may_end_without_another_piece(loop: Loop) -> None:
     busy = True
-    waiting, done = on(loop, lambda: busy)
+    waiting, done, _ = made(busy=lambda: busy, clock=loop.clock)
     waiting.put("a", 1)
     busy = False
     loop.fire()

@@ -302,6 +302,7 @@ def _is_abstract(member: object) -> bool:
 
 
 PLACES = _places()
+_ASKED: list[str] = []
 
 
 @pytest.fixture(scope="module")
@@ -319,12 +320,13 @@ def test_what_carries_repairs_out_raises(
     sabotaged: Proxy, upstream: Upstream, form: Form, place: tuple[str, str]
 ) -> None:
     """A clean reply arrives as it came; of one that leaks every word arrives, as text or as a call, and once."""
-    for after in (0, 2):
+    for after in (0, 1, 4, 9):
         for what, record in {"clean": CLEAN[form], "leak": LEAK[form]}.items():
             body = body_of(record)
             test = f"{what} {place} {after} {form}"
             pieces = split_events(body) if form[1] else list(pieces_of(body, 60))
             upstream.scripts[test] = replying(pieces, **kind_of(record))
+            _ASKED.append(test)
             reply = ask(sabotaged, form[0], record, test, {"x-fault": ".".join(place), "x-after": str(after)})
             assert (reply.status, reply.complete) == (200, True)
             if what == "clean":
@@ -336,7 +338,9 @@ def test_what_carries_repairs_out_raises(
     assert sabotaged.process.poll() is None
 
 
-def test_all_of_this_is_told_and_nothing_crashed(sabotaged: Proxy) -> None:
+def test_all_of_this_ends_and_is_told_and_nothing_crashed(sabotaged: Proxy) -> None:
     """Ran after the others."""
+    sabotaged.wait_for_probe(_ASKED[-1])
+    assert {probe["test"] for probe in sabotaged.probes()} >= set(_ASKED)
     assert len(set(re.findall(r"sabotage of ([\w.]+)", sabotaged.log))) > len(PLACES) / 4
     assert "mitmproxy has crashed" not in sabotaged.log

@@ -95,17 +95,11 @@ class Unread:
             waiting.append(new)
             self._text = text
             return []
-        failure: ChainError | None = None
         for one in ready:
             if one.event is None:
                 self._leave(one)
-            elif failure is None:
-                try:
-                    chain.take_later(one.event)
-                except ChainError as error:
-                    failure = error
-        if failure is not None:
-            raise failure
+            else:
+                chain.take_later(one.event)
         return [one.data for one in ready]
 
     def _leave(self, one: Passing) -> None:
