@@ -191,3 +191,34 @@ FRAMES: dict[str, tuple[Frame, bool]] = {
 def test_what_says_nothing(name: str) -> None:
     frame, nothing = FRAMES[name]
     assert says_nothing(frame) is nothing
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 5, 1 << 16])
+@pytest.mark.parametrize("before", [(), (b" ",), (b"data",), (b"\n", b"data")], ids=str)
+@pytest.mark.parametrize("several", range(4))
+def test_chunks_of_one_event_each_told_together(
+    monkeypatch: pytest.MonkeyPatch, most: int, before: tuple[bytes, ...], several: int
+) -> None:
+    """Together they say what they say one by one, or have to be told so."""
+    monkeypatch.setattr("wirelint.arrivals._MOST_CHUNKS", most)
+    times, sizes = [7.0 + number for number in range(several)], [4] * several
+    logs = (ArrivalLog(), ArrivalLog())
+    for made in logs:
+        for number, data in enumerate(before):
+            made.add(float(number), data)
+            made.count_to(number + 1)
+    together, single = logs
+    fits = together.add_events(times, sizes, len(before) + several)
+    assert fits == (several > 0 and b"data" in before and len(before) + several <= most)
+    for number, at in enumerate(times if fits else (), len(before) + 1):
+        single.add(at, b"data")
+        single.count_to(number)
+    assert together.chunks == single.chunks
+    for framed in (False, True):
+        one, other = together.arrivals(framed=framed), single.arrivals(framed=framed)
+        assert (list(one.times), list(one.counts), list(one.idle)) == (
+            list(other.times),
+            list(other.counts),
+            list(other.idle),
+        )
+    assert together.now == single.now

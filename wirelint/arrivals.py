@@ -167,6 +167,16 @@ class ArrivalLog:
             self._speaks = not data.isspace()
             self._blank += not self._speaks
 
+    def add_events(self, times: Sequence[float], sizes: Sequence[int], events: int) -> bool:
+        """Chunks of one event each; so many events are complete with the last. False: they have to be told one by one."""
+        if not (times and self._speaks) or len(self._times) + len(times) > _MOST_CHUNKS:
+            return False
+        self._times.extend(times)
+        self._sizes.extend(sizes)
+        self._counts.extend(range(events - len(times) + 1, events + 1))
+        self.now = times[-1]
+        return True
+
     def count(self, events: Sequence[Numbered]) -> None:
         """These events are complete now."""
         if events:

@@ -58,9 +58,13 @@ class Session:
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
         self._comparison = Comparison()
+        self.like: Likeness | None = None
+        """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
         self._whole: Reply | None = None
         self._size = 0
-        self._unread = self._closed = False
+        self._closed = False
+        self.unread = False
+        """Whether reading was given up."""
         self.unread_because: str | None = None
         """What was missing to read the reply, where something was."""
         self._first_token: float | None = None
@@ -138,40 +142,53 @@ class Session:
         if at is not None:
             self._log.add(round(at, 3), data)
         self._size += len(data)
-        if not self._unread and self._max_body is not None and self._size > self._max_body:
+        if not self.unread and self._max_body is not None and self._size > self._max_body:
             self.abandon()
-        return not self._unread
+        return not self.unread
 
     def _feed_alike(self, like: Likeness, data: bytes, at: float | None) -> bool:
         """Takes in an event that is like the ones before; False when these bytes are anything else."""
         text = like.text(data)
-        return text is not None and self.feed_text(like.block, text, data, at)
+        return text is not None and self.feed_texts(like.block, [(data, at, text)])
 
-    def feed_text(self, block: int, text: str, data: bytes, at: float | None = None) -> bool:
-        """Takes in an event whose text `like` has told; False, and nothing is taken in, when it is not the next one."""
-        number = self._framer.skip() if self._framer is not None and self._fold is not None else None
-        if number is None or self._fold is None:
+    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
+        """Takes in events whose texts `like` has told; False, and nothing is taken in, when they are not the next ones."""
+        fold = self._fold
+        number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
+        if number is None or fold is None:
             return False
-        if self._arrive(data, at):
-            self._log.count_to(number + 1)
-            self._fold.extend(block, text, number)
-            self._mind_the_text(self._fold)
+        if self._arrive_together(pieces, number):
+            fold.extend(block, [text for *_, text in pieces], number)
+            self._mind_the_text(fold)
         return True
+
+    def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
+        """Takes down that events have come, the first of which has this number; whether they are to be read."""
+        sizes = [len(data) for data, *_ in pieces]
+        times = [round(at, 3) for _, at, _ in pieces if at is not None]
+        fits = self._max_body is None or self._size + sum(sizes) <= self._max_body
+        if fits and len(times) == len(sizes) and self._log.add_events(times, sizes, number + len(sizes)):
+            self._size += sum(sizes)
+            return not self.unread
+        for position, (data, at, _) in enumerate(pieces, number + 1):
+            if self._arrive(data, at):
+                self._log.count_to(position)
+        return not self.unread
 
     def read(self, frame: Frame) -> list[Event]:
         """The events of a frame, which are then part of the reply."""
-        if self._unread:
+        if self.unread:
             return []
         self._whole = None
         reader, fold = self._reader, self._fold
         if reader is None or fold is None:
             reader = self._reader = self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
-        like = self._comparison.like
-        events = self._read_alike(like, frame) if like is not None else None
+        events = self._read_alike(self.like, frame) if self.like is not None else None
         if events is None:
             events = reader.read(frame)
             self._comparison.see(frame, events)
+            self.like = self._comparison.like
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -188,18 +205,13 @@ class Session:
         if fold.size > MOST_TEXT and fold.streamed:
             self.abandon()
 
-    @property
-    def like(self) -> Likeness | None:
-        """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
-        return self._comparison.like
-
     def _read_alike(self, like: Likeness, frame: Frame) -> list[Event] | None:
         text = like.text(frame.raw)
         return [Delta(like.block, text, frame, like.item)] if text else None
 
     def close_frames(self) -> list[Frame]:
         """What stands behind the last complete frame, once no byte comes any more; to be handed to `read`."""
-        frames = self._framer.close() if self._framer is not None and not self._unread else []
+        frames = self._framer.close() if self._framer is not None and not self.unread else []
         self._log.count(frames)
         return frames
 
@@ -223,15 +235,10 @@ class Session:
     def streamed(self) -> bool:
         return self._framer is not None and self._framer.streamed
 
-    @property
-    def unread(self) -> bool:
-        """Whether reading was given up."""
-        return self._unread
-
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
-        self._unread = True
-        self._reader = self._fold = None
+        self.unread = True
+        self._reader = self._fold = self.like = None
         self._comparison = Comparison()
         if self._framer is not None:
             self._framer = Sniffer(self._reply_headers)
@@ -252,7 +259,7 @@ class Session:
     ) -> Exchange:
         """The exchange, once its last byte came or will never come."""
         reply = self._finish_reply()
-        if self._unread:
+        if self.unread:
             end, reply = "unread", None
         elif end == "client-left" and reply is not None and reply.terminated and (reply.streamed or not reply.faults):
             end = "complete"  # SDKs hang up at the terminator
@@ -317,7 +324,7 @@ class Session:
         return self._whole
 
     def _finish_reply(self) -> Reply | None:
-        if self._framer is None or self._unread:
+        if self._framer is None or self.unread:
             return None
         for frame in self.close_frames():
             self.read(frame)

@@ -11,7 +11,9 @@ rewriter made. The fold keeps no frame: its memory is the text of the reply plus
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -245,10 +247,14 @@ class Fold:
             case Close() | Other():
                 pass
 
-    def extend(self, block: int, text: str, number: int) -> None:
-        """Pushes a `Delta` of the frame with this number."""
-        self._events = number + 1
-        self._extend(self._blocks[block], text, number)
+    def extend(self, block: int, texts: Sequence[str], number: int) -> None:
+        """Pushes a `Delta` for each of these texts, none of them empty, of the frames from this number on."""
+        self._events = number + len(texts)
+        found = self._blocks[block]
+        if self.streamed:
+            starts = itertools.accumulate(map(len, texts[:-1]), initial=found.length)
+            found.events.add_all(starts, range(number, self._events))
+        self._append(found, "".join(texts))
 
     def reply(self) -> Reply:
         """The reply as far as it has come."""
@@ -280,9 +286,12 @@ class Fold:
     def _extend(self, block: _Block, text: str, number: int) -> None:
         if not text:
             return
-        self.first_token = True
         if self.streamed:
             block.events.add(block.length, number)
+        self._append(block, text)
+
+    def _append(self, block: _Block, text: str) -> None:
+        self.first_token = True
         block.texts.append(text)
         block.length += len(text)
         self.size += len(text)

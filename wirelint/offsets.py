@@ -22,6 +22,11 @@ class Offsets:
         self._starts.append(start)
         self._events.append(event)
 
+    def add_all(self, starts: Iterable[int], events: Iterable[int]) -> None:
+        """The same for several, as many starts as events."""
+        self._starts.extend(starts)
+        self._events.extend(events)
+
     def event_at(self, offset: int) -> int | None:
         """The event that carried the character at `offset`; None where nothing is known (no stream)."""
         if not self._starts:

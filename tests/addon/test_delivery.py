@@ -25,6 +25,7 @@ from wirelint.addon.inspector import Inspector
 from wirelint.addon.visit import Visit
 from wirelint.registry import Registry
 from wirelint.rewrite import Rewriting
+from wirelint.rewrite.making import Making
 
 RULES = Path(__file__).parent / "repairs"
 QUIET = Talk(text="They say «hello to you» and go. Ünder ☂.")
@@ -222,16 +223,16 @@ def test_a_failure_between_two_events_of_one_piece(
 ) -> None:
     record = record_of(talk)
     calls = itertools.count()
-    before = Rewriting._write
+    before = Making.write
 
-    def raising(self: Rewriting, *args: Any) -> bytes:
+    def raising(self: Making, *args: Any) -> bytes:
         if next(calls) == place:
             raise RuntimeError("no")
         return before(self, *args)
 
     flow = begin(inspector, record)
     with monkeypatch.context() as patch:
-        patch.setattr(Rewriting, "_write", raising)
+        patch.setattr(Making, "write", raising)
         got = feed(flow, cut(body_of(record), size))
     assert text_of(got) in (SAID, talk.text)
     assert talk is QUIET or got == body_of(record)

@@ -62,7 +62,7 @@ class Delivery(Passage):
                 data = self._decode(self._decoder, data)
                 if not data:
                     return []
-            return self._note(self._feed(data))
+            return self._feed(data)
         except Exception as error:  # fail open
             try:
                 return self._rescue(data, error)

@@ -39,8 +39,11 @@ class Passage(ABC):
 
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
+        rewriting = self._rewriting
+        if rewriting is None or rewriting.holding is None:
+            return None
         try:
-            left = self._rewriting.due(self._visit.now()) if self._rewriting is not None else None
+            left = rewriting.due(self._visit.now())
         except Exception as error:  # fail open: it leaves with what comes next
             self._failures.add(self._visit, "repairing the reply", error)
             return None
@@ -64,17 +67,20 @@ class Passage(ABC):
             return self._rescue(b"", error)
 
     def _feed(self, data: bytes) -> list[bytes]:
-        """What goes to the client now that these bytes have come. Raises what the repair raises."""
+        """What goes to the client now that these bytes have come; it is taken down. Raises what the repair raises."""
         visit, rewriting = self._visit, self._rewriting
         try:
             visit.keep(data)
         except Exception as error:  # fail open: the repair needs no copy
             self._failures.fail(visit, "reading the reply", error)
         if rewriting is None:
-            return [data]
-        out = rewriting.feed(data, visit.now())
+            return self._note([data])
+        out = rewriting.feed(data, (visit.clock() - visit.began) * 1000)
         visit.mind_the_text()
-        return out
+        if len(out) == 1 and out[0] is data and self._other is None and not rewriting.changed:
+            self._same += len(data)
+            return out
+        return self._note(out)
 
     def _note(self, out: list[bytes]) -> list[bytes]:
         """Takes down what is handed out."""

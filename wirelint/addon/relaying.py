@@ -87,11 +87,9 @@ class Relay(Passage):
     def _pass(self, line: bytes, *, last: bool) -> list[bytes]:
         try:
             out = self._feed(line)
-            if last and self._rewriting is not None:
-                out = out + self._rewriting.end()
-            return self._note(out)
         except Exception as error:  # fail open
-            return self._rescue(line, error)
+            out = self._rescue(line, error)
+        return out + self._let_go(lambda rewriting: rewriting.end()) if last else out
 
     def _messages(self, out: list[bytes]) -> list[bytes]:
         lines = b"".join(out).splitlines(keepends=True)

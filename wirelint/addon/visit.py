@@ -196,7 +196,9 @@ class Visit:
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
-        return self._plain_of(data) if self._store(data) else None
+        if not self._store(data):
+            return None
+        return data if self._decoder is None else self._plain_of(data)
 
     def _store(self, data: bytes) -> bool:
         """Takes a copy of bytes that came; whether they are to be read."""

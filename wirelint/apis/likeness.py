@@ -63,10 +63,25 @@ class _Rest(NamedTuple):
     least: int
 
 
+class _Varying(NamedTuple):
+    """What stands around the text and the one idle value, a string, that changes from event to event.
+
+    `between` stands between the two of them, with so many quotation marks; `place` of the text: before it (0), behind (2).
+    """
+
+    head: bytes
+    between: str
+    quotes: int
+    tail: bytes
+    place: int
+
+
 class Likeness:
     """What stands around the text of events of one block: the same bytes, but for idle values."""
 
-    __slots__ = ("_frame", "_head", "_looked", "_rest", "_shown", "_size", "_tail", "block", "item")
+    __slots__ = (
+        "_frame", "_head", "_last", "_looked", "_rest", "_shown", "_size", "_tail", "_varying", "block", "item"
+    )  # fmt: skip
 
     def __init__(self, event: Delta, frame: Frame, start: int, end: int) -> None:
         self.block, self.item, self._shown = event.block, event.item, event.text
@@ -76,6 +91,9 @@ class Likeness:
         self._size = len(self._head) + len(self._tail)
         self._rest: _Rest | None = None
         self._looked = False
+        self._varying: _Varying | None = None
+        self._last: list[bytes] = []
+        """The idle values of the last event that was looked at one by one."""
 
     @classmethod
     def of(cls, event: Delta) -> Likeness | None:
@@ -99,6 +117,12 @@ class Likeness:
 
     def text(self, raw: bytes) -> str | None:
         """The text of an event that is like them; None for any other."""
+        if self._varying is not None:
+            head, between, quotes, tail, place = self._varying
+            if raw.startswith(head) and raw.endswith(tail) and (middle := _decoded(raw[len(head) : -len(tail)])):
+                parts = middle.partition(between)
+                if parts[1] and middle.count('"') == quotes and "\\" not in middle and middle.isprintable():
+                    return parts[place] or None
         if len(raw) > self._size and raw.startswith(self._head) and raw.endswith(self._tail):
             return _text_of(raw[len(self._head) : -len(self._tail)])
         if not self._looked:
@@ -107,17 +131,37 @@ class Likeness:
         if rest is None or len(raw) < rest.least or not (raw.startswith(rest.first) and raw.endswith(rest.last)):
             return None
         start, end = len(rest.first), len(raw) - len(rest.last)
+        values: list[tuple[int, int]] = []
         for value, beside in rest.before:
             found = value.match(raw, start)
             if found is None or not raw.startswith(beside, found.end()):
                 return None
+            values.append(found.span())
             start = found.end() + len(beside)
         for value, beside in rest.after:
             begun = raw.rfind(beside[-1:], start, end) + 1
             if value.fullmatch(raw, begun, end) is None or not raw.endswith(beside, start, begun):
                 return None
+            values.append((begun, end))
             end = begun - len(beside)
-        return _text_of(raw[start:end])
+        text = _text_of(raw[start:end])
+        if text is not None:
+            self._learn(raw, start, end, values)
+        return text
+
+    def _learn(self, raw: bytes, start: int, end: int, values: Sequence[tuple[int, int]]) -> None:
+        """Finds out which idle value changes, when it is one of them: such events are told with less."""
+        last, self._last = self._last, [raw[begun:ended] for begun, ended in values]
+        changed = [place for place, one, other in zip(values, self._last, last, strict=False) if one != other]
+        self._varying = None
+        if len(changed) != 1 or raw[changed[0][0] - 1 : changed[0][0]] != b'"':
+            return
+        begun, ended = changed[0]
+        before = begun < start
+        between = _decoded(raw[ended:start] if before else raw[end:begun])
+        if between.isprintable() and between.startswith('"') and between.endswith('"') and "\\" not in between:
+            around = (raw[:begun], raw[end:]) if before else (raw[:start], raw[ended:])
+            self._varying = _Varying(around[0], between, between.count('"'), around[1], 2 if before else 0)
 
 
 class Comparison:
@@ -186,12 +230,20 @@ def _document(event: Frame) -> dict[str, object]:
     return document if isinstance(document, dict) else {}
 
 
+def _decoded(raw: bytes) -> str:
+    """Nothing where it is no UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
 def _text_of(literal: bytes) -> str | None:
     """What a JSON string says, by what stands between its quotation marks; None where that is no string, or nothing."""
     try:
         text = literal.decode()
-        if _is_plain(text):  # nearly all of them
-            return text
+        if text.isprintable() and '"' not in text and "\\" not in text:  # nearly all of them: it says itself
+            return text or None
         said: str = orjson.loads(f'"{text}"')
     except (UnicodeDecodeError, orjson.JSONDecodeError):
         return None

@@ -71,6 +71,7 @@ class Chain:
         """None from the moment on in which the rewriters are there."""
         self._texts: set[int] = set()
         self._is_quiet = quiet(frozenset(tools))
+        self._may_begin = self._is_quiet.may_begin
         self._calm: int | None = None
         self._in_line = False
         self._tail = ""
@@ -176,6 +177,20 @@ class Chain:
         if block != self._calm or not text:
             return LOUD
         return self._is_quiet(text, self._in_line, self._tail if len(self._tail) == REACH else "")
+
+    def lets_by(self, block: int, text: str) -> bool:
+        """Whether text is quiet, as `glance` and `gone_by` in one for the most of it: what goes on in the middle of a line.
+
+        If so, it is taken to have left; otherwise, and when this raises, nothing was done.
+        """
+        tail = self._tail
+        if block != self._calm or not self._in_line or len(tail) != REACH or not text.isprintable():
+            return False
+        whole = tail + text
+        if self._may_begin(whole, REACH) is not None:
+            return False
+        self._tail = whole[-REACH:]
+        return True
 
     def gone_by(self, text: str) -> None:
         """Has it known that text has left which the rewriters have not seen."""

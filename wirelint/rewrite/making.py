@@ -13,6 +13,7 @@ from wirelint.repair import Permit, Repair, Situation
 from wirelint.rewrite.chain import Chain, Seen, Stages, stages_of
 from wirelint.rewrite.plain import are_late
 from wirelint.rewrite.unread import is_clean
+from wirelint.rewrite.waiting import Waiting
 from wirelint.rule import Finding, Rule
 
 
@@ -49,6 +50,11 @@ class Making:
         """Takes down what a person should know."""
         if note not in self.notes and len(self.notes) < 8:
             self.notes.append(note)
+
+    def write(self, waiting: Waiting) -> bytes:
+        """The bytes of a frame as it is handed on. Raises what writing raises."""
+        assert self.writer is not None
+        return self.writer.write(waiting.frame, waiting.events, waiting.out)
 
     def is_needless(self) -> bool:
         """Whether nothing is to be repaired in a whole reply, which the session has read."""

@@ -64,7 +64,7 @@ class Rewriting:
         self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
         self._unread = Unread(session)
         self._raw = self._as_it_came = False
-        self._holding: float | None = None
+        self.holding: float | None = None  # since when anything is held (ms after the request)
         self._longest_hold = longest_hold
 
     @classmethod
@@ -94,8 +94,11 @@ class Rewriting:
         taken = False
         try:
             chain = self._chain
-            if chain is not None and not (self._kept or self._late) and self._glance(data, at, chain, out):
-                return out
+            if chain is not None and not (self._kept or self._late):
+                if self._unread.lets_by(data, at, chain):
+                    return [data]
+                if self._glance(data, at, chain, out):
+                    return out
             self._kept += data
             taken = True
             self._catch_up()
@@ -106,7 +109,7 @@ class Rewriting:
                 self._take_next(frame, self._session.read(frame), out)
             if self._making.idle:
                 out += self._all_raw()
-            if self._holding is not None or self._kept or self._unread.waiting:
+            if self.holding is not None or self._kept or self._unread.waiting:
                 self._watch(at, out)
             return out
         except Exception as error:  # fail open
@@ -129,9 +132,9 @@ class Rewriting:
 
     def due(self, at: float) -> float | None:
         """Milliseconds until what is held has to leave; None when nothing is held."""
-        if self._raw or self._holding is None or not self._waits:
+        if self._raw or self.holding is None or not self._waits:
             return None
-        return max(self._holding + self._longest_hold - at, 0.0)
+        return max(self.holding + self._longest_hold - at, 0.0)
 
     def tick(self, at: float) -> list[bytes]:
         """What has to leave now, if nothing has come for so long."""
@@ -198,7 +201,7 @@ class Rewriting:
             ready = [one.data for one in self._unread.settle()]
         if ready:
             out += ready
-            self._holding = None
+            self.holding = None
         return ready is not None
 
     def _take_next(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
@@ -218,7 +221,7 @@ class Rewriting:
         out += [one.data for one in self._unread.settle()]
         out.append(frame.raw)
         del self._kept[: len(frame.raw)]
-        self._holding = None
+        self.holding = None
         return True
 
     def _go_through(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
@@ -282,7 +285,7 @@ class Rewriting:
         """Writes the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(waiting, self._write(waiting)) for waiting in ready]
+        made = [(waiting, self._making.write(waiting)) for waiting in ready]
         for waiting, data in made:
             raw = waiting.frame.raw
             self._as_it_came = data is raw and not waiting.sent
@@ -294,10 +297,6 @@ class Rewriting:
             del self._kept[: len(raw)]
             if data:
                 out.append(data)
-
-    def _write(self, waiting: Waiting) -> bytes:
-        assert self._making.writer is not None
-        return self._making.writer.write(waiting.frame, waiting.events, waiting.out)
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Has the rewriters hand on what they hold, after `last`, and writes all frames."""
@@ -314,20 +313,21 @@ class Rewriting:
         if waiting:
             place(waiting, self._queue)
         self._write_all(tuple(self._queue), out)
-        self._holding = None
+        self.holding = None
         self._close([*gone, *(event for event in events if event.frame is None)], out)  # the latter close the stream
 
     def _watch(self, at: float | None, out: list[bytes]) -> None:
         """Releases what has been held for too long: by a rewriter, or because its event goes on and on."""
+        at = round(at, 3) if at is not None else None  # as it is recorded: then it is the same time offline
         if not self._waits:
-            self._holding = None
+            self.holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
             self._making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
             self._hand_out(out)
-        elif self._holding is None:
-            self._holding = at
-        elif at is not None and at - self._holding >= self._longest_hold:
-            self._making.note(f"text was held for {(at - self._holding) / 1000:.0f} s and released as it came")
+        elif self.holding is None:
+            self.holding = at
+        elif at is not None and at - self.holding >= self._longest_hold:
+            self._making.note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
             self._hand_out(out)
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from wirelint.engine import Session
 from wirelint.events import Delta
@@ -30,6 +31,10 @@ class Passing:
     event: Delta | None = None
 
 
+_Left: TypeAlias = "tuple[bytes, float | None, str]"
+"""The data, time and text of one that has left."""
+
+
 class Unread:
     """Events that have left and are not read yet, and those before the next of them.
 
@@ -43,7 +48,9 @@ class Unread:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._left: list[Passing] = []
+        self._left: list[_Left] = []
+        self._block = 0
+        """Whose text has left."""
         self._size = 0
         self.full = False
         """Whether so much has left that it should be read."""
@@ -53,6 +60,23 @@ class Unread:
 
     def __bool__(self) -> bool:
         return bool(self._left)
+
+    def lets_by(self, data: bytes, at: float | None, chain: Chain) -> bool:
+        """Whether bytes leave at once, since they are an event of text in which nothing can begin, and nothing waits.
+
+        That is most of what comes, so that all of it is done here. If not, or when this raises, nothing was done.
+        """
+        like = self._session.like
+        if like is None or self.waiting or self.full:
+            return False
+        text = like.text(data)
+        if text is None or not chain.lets_by(like.block, text):
+            return False
+        self._left.append((data, at, text))
+        self._block = like.block
+        self._size += len(data)
+        self.full = self._size > _MOST
+        return True
 
     def look(self, data: bytes, at: float | None) -> Passing | None:
         """What bytes say that are an event of text, as one can see; None for others."""
@@ -71,7 +95,7 @@ class Unread:
         except Exception as error:
             self.waiting = together = [*waiting, new]
             for one in together:
-                if one.event is None and not any(one is left for left in self._left):
+                if one.event is None and not any(one.data is data for data, *_ in self._left):
                     self._leave(one)
             raise error if isinstance(error, ChainError) else ChainError("quiet text", error) from error
 
@@ -81,10 +105,6 @@ class Unread:
         place = chain.glance(new.block, text) if not waiting or len(text) <= _MOST_WAITING else LOUD
         if place == LOUD:
             return None
-        if place == CLEAR and not waiting and new.event is None:  # nearly all of them
-            chain.gone_by(text)
-            self._leave(new)
-            return [new.data]
         if place == CLEAR:
             chain.gone_by(text)
             ready, self.waiting, self._text = [*waiting, new], [], ""
@@ -103,7 +123,8 @@ class Unread:
         return [one.data for one in ready]
 
     def _leave(self, one: Passing) -> None:
-        self._left.append(one)
+        self._left.append((one.data, one.at, one.text))
+        self._block = one.block
         self._size += len(one.data)
         self.full = self._size > _MOST
 
@@ -115,25 +136,26 @@ class Unread:
         left, self._left, self._size, self.full = self._left, [], 0, False
         if not left:
             return None
-        for one in left[:-1]:
-            if not self._session.feed_text(one.block, one.text, one.data, one.at):
-                self._session.feed(one.data, one.at)
-        event = self._read(left[-1])
-        return event._replace(text="".join([one.text for one in left])) if event is not None else None
+        *before, (data, at, _) = left
+        if before and not self._session.feed_texts(self._block, before):
+            for one, when, _ in before:
+                self._session.feed(one, when)
+        event = self._read(data, at)
+        return event._replace(text="".join([text for *_, text in left])) if event is not None else None
 
     def read_waiting(self) -> None:
         """Has the session read what waits, once it has read what has left. Raises what reading raises, and ValueError."""
         for one in self.waiting:
-            one.event = one.event or self._read(one)
+            one.event = one.event or self._read(one.data, one.at)
 
     def settle(self) -> list[Passing]:
         """What waits, which has been read, and waits no more."""
         waiting, self.waiting, self._text = self.waiting, [], ""
         return waiting
 
-    def _read(self, one: Passing) -> Delta | None:
+    def _read(self, data: bytes, at: float | None) -> Delta | None:
         """None when reading is given up: there is too much of it."""
-        found = [event for frame in self._session.frame(one.data, one.at) for event in self._session.read(frame)]
+        found = [event for frame in self._session.frame(data, at) for event in self._session.read(frame)]
         if self._session.unread:
             return None
         event = found[0] if len(found) == 1 else None

@@ -94,6 +94,9 @@ class Quiet:
     def __init__(self, names: Iterable[str]) -> None:
         self._loud, self._whole, heads = _beginnings()
         self._heads = heads.with_names(names)
+        self.may_begin = self._loud.search
+        """Where something may begin in a text that goes on in the middle of a line and ends in the same; from an offset on,
+        before which its own `REACH` characters stand."""
 
     def __call__(self, text: str, inside: bool, before: str = "") -> int:
         """CLEAR for text that can wait, LOUD for text that cannot; `inside`: it goes on in the middle of a line.

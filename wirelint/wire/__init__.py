@@ -90,9 +90,9 @@ class Sniffer:
             return [] if array is None else self._go_on(ArrayStream())
         return [] if verdict is None else self._decide(verdict)
 
-    def skip(self) -> int | None:
-        """The number of an event that is whole and is read elsewhere; None where it has to be fed."""
-        return self._framer.skip() if isinstance(self._framer, EventStream) else None
+    def skip(self, events: int) -> int | None:
+        """The number of the first of some events that are whole and are read elsewhere; None where they have to be fed."""
+        return self._framer.skip(events) if isinstance(self._framer, EventStream) else None
 
     def close(self) -> list[Frame]:
         frames = [] if self._framer is not None else self._decide(self._declared)

@@ -73,12 +73,13 @@ class EventStream:
         self._searched = max(len(buffer) - 3, 0)
         return frames
 
-    def skip(self) -> int | None:
-        """Counts an event whose bytes are read elsewhere; its number. None while a part of one waits: it cannot be told."""
+    def skip(self, events: int) -> int | None:
+        """Counts events whose bytes are read elsewhere; the number of the first. None while a part of one waits: it cannot
+        be told."""
         if self._buffer:
             return None
-        self._number += 1
-        return self._number - 1
+        self._number += events
+        return self._number - events
 
     def _run_on(self, raw: bytes) -> Frame:
         frame = self._frame(raw)
