@@ -214,6 +214,58 @@ def test_all_is_as_if_they_had_been_made_in_every_api(
     assert _seen(slept) == _seen(awake)
 
 
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=40)
+@given(
+    first=st.sampled_from(FIRST),
+    more=st.lists(st.one_of(st.sampled_from((*WORDS, *FIRST)), st.text(max_size=6)), max_size=8),
+    called=st.booleans(),
+    finish=st.sampled_from(("", None, "stop", "tool", "length", "nonsense")),
+    model=st.sampled_from(("m", "gemma-3", "gpt-oss-20b", "qwen3", "deepseek-r1", "kimi-k2")),
+)
+def test_a_whole_reply_that_is_plain_is_one_in_which_nothing_is_found(
+    api: str, first: str, more: list[str], called: bool, finish: str | None, model: str
+) -> None:
+    calls = (Call("find", {"place": "Bodø"}),) if called else ()
+    talk = Talk(text=first + "".join(more), calls=calls, tools=TOOLS, finish=finish, model=model)
+    record = as_record(talk.record(api, False), 1)
+    quick = run(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(making, "says_plainly", lambda *_: False)
+        thorough = run(record)
+        patch.setattr(making, "is_clean", lambda *_: False)
+        repaired = run(record)
+    assert _seen(quick) == _seen(thorough) == _seen(repaired)
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(
+    ("talk", "looked"),
+    [
+        pytest.param(Talk(text="The ferry leaves at nine."), False, id="text"),
+        pytest.param(Talk(text="The ferry leaves <b>now</b>."), True, id="a tag"),
+        pytest.param(Talk(text="Let me see.", calls=(Call("find", {"place": "Bodø"}),), tools=TOOLS), True, id="a call"),
+    ],
+)
+def test_a_plain_whole_reply_is_not_looked_at_by_rules(
+    api: str, talk: Talk, looked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    real = making.is_clean
+
+    def counted(*given: Any) -> bool:
+        asked.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(making, "is_clean", counted)
+    record = as_record(talk.record(api, False), 1)
+    assert run(record).delivered == record.response_body
+    assert bool(asked) is looked
+    asked.clear()
+    assert run(record, (*REGISTRY.rules, _Shouting())).delivered != record.response_body
+    assert asked
+
+
 @pytest.mark.parametrize("text", ["if (a < b && c", "Let me see.", "<think>So", '<tool_call>{"name": "find"'])
 def test_what_a_repair_has_kept_goes_with_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it holds itself in a circle: that would be left to the garbage collector, and stop the proxy."""

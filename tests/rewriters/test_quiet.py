@@ -247,3 +247,28 @@ def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
 def test_names_of_one_request_are_no_names_of_the_next() -> None:
     assert quiet(frozenset({"read_file"}))("read_file", inside=False) == LOUD
     assert quiet(frozenset())("read_file", inside=False) == CLEAR
+
+
+@given(texts=TEXTS)
+def test_what_is_loud_is_in_a_whole_text_as_well(texts: list[str]) -> None:
+    """The quick look at a whole text passes over nothing that the other one sees, nor what a line of it begins with."""
+    text = "".join(texts)
+    if text and IS_QUIET(text, False) == LOUD:
+        assert IS_QUIET.may_hold(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "holds"),
+    [
+        ("The ferry leaves at nine, and comes back.", False),
+        ("The ferry leaves.\n\n- at nine\n- at two, to Bod\u00f8", False),
+        ("The ferry leaves.\nObservation: it left", True),
+        ("The ferry leaves.\n  > find", True),
+        ("The ferry to=self", True),
+        ("find(", True),
+        ("a < b", True),
+        ("> quoted", True),
+    ],
+)
+def test_whether_a_whole_text_may_hold_anything(text: str, holds: bool) -> None:
+    assert IS_QUIET.may_hold(text) is holds

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from wirelint.apis import ReplyWriter
 from wirelint.conversation import HERE, Ledger, SeenFrom
 from wirelint.engine import Session, internal
+from wirelint.events import Event
 from wirelint.model import Request
 from wirelint.repair import Permit, Repair, Situation
 from wirelint.rewrite.chain import Chain, Seen, Stages, stages_of
-from wirelint.rewrite.plain import are_late
+from wirelint.rewrite.plain import are_known, are_late, says_plainly
 from wirelint.rewrite.unread import is_clean
 from wirelint.rewrite.waiting import Waiting
+from wirelint.rewriters.quiet import quiet
 from wirelint.rule import Finding, Rule
 
 
@@ -56,8 +58,13 @@ class Making:
         assert self.writer is not None
         return self.writer.write(waiting.frame, waiting.events, waiting.out)
 
-    def is_needless(self) -> bool:
-        """Whether nothing is to be repaired in a whole reply, which the session has read."""
+    def is_needless(self, events: Iterable[Event]) -> bool:
+        """Whether nothing is to be repaired in a whole reply, which the session has read, and of which these are the events."""
+        request = self._request if self._request is not None else self._session.request
+        if request is not None and are_known(tuple(self._rules)):
+            tools = frozenset([tool.name for tool in request.tools])
+            if says_plainly(events, request.model, quiet(tools)):
+                return True
         return is_clean(self._session, self.situation, self._rules)
 
     @cached_property

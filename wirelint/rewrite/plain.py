@@ -12,18 +12,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
 from wirelint.apis.traits import ending, traits
 from wirelint.dialects import BEGINNINGS
 from wirelint.dialects.cuts import heads
-from wirelint.events import Delta, Done, Event, Head, Other, Start, Stop, Usage
+from wirelint.events import Close, Delta, Done, Event, Head, Other, Start, Stop, Usage
 from wirelint.knowledge.control_tokens import may_hold_token, residue, residue_may_come
 from wirelint.knowledge.thinking import may_hold_thinking, may_open, residue_head
 from wirelint.registry import shipped
-from wirelint.rewriters.quiet import CLEAR, any_of
+from wirelint.rewriters.quiet import CLEAR, Quiet, any_of
 from wirelint.rule import Rule
 
 _BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
@@ -83,6 +83,28 @@ class Plain:
         return fresh and stop.choice == self._choice and ending(stop.reason) != "calls"
 
 
+def says_plainly(events: Iterable[Event], model: str, quiet: Quiet) -> bool:
+    """Whether a whole reply, by all of its events, is nothing to any rewriter: one text and its end, all of it as above."""
+    start: Start | None = None
+    piece: Delta | None = None
+    stop: Stop | None = None
+    for event in events:
+        match event:
+            case Start(kind="text") if start is None:
+                start = event
+            case Delta() if piece is None:
+                piece = event
+            case Stop() if stop is None:
+                stop = event
+            case Head() | Usage() | Close() | Done():
+                pass
+            case _:
+                return False
+    if start is None or piece is None or stop is None or (start.block, start.choice) != (piece.block, stop.choice):
+        return False
+    return ending(stop.reason) != "calls" and is_plain(piece.text, model) and not quiet.may_hold(piece.text)
+
+
 def is_plain(text: str, model: str) -> bool:
     """Whether the first piece of a text begins nothing that only the beginning of a text can, where it is quiet as well."""
     if not text or text[0].isspace() or _BEGUN.match(text) is not None:
@@ -96,11 +118,12 @@ def is_plain(text: str, model: str) -> bool:
 
 def are_late(rules: Sequence[Rule], api: str) -> bool:
     """Whether all repairs of these rules leave plain frames of an API alone. Where it has blocks, their starts wait."""
-    return not traits(api).blocks and _are_known(tuple(rules))
+    return not traits(api).blocks and are_known(tuple(rules))
 
 
 @lru_cache(maxsize=32)
-def _are_known(rules: tuple[Rule, ...]) -> bool:
+def are_known(rules: tuple[Rule, ...]) -> bool:
+    """Whether it is known of all repairs of replies by these rules what they leave alone."""
     return all(_is_known(type(rule)) for rule in rules)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -49,13 +50,8 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     if head.request is None or not permit:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
-    channel = channel_of(head.api)
-    able = [
-        rule
-        for rule in sorted(rules, key=lambda rule: rule.code)
-        if channel in rule.channels and type(rule).mend is not Rule.mend
-    ]
-    asked = able
+    able = _able(tuple(rules), channel_of(head.api))
+    asked: Sequence[Rule] = able.anything if head.request.has_history else able.words
     for _ in range(_MOST_ROUNDS):
         work.touched = set()
         for rule in asked:
@@ -63,8 +59,22 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
                 work.ask(rule)
         if not work.touched:
             break
-        asked = [rule for rule in able if not work.touched <= rule.overlooks]
+        asked = [rule for rule in able.anything if not work.touched <= rule.overlooks]
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
+
+
+class _Able(NamedTuple):
+    """The rules that can repair a request, by code: all of them, and those that can where there are no calls and results."""
+
+    anything: tuple[Rule, ...]
+    words: tuple[Rule, ...]
+
+
+@lru_cache(maxsize=64)
+def _able(rules: tuple[Rule, ...], channel: str) -> _Able:
+    able = (rule for rule in rules if channel in rule.channels and type(rule).mend is not Rule.mend)
+    anything = tuple(sorted(able, key=lambda rule: rule.code))
+    return _Able(anything, tuple(rule for rule in anything if "history" not in rule.of_request))
 
 
 @dataclass(frozen=True, slots=True)

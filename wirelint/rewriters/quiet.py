@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from wirelint.dialects import BEGINNINGS
 from wirelint.dialects.cuts import heads
 from wirelint.dialects.openers import THOUGHT_ENDS, word_start
+from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.invented import LINE_HEADS
 from wirelint.repair import Rewriter
 
@@ -92,11 +93,17 @@ class Quiet:
     """What is quiet where tools of certain names are declared: a line may begin with a name."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._loud, self._whole, heads = _beginnings()
+        self._loud, self._whole, self._cues, heads = _beginnings()
         self._heads = heads.with_names(names)
         self.may_begin = self._loud.search
         """Where something may begin in a text that goes on in the middle of a line and ends in the same; from an offset on,
         before which its own `REACH` characters stand."""
+
+    def may_hold(self, text: str) -> bool:
+        """Whether a whole text may hold anything that is not quiet. Of a long one that costs a hundredth of the other look."""
+        if text[:1] in _ENDS or self._cues.stand_in(text) or self._heads.stands(text, 0):
+            return True
+        return any(self._heads.stands(text, end.end()) for end in _LINE_END.finditer(text))
 
     def __call__(self, text: str, inside: bool, before: str = "") -> int:
         """CLEAR for text that can wait, LOUD for text that cannot; `inside`: it goes on in the middle of a line.
@@ -162,8 +169,9 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
 
 
 @cache
-def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], _Heads]:
-    """What is loud, or may become so; what is loud; and what a line may begin with, all of it whatever tools there are."""
+def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, _Heads]:
+    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; and what a line may begin
+    with. All of it whatever tools there are."""
     kinds = BEGINNINGS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
@@ -172,6 +180,7 @@ def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], _Heads]:
     return (
         re.compile(_loud(literals, words, cut=True)),
         re.compile(_loud(literals, words, cut=False)),
+        Cues(*_ANYWHERE, *_ESCAPES, *sorted(literals | words), *(end[-2] + mark for end in THOUGHT_ENDS for mark in _ENDS)),
         _Heads(sorted((*lines, *LINE_HEADS))),
     )
 

@@ -82,6 +82,8 @@ class Sniffer:
             self._framer = EventStream()
             return self._framer.feed(data)
         self._head += data
+        if self._head[:1] == b"{":  # nearly all whole bodies: neither an array nor messages, whose length that would be
+            return self._decide(False)
         head = bytes(self._head)
         if (messages := looks_like_messages(head)) is not False:
             return [] if messages is None else self._go_on(MessageStream())
