@@ -20,7 +20,7 @@ from tests.rewriters.test_quiet import WORDS
 from wirelint.capture.record import Record
 from wirelint.events import Delta, Event
 from wirelint.repair import Rewriter, Situation
-from wirelint.rewrite import chain, making
+from wirelint.rewrite import chain, making, unread
 from wirelint.rule import Rule
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
@@ -244,14 +244,16 @@ def test_a_whole_reply_that_is_plain_is_one_in_which_nothing_is_found(
     [
         pytest.param(Talk(text="The ferry leaves at nine."), False, id="text"),
         pytest.param(Talk(text="The ferry leaves <b>now</b>."), True, id="a tag"),
-        pytest.param(Talk(text="Let me see.", calls=(Call("find", {"place": "Bodø"}),), tools=TOOLS), True, id="a call"),
+        pytest.param(
+            Talk(text="Let me see.", calls=(Call("find", {"place": "Bodø"}),), tools=TOOLS), True, id="a call"
+        ),
     ],
 )
 def test_a_plain_whole_reply_is_not_looked_at_by_rules(
     api: str, talk: Talk, looked: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[int] = []
-    real = making.is_clean
+    real = unread.is_clean
 
     def counted(*given: Any) -> bool:
         asked.append(1)

@@ -170,6 +170,9 @@ class Redactor:
 
     def _repairs(self, repairs: tuple[Repair, ...], found: set[str]) -> tuple[Repair, ...]:
         """Fixes without the secrets of the bodies, whole or cut short. A fix may leave out what names a secret there."""
+        said = "\n".join([text for fix in repairs for text in (fix.title, fix.before, fix.after)])
+        if not found and not Scope.of(said, self._known):
+            return repairs
         secrets = sorted(found, key=len, reverse=True)
         fixes: list[Repair] = []
         for fix in repairs:

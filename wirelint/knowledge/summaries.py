@@ -6,10 +6,10 @@ summary is known by its long lines, whatever stands around them.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 
 from wirelint.knowledge.cues import mentions
+from wirelint.knowledge.digests import short
 
 _SHORTEST = 200
 _LINE = 40
@@ -25,7 +25,7 @@ def lines_of(answer: str) -> tuple[bytes, ...]:
     if len(answer) < _SHORTEST:
         return ()
     lines = sorted({line.strip() for line in answer.splitlines()}, key=lambda line: (-len(line), line))
-    return tuple(_mark(line) for line in lines[:_MOST_KEPT] if len(line) >= _LINE)
+    return tuple(short(line) for line in lines[:_MOST_KEPT] if len(line) >= _LINE)
 
 
 def quoted_in(text: str) -> Iterator[bytes]:
@@ -33,8 +33,4 @@ def quoted_in(text: str) -> Iterator[bytes]:
     if len(text) < _SHORTEST or not mentions(text, _SAYS_SO):
         return
     lines = [stripped for line in text.splitlines() if len(stripped := line.strip()) >= _LINE]
-    yield from dict.fromkeys(map(_mark, lines[:_MOST_READ]))
-
-
-def _mark(line: str) -> bytes:
-    return hashlib.blake2b(line.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+    yield from dict.fromkeys(map(short, lines[:_MOST_READ]))

@@ -12,12 +12,12 @@ A mark costs as much as the turn is long. `size` costs nothing, and tells nearly
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
 
 import orjson
 
+from wirelint.knowledge.digests import sha256, short
 from wirelint.knowledge.remembered import remembered
 from wirelint.model import Arguments, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
 
@@ -87,7 +87,7 @@ class Turn:
     def mark(self) -> bytes:
         if self._mark is None:
             made = _assistant(self._parts) if self.assistant else _user(self._parts)
-            self._mark = hashlib.blake2b(made.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            self._mark = short(made)
         return self._mark
 
     @property
@@ -136,7 +136,7 @@ def content_of(name: str, arguments: str) -> str:
     if (value := Arguments(arguments).value) is not None:
         with contextlib.suppress(orjson.JSONEncodeError):  # lone surrogates, numbers beyond 64 bits: the text will do
             plain = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    return hashlib.sha256(f"{name}\0{plain}".encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256(f"{name}\0{plain}").hex()[:32]
 
 
 def _without_reminders(message: Message) -> Sequence[Part]:
@@ -167,7 +167,7 @@ def _user(parts: Sequence[Part]) -> str:
 @remembered
 def _given(text: str) -> str:
     """A digest of what a tool gave, white space and thinking aside."""
-    return hashlib.blake2b(_plain([text]).encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+    return short(_plain([text])).hex()
 
 
 def _plain(texts: Sequence[str]) -> str:

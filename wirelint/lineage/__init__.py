@@ -18,13 +18,13 @@ Conversations are forgotten whole, the least recently used one first, and a trun
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
+from wirelint.knowledge.digests import sha256
 from wirelint.knowledge.ids import key
 from wirelint.knowledge.sessions import session_of
 from wirelint.knowledge.summaries import lines_of, quoted_in
@@ -391,4 +391,4 @@ def _opening(request: Request) -> str | None:
 
 
 def _short(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return sha256(text).hex()[:12]

@@ -59,7 +59,7 @@ class Making:
         return self.writer.write(waiting.frame, waiting.events, waiting.out)
 
     def is_needless(self, events: Iterable[Event]) -> bool:
-        """Whether nothing is to be repaired in a whole reply, which the session has read, and of which these are the events."""
+        """Whether nothing is to be repaired in a whole reply, which the session has read; these are all its events."""
         request = self._request if self._request is not None else self._session.request
         if request is not None and are_known(tuple(self._rules)):
             tools = frozenset([tool.name for tool in request.tools])

@@ -155,10 +155,9 @@ class Rewriting:
             self._settle(out)
             read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
             last = self._session.close_events()
-            if not (self._session.streamed or self._queue):
-                events = itertools.chain(*(events for _, events in read), last)
-                if self._making.is_needless(events):
-                    return self._all_raw()
+            said = itertools.chain(*(events for _, events in read), last)
+            if not (self._session.streamed or self._queue) and self._making.is_needless(said):
+                return self._all_raw()
             for frame, events in read:
                 self._take(frame, events)
             chain = self._chain

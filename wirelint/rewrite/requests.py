@@ -64,7 +64,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
 
 
 class _Able(NamedTuple):
-    """The rules that can repair a request, by code: all of them, and those that can where there are no calls and results."""
+    """The rules that can repair a request, by code: all of them, and those that can where it holds no calls or results."""
 
     anything: tuple[Rule, ...]
     words: tuple[Rule, ...]

@@ -100,7 +100,7 @@ class Quiet:
         before which its own `REACH` characters stand."""
 
     def may_hold(self, text: str) -> bool:
-        """Whether a whole text may hold anything that is not quiet. Of a long one that costs a hundredth of the other look."""
+        """Whether a whole text may hold anything that is not quiet: a much quicker look at a long one."""
         if text[:1] in _ENDS or self._cues.stand_in(text) or self._heads.stands(text, 0):
             return True
         return any(self._heads.stands(text, end.end()) for end in _LINE_END.finditer(text))
@@ -170,7 +170,7 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
 
 @cache
 def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, _Heads]:
-    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; and what a line may begin
+    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; what a line may begin
     with. All of it whatever tools there are."""
     kinds = BEGINNINGS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
@@ -180,7 +180,12 @@ def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, _Heads]:
     return (
         re.compile(_loud(literals, words, cut=True)),
         re.compile(_loud(literals, words, cut=False)),
-        Cues(*_ANYWHERE, *_ESCAPES, *sorted(literals | words), *(end[-2] + mark for end in THOUGHT_ENDS for mark in _ENDS)),
+        Cues(
+            *_ANYWHERE,
+            *_ESCAPES,
+            *sorted(literals | words),
+            *(end[-2] + mark for end in THOUGHT_ENDS for mark in _ENDS),
+        ),
         _Heads(sorted((*lines, *LINE_HEADS))),
     )
 
