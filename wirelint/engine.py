@@ -62,8 +62,7 @@ class Session:
         """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
         self._whole: Reply | None = None
         self._size = 0
-        self._closed = False
-        self.unread = False
+        self._closed = self.unread = False
         """Whether reading was given up."""
         self.unread_because: str | None = None
         """What was missing to read the reply, where something was."""
@@ -164,8 +163,9 @@ class Session:
 
     def _arrive_together(self, pieces: Sequence[tuple[bytes, float | None, str]], number: int) -> bool:
         """Takes down that events have come, the first of which has this number; whether they are to be read."""
-        sizes = [len(data) for data, *_ in pieces]
-        times = [round(at, 3) for _, at, _ in pieces if at is not None]
+        several = pieces if len(pieces) > 1 else ()  # for one there is nothing to be gained
+        sizes = [len(data) for data, *_ in several]
+        times = [round(at, 3) for _, at, _ in several if at is not None]
         fits = self._max_body is None or self._size + sum(sizes) <= self._max_body
         if fits and len(times) == len(sizes) and self._log.add_events(times, sizes, number + len(sizes)):
             self._size += sum(sizes)

@@ -251,6 +251,9 @@ class Fold:
         """Pushes a `Delta` for each of these texts, none of them empty, of the frames from this number on."""
         self._events = number + len(texts)
         found = self._blocks[block]
+        if len(texts) == 1:
+            self._extend(found, texts[0], number)
+            return
         if self.streamed:
             starts = itertools.accumulate(map(len, texts[:-1]), initial=found.length)
             found.events.add_all(starts, range(number, self._events))
