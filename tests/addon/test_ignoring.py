@@ -19,7 +19,6 @@ from tests.addon.test_sockets import LEAK as SPOKEN
 from tests.addon.test_sockets import socket, talk_over
 from tests.build import Talk, User, as_record
 from wirelint.addon import options
-from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.inspector import Inspector
 from wirelint.capture.offline import check
 from wirelint.capture.readers import Problem, read
@@ -46,16 +45,9 @@ def asked(value: str, **more: Any) -> http.HTTPFlow:
     return flow
 
 
-def heads(inspector: Inspector, flow: http.HTTPFlow) -> None:
-    """The hook of the addons inside of the inspector."""
-    for addon in inspector.addons:
-        if isinstance(addon, Ignoring):
-            addon.requestheaders(flow)
-
-
 def passing(inspector: Inspector, flow: http.HTTPFlow) -> http.HTTPFlow:
     """The flow, after all its hooks; what is forwarded has no such header."""
-    heads(inspector, flow)
+    inspector.requestheaders(flow)
     assert HEADER not in flow.request.headers
     inspector.request(flow)
     flow.response = head_of(LEAK)
@@ -99,10 +91,10 @@ def test_it_is_taken_off_whatever_the_traffic(inspector: Inspector) -> None:
         (b"X-Wirelint-Ignore", b"a"),
         (b"x-wirelint-ignore", b"b"),
     )
-    heads(inspector, foreign)
+    inspector.requestheaders(foreign)
     assert HEADER not in foreign.request.headers
     loaded = asked("LK102", live=False)
-    heads(inspector, loaded)
+    inspector.requestheaders(loaded)
     assert loaded.request.headers[HEADER] == "LK102", "a flow of a file is not forwarded"
 
 
@@ -132,7 +124,7 @@ def test_sockets(inspector: Inspector, tmp_path: Path) -> None:
         flow = socket()
         if value:
             flow.request.headers[HEADER] = value
-        heads(inspector, flow)
+        inspector.requestheaders(flow)
         assert HEADER not in flow.request.headers
         talk_over(inspector, flow, SPOKEN)
     inspector.done()

@@ -10,7 +10,6 @@ from mitmproxy.addons.view import View
 from mitmproxy.test import taddons, tflow
 
 from wirelint.addon.inspector import Inspector
-from wirelint.addon.keeping import Keeping
 
 
 @pytest.fixture
@@ -26,8 +25,7 @@ def begins(seat: tuple[Inspector, View], *, live: bool = True) -> http.HTTPFlow:
     inspector, view = seat
     flow = tflow.tflow()
     flow.live = live
-    (keeping,) = [addon for addon in inspector._desk.addons if isinstance(addon, Keeping)]
-    keeping.requestheaders(flow)
+    inspector.requestheaders(flow)
     view.add([flow])
     return flow
 

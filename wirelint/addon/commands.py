@@ -58,8 +58,6 @@ class _RuleNames:
 
 
 class Commands:
-    name = "wirelint.commands"
-
     def __init__(self, insight: Insight, looking: Looking, memory: Memory) -> None:
         self._insight, self._looking, self._memory = insight, looking, memory
         # A table of mitmproxy's that is open to additions, though nothing says so: completion comes with it.

@@ -1,12 +1,13 @@
 """All that people see of flows in mitmweb and the console: the content view, replies while they stream, commands, and how
-many flows are kept. The parts are addons below the inspector; this is what it tells them, and nothing in here raises.
+many flows are kept. This is what the inspector tells these parts, and nothing in here raises. None of them is an addon of
+its own: mitmproxy asks every addon there is about every event, twice, and has no use for most of the answers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from mitmproxy import ctx, http
+from mitmproxy import ctx, flow, http
 from mitmproxy.addonmanager import Loader
 
 from wirelint.addon.commands import Commands
@@ -25,16 +26,14 @@ from wirelint.capture.offline import Checked
 class Desk:
     """`found` gives the exchanges under way."""
 
-    name = "wirelint.desk"
-
     def __init__(self, insight: Insight, found: Callable[[], Iterable[Open]], failures: Failures) -> None:
         self._failures, self._insight = failures, insight
         self._memory = Memory()
         looking = Looking(insight, self._memory)
         self._viewer = Viewer(looking, failures)
         self._glimpses = Glimpses(found, self.show, failures)
-        keeping = Keeping(self._most, self._memory.forget, failures)
-        self.addons = [self._glimpses, keeping, Commands(insight, looking, self._memory), Papers(insight, looking)]
+        self._keeping = Keeping(self._most, self._memory.forget, failures)
+        self._commands = (Commands(insight, looking, self._memory), Papers(insight, looking))
         self._remove: Callable[[], None] = lambda: None
 
     def load(self, loader: Loader) -> None:
@@ -42,10 +41,18 @@ class Desk:
             self._remove = install(self._viewer)
         except Exception as error:  # fail open: bodies are shown by mitmproxy's own views
             self._failures.tell("adding the content view", error)
+        for commands in self._commands:
+            loader.master.commands.collect_commands(commands)
 
     def done(self) -> None:
         self._remove()
         self._memory.clear()
+        self._glimpses.done()
+        self._keeping.done()
+
+    def begins(self, flow: flow.Flow) -> None:
+        """A flow begins, whatever it speaks."""
+        self._keeping.begins(flow)
 
     def began(self) -> None:
         """An exchange is under way."""

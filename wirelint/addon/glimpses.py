@@ -29,8 +29,6 @@ _LARGEST = 8 << 20
 class Glimpses:
     """`found` gives the exchanges under way, `show` has a flow shown anew."""
 
-    name = "wirelint.glimpses"
-
     def __init__(
         self, found: Callable[[], Iterable[Open]], show: Callable[[http.HTTPFlow], None], failures: Failures
     ) -> None:

@@ -23,13 +23,13 @@ _MOST_TOLD = 100
 
 
 class Ignoring:
-    """An addon inside of the inspector. `known` gives the rules there are, once that is settled."""
+    """A part of the inspector. `known` gives the rules there are, once that is settled."""
 
     def __init__(self, known: Callable[[], Registry | None], failures: Failures) -> None:
         self._known, self._failures = known, failures
         self._told: set[str] = set()
 
-    def requestheaders(self, flow: http.HTTPFlow) -> None:
+    def begins(self, flow: http.HTTPFlow) -> None:
         try:
             self._take_off(flow)
         except Exception as error:  # fail open

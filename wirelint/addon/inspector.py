@@ -22,8 +22,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Concatenate, NamedTuple, ParamSpec
 
-from mitmproxy import connection, ctx, exceptions, http
+from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
+from mitmproxy.flow import Flow
 
 from wirelint.addon import options, screen
 from wirelint.addon.annotate import annotate, annotation, mark_failure
@@ -38,7 +39,7 @@ from wirelint.addon.failures import Failures
 from wirelint.addon.framing import headers_of
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.lingering import Lingering
-from wirelint.addon.log import log_exchange, logger, say
+from wirelint.addon.log import log_exchange, say
 from wirelint.addon.looking import Insight
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_unread, open_visit
@@ -62,9 +63,7 @@ _MOST_VISITS = 4096
 P = ParamSpec("P")
 
 
-def _fail_open(
-    hook: Callable[Concatenate[Inspector, P], None],
-) -> Callable[Concatenate[Inspector, P], None]:
+def _fail_open(hook: Callable[Concatenate[Inspector, P], None]) -> Callable[Concatenate[Inspector, P], None]:
     """A hook that never raises: the traffic goes on as if it had returned."""
 
     @functools.wraps(hook)
@@ -104,8 +103,7 @@ class Inspector:
             self._visits.get, self._backlog.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
         )
         self._desk = Desk(insight, self._visits.values, self._failures)
-        ignoring = Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)
-        self.addons: tuple[object, ...] = (ignoring, self._desk)
+        self._ignoring = Ignoring(lambda: self._settings.known if self._settings is not None else None, self._failures)
         self._watch = Watch(
             lambda: (*self._visits.values(), *self._sockets.under_way()), self._announce, self._failures
         )
@@ -121,6 +119,7 @@ class Inspector:
         self._complaint = options.settle(ctx.options.deferred)
         for option in options.OPTIONS:
             loader.add_option(option.name, str, option.default, option.help)
+        self._desk.load(loader)
 
     def configure(self, updated: set[str]) -> None:
         if not any(option.name in updated for option in options.OPTIONS):
@@ -132,7 +131,7 @@ class Inspector:
             except options.SettingError as error:
                 complaint = str(error)
         if complaint is not None:
-            self._refuse(complaint)
+            options.refuse(complaint, running=self._running)
         elif settings != self._settings:
             self._apply(settings)
 
@@ -152,21 +151,13 @@ class Inspector:
         self._sockets.sweep(None, "the proxy was stopped")
         self._backlog.drain()
         self._close_store()
+        self._desk.done()
 
     @property
     def pending(self) -> int:
         """What is under way, or not judged and written down yet."""
         waiting = self._store.waiting if self._store is not None else 0
         return len(self._visits) + len(self._backlog) + self._sockets.open + waiting
-
-    def _refuse(self, complaint: str) -> None:
-        """Stops a start in one line; tells a running proxy, which then keeps the value it had."""
-        if not self._running and ctx.master.addons.get("errorcheck") is not None:  # type: ignore[no-untyped-call]
-            # An error that is logged while mitmproxy starts makes it stop with status 1. An exception would do so too,
-            # under a traceback.
-            logger.error("wirelint: %s", complaint)
-            return
-        raise exceptions.OptionsError(complaint)  # type: ignore[no-untyped-call]
 
     def _apply(self, settings: options.Settings) -> None:
         self._backlog.drain()  # what has ended is judged by what was in force then
@@ -192,6 +183,15 @@ class Inspector:
                 self._failures.tell("closing the captures", error)
 
     # --- traffic ---------------------------------------------------------------------------------------------------
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        self._ignoring.begins(flow)
+        self._desk.begins(flow)
+
+    def tcp_start(self, flow: Flow) -> None:
+        self._desk.begins(flow)
+
+    udp_start = dns_request = tcp_start
 
     @_fail_open
     def request(self, flow: http.HTTPFlow) -> None:

@@ -21,14 +21,12 @@ _OPEN_AT_ONCE = 64
 class Keeping:
     """`most` gives how many flows may stay, None for all of them; `dropped` is told the id of a flow that left."""
 
-    name = "wirelint.keeping"
-
     def __init__(self, most: Callable[[], int | None], dropped: Callable[[str], None], failures: Failures) -> None:
         self._most, self._dropped, self._failures = most, dropped, failures
         self._passed: OrderedDict[str, None] = OrderedDict()
 
-    def requestheaders(self, flow: flow.Flow) -> None:
-        """A flow begins. mitmproxy calls one of these for each, whatever it speaks."""
+    def begins(self, flow: flow.Flow) -> None:
+        """A flow begins, whatever it speaks."""
         if not flow.live or not is_shown():
             return
         self._passed[flow.id] = None
@@ -39,8 +37,6 @@ class Keeping:
             self._drop(len(self._passed) - most)
         except Exception as error:  # fail open: it stays
             self._failures.tell("dropping the oldest flows", error)
-
-    tcp_start = udp_start = dns_request = requestheaders
 
     def done(self) -> None:
         self._passed.clear()

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from mitmproxy import optmanager
+from mitmproxy import ctx, exceptions, optmanager
 
+from wirelint.addon.log import logger
 from wirelint.engine import Session
 from wirelint.policy import NO_POLICIES
 from wirelint.policy.disk import RealDisk
@@ -156,6 +157,16 @@ def settle(deferred: dict[str, object]) -> str | None:
             items = items[-1:]
         deferred[option.name] = ",".join(items)
     return complaint
+
+
+def refuse(complaint: str, *, running: bool) -> None:
+    """Stops a start in one line; tells a running proxy, which then keeps the value it had."""
+    if not running and ctx.master.addons.get("errorcheck") is not None:  # type: ignore[no-untyped-call]
+        # An error that is logged while mitmproxy starts makes it stop with status 1. An exception would do so too, under
+        # a traceback.
+        logger.error("wirelint: %s", complaint)
+        return
+    raise exceptions.OptionsError(complaint)  # type: ignore[no-untyped-call]
 
 
 def misspelt(deferred: Mapping[str, object]) -> str | None:

@@ -19,8 +19,6 @@ from wirelint.report.html import write_report
 
 
 class Papers:
-    name = "wirelint.papers"
-
     def __init__(self, insight: Insight, looking: Looking) -> None:
         self._insight, self._looking = insight, looking
 
