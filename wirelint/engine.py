@@ -53,7 +53,7 @@ class Session:
         self._max_body = max_body
         self._head: Exchange | None = None
         self._status: int | None = None
-        self._reply_headers: Mapping[str, str] = {}
+        self.reply_headers: Mapping[str, str] = {}
         self._framer: Sniffer | None = None
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
@@ -111,7 +111,7 @@ class Session:
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
-        self._status, self._reply_headers, self._head = status, headers, None
+        self._status, self.reply_headers, self._head = status, headers, None
         self._framer = Sniffer(headers)
 
     def feed(self, data: bytes, at: float | None = None) -> None:
@@ -241,7 +241,7 @@ class Session:
         self._reader = self._fold = self.like = None
         self._comparison = Comparison()
         if self._framer is not None:
-            self._framer = Sniffer(self._reply_headers)
+            self._framer = Sniffer(self.reply_headers)
 
     @property
     def terminated(self) -> bool:
@@ -300,7 +300,7 @@ class Session:
             request_headers=self._headers,
             request=self.request,
             status=self._status,
-            response_headers=self._reply_headers,
+            response_headers=self.reply_headers,
             reply=None,
             end="unknown",
             timing=Timing(self._started),

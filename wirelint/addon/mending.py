@@ -231,6 +231,7 @@ class Mending:
             chunks=chunks,
             longest_hold=settings.hold * 1000,
             request=visit.asked,
+            later=visit.read_later,
         )
         visit.faults += made.faults
         visit.reread = visit.reread or bool(made.faults)

@@ -83,6 +83,7 @@ class Visit:
     _waiting: list[bytes] = field(default_factory=list)
     _times: array[float] = field(default_factory=lambda: array("d"))
     _behind: int = 0
+    _later: Sequence[tuple[bytes, float | None]] = ()
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
@@ -159,6 +160,10 @@ class Visit:
                 chunks.append((self.now() if at is None else at, len(plain)))
         return b"".join(pieces), tuple(chunks)
 
+    def read_later(self, pieces: Sequence[tuple[bytes, float | None]]) -> None:
+        """What is to be read of such a copy, and when it came: `catch_up` does."""
+        self._later = pieces
+
     def arrivals(self) -> Arrivals:
         """What is known by now of when the reply came."""
         read = self.session.arrivals() if self.session is not None else NO_ARRIVALS
@@ -175,8 +180,11 @@ class Visit:
 
     def catch_up(self) -> None:
         """Reads what was noted, each piece as of the time at which it came."""
-        pieces, times = self._waiting, self._times
+        pieces, times, later = self._waiting, self._times, self._later
         self._pass_over()
+        for plain, at in later:
+            if self.session is not None:
+                self.session.feed(plain, at)
         for piece, time in zip(pieces, times, strict=True):
             plain = self._plain_of(piece)
             if plain and self.session is not None:
@@ -192,7 +200,7 @@ class Visit:
             )
 
     def _pass_over(self) -> None:
-        self._waiting, self._times, self._behind = [], array("d"), 0
+        self._waiting, self._times, self._behind, self._later = [], array("d"), 0, ()
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""

@@ -29,6 +29,9 @@ from wirelint.rule import Rule
 _BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
 """What markup at the beginning of a text begins with, names of tools aside."""
 
+_BEGINNING = 256
+"""Characters of a text by which what its beginning is can be told."""
+
 
 class Plain:
     """Looks at the frames of one reply, in order, as long as all of them are plain."""
@@ -102,7 +105,9 @@ def says_plainly(events: Iterable[Event], model: str, quiet: Quiet) -> bool:
                 return False
     if start is None or piece is None or stop is None or (start.block, start.choice) != (piece.block, stop.choice):
         return False
-    return ending(stop.reason) != "calls" and is_plain(piece.text, model) and not quiet.may_hold(piece.text)
+    # As if it came in two pieces: the rest of a text cannot make anything of what its beginning is not.
+    begun = piece.text[:_BEGINNING]
+    return ending(stop.reason) != "calls" and is_plain(begun, model) and not quiet.may_hold(piece.text)
 
 
 def is_plain(text: str, model: str) -> bool:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from wirelint.conversation import Ledger
 from wirelint.engine import Session
 from wirelint.model import Request
 from wirelint.repair import Permit, Repair
+from wirelint.rewrite.plain import are_known, says_plainly
 from wirelint.rewrite.replies import LONGEST_HOLD, Rewriting
+from wirelint.rewriters.quiet import quiet
 from wirelint.rule import Finding, Rule
+from wirelint.wire import Sniffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +37,26 @@ def rewrite_reply(
     chunks: Sequence[tuple[float, int]] = (),
     longest_hold: float = LONGEST_HOLD,
     request: Request | None = None,
+    later: Callable[[Sequence[tuple[bytes, float | None]]], None] | None = None,
 ) -> Rewritten:
     """Repairs the body of a reply whose head the session has. `complete`: it ended as HTTP has it.
 
     `chunks` are its arrivals as they were recorded, (milliseconds after the request, bytes): with them the time for which
-    text is held counts as it did live. The session has read the whole body afterwards, whatever came of the repair.
+    text is held counts as it did live. The session has read the whole body afterwards, whatever came of the repair;
+    unless there is somebody who has it read `later`, in these pieces, because nothing is to be repaired.
     """
     rewriting = Rewriting.begin(session, rules, ledger, permit, longest_hold, request)
     if rewriting is None:
         session.feed(body)
+        return Rewritten(body)
+    asked = request if request is not None else session.request
+    if complete and asked is not None and are_known(tuple(rules)) and _says_plainly(session, body, asked):
+        pieces = tuple(arrived(body, chunks))
+        if later is not None:
+            later(pieces)
+        else:
+            for data, at in pieces:
+                session.feed(data, at)
         return Rewritten(body)
     out: list[bytes] = []
     for data, at in arrived(body, chunks):
@@ -65,3 +79,16 @@ def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[
     for at, size in chunks:
         yield body[start : start + size], at
         start += size
+
+
+def _says_plainly(session: Session, body: bytes, request: Request) -> bool:
+    """Whether a reply is nothing to any rewriter, told by its events alone; the session does not hear of them."""
+    try:
+        frame = Sniffer(session.reply_headers).whole(body)
+        if frame is None:
+            return False
+        reader = session.api.reply_reader(streamed=False)
+        events = [*reader.read(frame), *reader.close()]
+        return says_plainly(events, request.model, quiet(frozenset([tool.name for tool in request.tools])))
+    except Exception:  # fail open: it is read again, and what is wrong is told of then
+        return False

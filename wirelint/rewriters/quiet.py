@@ -103,7 +103,12 @@ class Quiet:
         """Whether a whole text may hold anything that is not quiet: a much quicker look at a long one."""
         if text[:1] in _ENDS or self._cues.stand_in(text) or self._heads.stands(text, 0):
             return True
-        return any(self._heads.stands(text, end.end()) for end in _LINE_END.finditer(text))
+        stands, at = self._heads.stands, 0
+        for line in text.splitlines(keepends=True)[:-1]:  # at least where lines end for the look below
+            at += len(line)
+            if stands(text, at):
+                return True
+        return False
 
     def __call__(self, text: str, inside: bool, before: str = "") -> int:
         """CLEAR for text that can wait, LOUD for text that cannot; `inside`: it goes on in the middle of a line.

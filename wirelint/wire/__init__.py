@@ -13,7 +13,7 @@ from wirelint.wire.eventstream import CONTENT_TYPE, MessageStream, looks_like_me
 from wirelint.wire.json_array import ArrayStream, looks_like_array
 from wirelint.wire.ndjson import TYPES, JsonLines, WholeOrLines
 from wirelint.wire.sse import EventStream
-from wirelint.wire.whole import WholeBody
+from wirelint.wire.whole import WholeBody, whole_frame
 
 __all__ = [
     "ArrayStream",
@@ -91,6 +91,11 @@ class Sniffer:
         if verdict is False and (array := looks_like_array(head)) is not False:
             return [] if array is None else self._go_on(ArrayStream())
         return [] if verdict is None else self._decide(verdict)
+
+    def whole(self, body: bytes) -> Frame | None:
+        """The frame of a body that is there as a whole, if it is one document by its type and its beginning. Feeds nothing."""
+        plain = self._framer is None and not self._head and self._type == "application/json" and body[:1] == b"{"
+        return whole_frame(body) if plain else None
 
     def skip(self, events: int) -> int | None:
         """The number of the first of some events that are whole and are read elsewhere; None where they have to be fed."""

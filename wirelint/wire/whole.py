@@ -23,8 +23,12 @@ class WholeBody:
         self._parts.clear()
         if not raw:
             return []
-        return [Frame(0, raw, None, raw.decode("utf-8-sig", "replace"))]
+        return [whole_frame(raw)]
 
     @property
     def waiting(self) -> bytes:
         return b"".join(self._parts)
+
+
+def whole_frame(raw: bytes) -> Frame:
+    return Frame(0, raw, None, raw.decode("utf-8-sig", "replace"))
