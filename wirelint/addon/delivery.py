@@ -13,7 +13,7 @@ from __future__ import annotations
 from mitmproxy import http
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import HEADER, has_known_end, headers_of, make_open_ended
+from wirelint.addon.framing import HEADER, add_field, has_known_end, headers_of, make_open_ended
 from wirelint.addon.outlet import attach
 from wirelint.addon.passage import Passage
 from wirelint.addon.visit import Visit
@@ -47,7 +47,7 @@ class Delivery(Passage):
         self._broken = False
         make_open_ended(flow.request, response)
         if announce:
-            response.headers.add(HEADER, announce)
+            add_field(response, HEADER, announce)
         response.stream = self
 
     def headers(self) -> Headers:

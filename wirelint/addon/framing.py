@@ -20,6 +20,7 @@ HEADER = "x-wirelint"
 _DIGESTS = frozenset({b"content-digest", b"repr-digest", b"digest", b"content-md5"})
 _SIGNED = _DIGESTS | {b"signature", b"x-amz-content-sha256"}
 _LENGTHS = frozenset({b"transfer-encoding", b"content-length"})
+_CODED = _DIGESTS | {b"content-length", b"content-encoding"}
 
 
 def headers_of(message: http.Message) -> Headers:
@@ -35,6 +36,12 @@ def field_of(message: http.Message, name: bytes) -> str | None:
     """The value of a header field, whose name is in lower case here; repeated ones joined. None: there is none."""
     found = [value for other, value in message.headers.fields if other.lower() == name]
     return b", ".join(found).decode("utf-8", "surrogateescape") if found else None
+
+
+def body_of(message: http.Message) -> bytes | None:
+    """The body without its content codings; as it is, where they cannot be undone."""
+    raw = message.raw_content
+    return raw if raw is None or b"content-encoding" not in _names(message) else message.get_content(strict=False)
 
 
 def _names(message: http.Message) -> set[bytes]:
@@ -70,13 +77,13 @@ def is_plainly_framed(response: http.Response) -> bool:
 
 def make_open_ended(request: http.Request, response: http.Response) -> None:
     """Readies the head of a streamed reply for a body of any length, without content codings."""
-    headers = response.headers
     ends_with_connection = response.http_version.startswith("HTTP/1") and not has_known_end(response)
-    _drop(response, _DIGESTS | {b"content-length", b"content-encoding"})
+    _drop(response, _CODED)
     if ends_with_connection:
         return
     if request.http_version == "HTTP/1.1":
-        headers["transfer-encoding"] = "chunked"
+        if field_of(response, b"transfer-encoding") != "chunked":
+            response.headers["transfer-encoding"] = "chunked"
     elif request.http_version.startswith("HTTP/1"):
         _drop(response, {b"transfer-encoding"})
 
@@ -84,7 +91,20 @@ def make_open_ended(request: http.Request, response: http.Response) -> None:
 def replace_body(message: http.Message, body: bytes) -> None:
     """Puts a whole body in the place of another, coded as the one before; mitmproxy drops a coding it cannot make."""
     _drop(message, _DIGESTS)
-    message.content = body
+    names = [name.lower() for name, _ in message.headers.fields]
+    if b"content-encoding" in names or b"transfer-encoding" in names or names.count(b"content-length") != 1:
+        message.content = body
+        return
+    # Nearly always: what mitmproxy does then, which goes through the fields again and again.
+    length, place = b"%d" % len(body), names.index(b"content-length")
+    fields = message.headers.fields
+    message.raw_content = body
+    message.headers.fields = (*fields[:place], (fields[place][0], length), *fields[place + 1 :])
+
+
+def add_field(message: http.Message, name: str, value: str) -> None:
+    """Puts a field behind the others."""
+    message.headers.fields = (*message.headers.fields, (name.encode(), value.encode("utf-8", "surrogateescape")))
 
 
 def _drop(message: http.Message, names: Set[bytes]) -> None:

@@ -36,7 +36,7 @@ from wirelint.addon.desk import Desk
 from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import headers_of
+from wirelint.addon.framing import body_of, headers_of
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.lingering import Lingering
 from wirelint.addon.log import log_exchange, say
@@ -197,7 +197,7 @@ class Inspector:
     def request(self, flow: http.HTTPFlow) -> None:
         if self._settings is None or not may_be_ours(flow.request):
             return
-        body = flow.request.get_content(strict=False)
+        body = body_of(flow.request)
         if body is None or len(body) > self._settings.max_body:
             unread = open_unread(flow, self._settings.max_body, large=body is not None)
             if unread is not None:

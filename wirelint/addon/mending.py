@@ -22,7 +22,15 @@ from wirelint.addon.blocking import AddedAnswers, SessionStreams
 from wirelint.addon.collecting import collect, is_json, is_within, length_of
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import HEADER, headers_of, is_decodable, is_plainly_framed, is_signed, replace_body
+from wirelint.addon.framing import (
+    HEADER,
+    add_field,
+    headers_of,
+    is_decodable,
+    is_plainly_framed,
+    is_signed,
+    replace_body,
+)
 from wirelint.addon.options import Settings
 from wirelint.addon.tee import Stream
 from wirelint.addon.visit import Visit
@@ -242,7 +250,7 @@ class Mending:
         visit.note_fixes(made.repairs)
         if settings.header:
             names = ", ".join(dict.fromkeys(repair.name for repair in made.repairs))
-            response.headers.add(HEADER, f'rewrote; rules="{names}"')
+            add_field(response, HEADER, f'rewrote; rules="{names}"')
         visit.delivered = Sent(headers_of(response), made.body)
 
     def catch_up(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import orjson
 
+from wirelint.apis.declared import Declared
 from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
@@ -38,7 +39,7 @@ def hosted_result(kind: str) -> bool:
 
 
 def read_request(body: Mapping[str, Json]) -> Request:
-    tools = tuple(_tool(tool, f"/tools/{n}") for n, tool in mappings(body.get("tools")))
+    tools = _tools(body.get("tools"))
     choice = mapping(body.get("tool_choice"))
     disabled = choice.get("disable_parallel_tool_use")
     elsewhere = bool(body.get("mcp_servers") or body.get("container"))
@@ -125,6 +126,11 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool:
     declared = schema(tool.get("input_schema")) or schema(mapping(tool.get("function")).get("parameters"))
     hosted = kind not in ("custom", "function") and declared is None and _CLIENT_TYPES.match(kind) is None
     return Tool(name, place, described, declared, hosted, kind)
+
+
+@Declared
+def _tools(tools: Json) -> tuple[Tool, ...]:
+    return tuple([_tool(tool, f"/tools/{n}") for n, tool in mappings(tools)])
 
 
 def _tool_choice(choice: Mapping[str, Json]) -> ToolChoice:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import orjson
 
+from wirelint.apis.declared import Declared
 from wirelint.apis.reading import mapping, mappings, number, schema, text
 from wirelint.model import (
     Arguments,
@@ -40,7 +42,8 @@ _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
 _UNSEEN_TOOLS = frozenset({"tool_search", "mcp", "namespace"})
 """Types of tools whose names the body does not show."""
 _SEARCHES = frozenset({"web_search_options", "plugins", "search_parameters", "data_sources"})
-_SEARCHING_MODELS = (":online", "-search-preview", "-search-api", "sonar", "compound")
+_SEARCHING = re.compile(r":online|-search-preview|-search-api|sonar|compound")
+"""In the names of models."""
 
 
 def read_request(body: Mapping[str, Json]) -> Request:
@@ -72,18 +75,22 @@ def _read(body: Mapping[str, Json], messages: tuple[Message, ...], tools: tuple[
         stream=body.get("stream") is True,
         hosted=True in [tool.hosted for tool in tools] or _searches(body, model),
         tools_known=_UNSEEN_TOOLS.isdisjoint([tool.type for tool in tools]),
-        max_tokens=next((most for name in _LIMITS if (most := number(body.get(name))) is not None), None),
+        max_tokens=_limit(body),
         wants_usage=_wants_usage(body),
     )
 
 
+def _limit(body: Mapping[str, Json]) -> int | None:
+    for name in _LIMITS:
+        if (most := number(body.get(name))) is not None:
+            return most
+    return None
+
+
 def _wants_usage(body: Mapping[str, Json]) -> bool | None:
     """OpenAI's `stream_options.include_usage`, or OpenRouter's `usage.include`."""
-    for wish in (
-        mapping(body.get("stream_options")).get("include_usage"),
-        mapping(body.get("usage")).get("include"),
-    ):
-        if isinstance(wish, bool):
+    for member, name in (("stream_options", "include_usage"), ("usage", "include")):
+        if member in body and isinstance(wish := mapping(body[member]).get(name), bool):
             return wish
     return None
 
@@ -91,7 +98,7 @@ def _wants_usage(body: Mapping[str, Json]) -> bool | None:
 def _searches(body: Mapping[str, Json], model: str) -> bool:
     """Whether the provider was asked to use tools of its own outside of `tools`."""
     asked = not _SEARCHES.isdisjoint(body) and any(body.get(field) for field in _SEARCHES)
-    return asked or any(mark in model for mark in _SEARCHING_MODELS)
+    return asked or _SEARCHING.search(model) is not None
 
 
 def _message(message: Mapping[str, Json], place: str) -> Message:
@@ -162,12 +169,16 @@ def _messages(body: Mapping[str, Json]) -> tuple[Message, ...]:
 
 
 def _tools(body: Mapping[str, Json]) -> tuple[Tool, ...]:
-    tools = [found for n, tool in mappings(body.get("tools")) if (found := _tool(tool, f"/tools/{n}")) is not None]
-    for n, function in mappings(body.get("functions")):
+    tools = _declared(body.get("tools"))
+    functions = body.get("functions")
+    return (*tools, *_functions(functions)) if functions else tools
+
+
+def _functions(functions: Json) -> Iterator[Tool]:
+    for n, function in mappings(functions):
         if name := text(function.get("name")):
             described = text(function.get("description")) or ""
-            tools.append(Tool(name, f"/functions/{n}", described, schema(function.get("parameters"))))
-    return tuple(tools)
+            yield Tool(name, f"/functions/{n}", described, schema(function.get("parameters")))
 
 
 def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
@@ -182,6 +193,11 @@ def _tool(tool: Mapping[str, Json], place: str) -> Tool | None:
             Tool(name, place, described, schema(inner.get("parameters", inner.get("input_schema")))) if name else None
         )
     return Tool(name or kind, place, described, None, hosted=True, type=kind)
+
+
+@Declared
+def _declared(tools: Json) -> tuple[Tool, ...]:
+    return tuple([found for n, tool in mappings(tools) if (found := _tool(tool, f"/tools/{n}")) is not None])
 
 
 def _tool_choice(choice: Json) -> ToolChoice:

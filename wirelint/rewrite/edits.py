@@ -107,7 +107,7 @@ def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
     if body[closed:][:1] != b"}" or last <= 1:
         return None
     value = _write(edit.value)
-    member = f",{_write(name)}:{value}".encode("utf-8", "surrogateescape")
+    member = f',"{name}":{value}'.encode("utf-8", "surrogateescape")
     return b"".join((body[:last], member, body[last:])), name, value
 
 

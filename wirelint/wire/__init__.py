@@ -93,7 +93,7 @@ class Sniffer:
         return [] if verdict is None else self._decide(verdict)
 
     def whole(self, body: bytes) -> Frame | None:
-        """The frame of a body that is there as a whole, if it is one document by its type and its beginning. Feeds nothing."""
+        """The frame of a body that is whole, if it is one document by its type and its beginning. Nothing is fed by it."""
         plain = self._framer is None and not self._head and self._type == "application/json" and body[:1] == b"{"
         return whole_frame(body) if plain else None
 
