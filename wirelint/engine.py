@@ -48,7 +48,7 @@ class Session:
         self.api = api
         self._request = request
         self._asked: bytes | dict[str, Json] | None = None
-        self._id, self._method, self._url, self._headers = id, method, url, headers
+        self._id, self._method, self.url, self._headers = id, method, url, headers
         self._started = started
         self._max_body = max_body
         self._head: Exchange | None = None
@@ -57,7 +57,7 @@ class Session:
         self._framer: Sniffer | None = None
         self._reader: ReplyReader | None = None
         self._fold: Fold | None = None
-        self._comparison = Comparison()
+        self.comparison = Comparison()
         self.like: Likeness | None = None
         """What the next event is probably like. Whatever is like it says nothing but its text, as `read` will find."""
         self._whole: Reply | None = None
@@ -107,7 +107,7 @@ class Session:
         if self._asked is not None:
             asked, self._asked = self._asked, None
             document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
-            self._request = read_request(self.api, document, urlsplit(self._url).path)
+            self._request = read_request(self.api, document, urlsplit(self.url).path)
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
@@ -187,8 +187,8 @@ class Session:
         events = self._read_alike(self.like, frame) if self.like is not None else None
         if events is None:
             events = reader.read(frame)
-            self._comparison.see(frame, events)
-            self.like = self._comparison.like
+            self.comparison.see(frame, events)
+            self.like = self.comparison.like
         for event in events:
             fold.push(event)
         if not self._log.answered and (
@@ -239,7 +239,7 @@ class Session:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self.unread = True
         self._reader = self._fold = self.like = None
-        self._comparison = Comparison()
+        self.comparison = Comparison()
         if self._framer is not None:
             self._framer = Sniffer(self.reply_headers)
 
@@ -296,7 +296,7 @@ class Session:
             id=self._id,
             api=self.api.NAME,
             method=self._method,
-            url=self._url,
+            url=self.url,
             request_headers=self._headers,
             request=self.request,
             status=self._status,

@@ -220,10 +220,12 @@ def test_a_culprit_is_told_of_once(faulty: Proxy) -> None:
 # --- what carries the repairs out fails -------------------------------------------------------------------------------
 
 _MODULES = (
-    "wirelint.rewrite.chain", "wirelint.rewrite.edits", "wirelint.rewrite.making", "wirelint.rewrite.plain",
-    "wirelint.rewrite.replies", "wirelint.rewrite.requests", "wirelint.rewrite.unread", "wirelint.rewrite.waiting",
-    "wirelint.addon.collecting", "wirelint.addon.delivery", "wirelint.addon.framing", "wirelint.addon.mending",
-    "wirelint.addon.outlet", "wirelint.addon.passage", "wirelint.addon.tee", "wirelint.addon.visit",
+    "wirelint.rewrite.chain", "wirelint.rewrite.edits", "wirelint.rewrite.following",
+    "wirelint.rewrite.making", "wirelint.rewrite.plain", "wirelint.rewrite.recorded", "wirelint.rewrite.replies",
+    "wirelint.rewrite.requests", "wirelint.rewrite.unread", "wirelint.rewrite.waiting",
+    "wirelint.addon.batches", "wirelint.addon.collecting", "wirelint.addon.delivery", "wirelint.addon.framing",
+    "wirelint.addon.mending", "wirelint.addon.outlet", "wirelint.addon.passage", "wirelint.addon.tee",
+    "wirelint.addon.visit",
     "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.likeness", "wirelint.engine",
     "wirelint.rewriters.quiet",
 )  # fmt: skip

@@ -119,6 +119,8 @@ class SessionStreams:
 class _Stream:
     """Asks to be looked at all the time, and hands out what waits where one event has ended."""
 
+    waits = True
+
     def __init__(self, visit: Visit) -> None:
         self._visit = visit
         self.queue: list[bytes] = []

@@ -19,6 +19,7 @@ from wirelint.addon.passage import Passage
 from wirelint.addon.visit import Visit
 from wirelint.capture.record import Headers
 from wirelint.rewrite import Rewriting
+from wirelint.rewrite.following import Forms
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decoder
 
 
@@ -34,11 +35,14 @@ class Delivery(Passage):
         rewriting: Rewriting,
         failures: Failures,
         announce: str,
+        forms: Forms | None = None,
     ) -> None:
+        """`forms`: what replies may follow, and be learnt from."""
         response = flow.response
         assert response is not None
         coding = visit.expect_plain()
-        super().__init__(visit, rewriting, failures)
+        super().__init__(visit, rewriting, failures, forms.following(rewriting) if forms is not None else None)
+        self._forms = forms
         self._flow = flow
         self._decoder: Decoder | None = decoder(coding, visit.limit, endless=True) if coding else None
         self._attached = self._attach()
@@ -83,7 +87,19 @@ class Delivery(Passage):
         if self._rewriting is None or self._settled:
             return []
         end = self._ends and not self._broken
-        return self._note(self._rewriting.end() if end else self._rewriting.flush(self._visit.now()))
+        if end and self._following is not None and self._following.over:
+            return []
+        self._stop_following(self._rewriting)
+        out = self._note(self._rewriting.end() if end else self._rewriting.flush(self._visit.now()))
+        if end and self._forms is not None:
+            self._learn(self._forms, self._rewriting)
+        return out
+
+    def _learn(self, forms: Forms, rewriting: Rewriting) -> None:
+        try:
+            forms.learn(rewriting)
+        except Exception as error:  # fail open: the next reply is read as it comes
+            self._failures.add(self._visit, "learning the form of the reply", error)
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
         """Plain bytes; once the coding turns out to be broken, all bytes as they are."""

@@ -196,7 +196,7 @@ class Mending:
         )
         if rewriting is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
-            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce)
+            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce, settings.forms)
 
     def _is_repairable(self, response: http.Response) -> bool:
         visit = self._visit

@@ -11,7 +11,7 @@ import difflib
 import os
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from wirelint.policy.file import PolicyError
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.repair import SAFETIES, Permit
+from wirelint.rewrite.following import Forms
 from wirelint.rule import Limits, Safety
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError
 from wirelint.settings.file import find as find_config
@@ -124,6 +125,8 @@ class Settings:
     hold: float
     keep_flows: int | None
     policies: bool = False
+    forms: Forms = field(default_factory=Forms, compare=False)
+    """Of the replies that were repaired, or could have been, since this is in force."""
 
     @property
     def permit(self) -> Permit:

@@ -30,7 +30,10 @@ Handler = Callable[[events.Event], layer.CommandGenerator[None]]
 
 
 class Held(Protocol):
-    """What holds back a part of a reply. None of these raises."""
+    """What holds back a part of a reply. None of these raises. `waits`: whether it holds anything."""
+
+    @property
+    def waits(self) -> bool: ...
 
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
@@ -107,7 +110,7 @@ def _streaming(stream: HttpStream, held: Held) -> Handler:
                 yield from _send(stream, held.remains())
             yield from before(event)
             return
-        delay = held.due()
+        delay = held.due() if held.waits else None
         if delay is not None:
             asleep = True
             yield commands.RequestWakeup(delay)

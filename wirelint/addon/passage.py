@@ -14,6 +14,7 @@ from wirelint.addon.failures import Failures
 from wirelint.addon.visit import Visit
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import Rewriting
+from wirelint.rewrite.following import Following
 
 
 class Passage(ABC):
@@ -21,12 +22,17 @@ class Passage(ABC):
 
     over: ClassVar[str]
 
-    def __init__(self, visit: Visit, rewriting: Rewriting, failures: Failures) -> None:
+    def __init__(
+        self, visit: Visit, rewriting: Rewriting, failures: Failures, following: Following | None = None
+    ) -> None:
         self._visit, self._failures = visit, failures
         self._rewriting: Rewriting | None = rewriting
+        self._following = following
         self._same = 0
         self._other: bytearray | None = None
         self._settled = False
+        self.waits = False
+        """Whether anything is held, as far as is known: then `due` tells until when."""
 
     @abstractmethod
     def headers(self) -> Headers:
@@ -35,7 +41,12 @@ class Passage(ABC):
     def catch_up(self) -> None:
         """Has what has come by read, as far as it was put off."""
         if self._rewriting is not None:
-            self._rewriting.catch_up()
+            try:
+                self._stop_following(self._rewriting)
+            except Exception as error:  # fail open
+                self._rescue(b"", error)
+            else:
+                self._rewriting.catch_up()
 
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
@@ -62,7 +73,10 @@ class Passage(ABC):
         if rewriting is None or self._settled:
             return []
         try:
-            return self._note(ask(rewriting))
+            self._stop_following(rewriting)
+            out = ask(rewriting)
+            self.waits = rewriting.holding is not None
+            return self._note(out)
         except Exception as error:  # fail open
             return self._rescue(b"", error)
 
@@ -75,12 +89,29 @@ class Passage(ABC):
             self._failures.fail(visit, "reading the reply", error)
         if rewriting is None:
             return self._note([data])
-        out = rewriting.feed(data, (visit.clock() - visit.began) * 1000)
+        at = (visit.clock() - visit.began) * 1000
+        if self._following is not None:
+            if self._following.lets_by(data, at):
+                self._same += len(data)
+                return [data]
+            self._stop_following(rewriting)
+        if self._other is None and rewriting.lets_by(data, at):
+            self._same += len(data)
+            return [data]
+        out = rewriting.feed(data, at)
+        self.waits = rewriting.holding is not None
         visit.mind_the_text()
         if len(out) == 1 and out[0] is data and self._other is None and not rewriting.changed:
             self._same += len(data)
             return out
         return self._note(out)
+
+    def _stop_following(self, rewriting: Rewriting) -> None:
+        """Has the repair see what has left before it was read. Raises what it raises, and ValueError."""
+        following, self._following = self._following, None
+        for data, at in following.left if following is not None else ():
+            if b"".join(rewriting.feed(data, at)) != data:
+                raise ValueError("what has left unread was to be repaired")
 
     def _note(self, out: list[bytes]) -> list[bytes]:
         """Takes down what is handed out."""
@@ -103,7 +134,7 @@ class Passage(ABC):
 
     def _rescue(self, data: bytes, error: Exception) -> list[bytes]:
         """Something in here failed: what is held and what came go out as they are, and so does the rest."""
-        rewriting, self._rewriting = self._rewriting, None
+        rewriting, self._rewriting, self._following = self._rewriting, None, None
         visit = self._visit
         came = visit.raw_body() if visit.readable and self._other is None else None
         self._failures.fail(visit, "repairing the reply", error)
@@ -119,7 +150,9 @@ class Passage(ABC):
         if self._settled:
             return
         self._settled = True
-        if rewriting is not None:
+        if self._following is not None:
+            visit.read_later(self._following.left)
+        elif rewriting is not None:
             rewriting.catch_up()
             visit.faults += rewriting.faults
             visit.reread = visit.reread or bool(rewriting.faults)
@@ -127,7 +160,7 @@ class Passage(ABC):
                 visit.notes += rewriting.notes
             if rewriting.changed:
                 visit.note_fixes(rewriting.repairs)
-        self._rewriting = None  # a flow that is kept keeps what streams it
+        self._rewriting = self._following = None  # a flow that is kept keeps what streams it
         came = visit.raw_body()
         if self._other is not None:
             body = came[: self._same] + bytes(self._other) if came is not None else None

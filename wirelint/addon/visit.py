@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
+from wirelint.addon.batches import feed_all
 from wirelint.apis.unknown import is_text
 from wirelint.arrivals import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.capture.record import Headers, Record, Sent
@@ -182,13 +183,10 @@ class Visit:
         """Reads what was noted, each piece as of the time at which it came."""
         pieces, times, later = self._waiting, self._times, self._later
         self._pass_over()
-        for plain, at in later:
-            if self.session is not None:
-                self.session.feed(plain, at)
-        for piece, time in zip(pieces, times, strict=True):
-            plain = self._plain_of(piece)
-            if plain and self.session is not None:
-                self.session.feed(plain, round((time - self.began) * 1000, 3))
+        came = zip(pieces, times, strict=True)
+        read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
+        if self.session is not None and (later or read):
+            feed_all(self.session, [*later, *((plain, at) for plain, at in read if plain)])
         self.mind_the_text()
 
     def mind_the_text(self) -> None:
@@ -204,7 +202,11 @@ class Visit:
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
-        if not self._store(data):
+        size = self._size + len(data)
+        if size <= self.limit and self.session is not None and not (self._closed or self._unread or self._broken):
+            self._size = size  # nearly always, and for each event of a stream that is repaired
+            self._raw.write(data)
+        elif not self._store(data):
             return None
         return data if self._decoder is None else self._plain_of(data)
 

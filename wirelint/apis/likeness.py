@@ -110,6 +110,16 @@ class Likeness:
             return None
         return cls(event, event.frame, start, start + len(literal) - 2)
 
+    @property
+    def shown(self) -> Frame:
+        """The event that it was seen in."""
+        return self._frame
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Where the text stands in that event, in bytes."""
+        return len(self._head), len(self._frame.raw) - len(self._tail)
+
     def is_confirmed_by(self, event: Delta) -> bool:
         """Whether the next event, of which only this was read, is like the one that this was seen in."""
         same = event.block == self.block and event.item == self.item and event.text != self._shown
@@ -119,12 +129,16 @@ class Likeness:
         """The text of an event that is like them; None for any other."""
         if self._varying is not None:
             head, between, quotes, tail, place = self._varying
-            if raw.startswith(head) and raw.endswith(tail) and (middle := _decoded(raw[len(head) : -len(tail)])):
+            if raw.startswith(head) and raw.endswith(tail):
+                try:
+                    middle = raw[len(head) : -len(tail)].decode()
+                except UnicodeDecodeError:
+                    return None
                 parts = middle.partition(between)
                 if parts[1] and middle.count('"') == quotes and "\\" not in middle and middle.isprintable():
                     return parts[place] or None
         if len(raw) > self._size and raw.startswith(self._head) and raw.endswith(self._tail):
-            return _text_of(raw[len(self._head) : -len(self._tail)])
+            return text_of(raw[len(self._head) : -len(self._tail)])
         if not self._looked:
             self._looked, self._rest = True, _rest(self._frame, len(self._head), len(self._frame.raw) - len(self._tail))
         rest = self._rest
@@ -144,7 +158,7 @@ class Likeness:
                 return None
             values.append((begun, end))
             end = begun - len(beside)
-        text = _text_of(raw[start:end])
+        text = text_of(raw[start:end])
         if text is not None:
             self._learn(raw, start, end, values)
         return text
@@ -167,10 +181,12 @@ class Likeness:
 class Comparison:
     """The events of one stream, each compared with the one before it. `like` is what the next one is probably like."""
 
-    __slots__ = ("_before", "like")
+    __slots__ = ("_before", "last", "like")
 
     def __init__(self) -> None:
         self.like: Likeness | None = None
+        self.last: Likeness | None = None
+        """What the last events of text were like."""
         self._before: Likeness | None = None
 
     def see(self, frame: Frame, events: Sequence[Event]) -> None:
@@ -180,7 +196,8 @@ class Comparison:
             self.like = self._before = None
             return
         if alone and before is not None and before.is_confirmed_by(event):
-            self.like, self._before = before, None  # the next one that is compared is not like it
+            self.like = self.last = before
+            self._before = None  # the next one that is compared is not like it
             return
         if not alone:
             self.like = None
@@ -199,7 +216,7 @@ def _is_hidden(text: str, raw: bytes) -> bool:
 
 def _rest(frame: Frame, start: int, end: int) -> _Rest | None:
     """What of an event with a text from `start` to `end` is no idle value; None where the text stands in one."""
-    raw, idle = frame.raw, _idle_values(frame)
+    raw, idle = frame.raw, idle_values(frame)
     before = [value for value in idle if value.end < start]
     after = [value for value in idle if value.start > end]
     if len(before) + len(after) != len(idle):
@@ -213,16 +230,16 @@ def _rest(frame: Frame, start: int, end: int) -> _Rest | None:
     return _Rest(first, last, tuple(gaps), tuple(others[::-1]), least)
 
 
-def _idle_values(event: Frame) -> list[_Value]:
+def idle_values(event: Frame) -> list[_Value]:
     """The idle values of an event, in order: those whose name stands in it once and is that of a member of the document."""
     raw = event.raw
     found = [value for value in _VALUES.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]
-    document = _document(event) if found else {}
+    document = document_of(event) if found else {}
     kinds = [(value, 3 if value[2] is None else 2) for value in found if value[1].decode() in document]
     return [_Value(*value.span(kind), _VALUE if kind == 2 else _NUMBER) for value, kind in kinds]
 
 
-def _document(event: Frame) -> dict[str, object]:
+def document_of(event: Frame) -> dict[str, object]:
     try:
         document = orjson.loads(event.data or "")
     except orjson.JSONDecodeError:
@@ -238,7 +255,7 @@ def _decoded(raw: bytes) -> str:
         return ""
 
 
-def _text_of(literal: bytes) -> str | None:
+def text_of(literal: bytes) -> str | None:
     """What a JSON string says, by what stands between its quotation marks; None where that is no string, or nothing."""
     try:
         text = literal.decode()

@@ -112,7 +112,7 @@ class Chain:
             self._put_off()
         asleep.seen.append((frame, [*waiting, *events] if waiting else events))
         if type(events[-1]) is Delta:
-            self._know(events)
+            self.know(events)
             self.left(events, untouched=True)
         else:
             self._calm, self._tail = None, ""
@@ -227,10 +227,10 @@ class Chain:
         """What comes out for events that come in. Raises ChainError."""
         if self._later:
             self._catch_up()
-        self._know(events)
+        self.know(events)
         return self._run(events, 0)
 
-    def _know(self, events: Sequence[Event]) -> None:
+    def know(self, events: Sequence[Event]) -> None:
         """Takes in which blocks are text."""
         for event in events:
             if type(event) is Start and event.kind in ("text", "reasoning", "refusal"):

@@ -32,15 +32,31 @@ class Making:
         self.writer: ReplyWriter | None = None
         self.idle = False
         """Whether it is known that there are no rewriters."""
-        self._session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
+        self.session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
         self._request = request
+        self._chain: Chain | None = None
 
     def chain(self) -> Chain:
         """The rewriters, which are still to be made. To be asked for when it is known whether the reply is a stream."""
-        session = self._session
-        request = self._request if self._request is not None else session.request
-        late = session.streamed and are_late(self._rules, session.api.NAME)
-        return Chain.sleeping(request, self._make, late=late)
+        late = self.session.streamed and self.may_sleep
+        self._chain = Chain.sleeping(self.answered, self._make, late=late)
+        return self._chain
+
+    @property
+    def answered(self) -> Request | None:
+        """The request that the upstream answers."""
+        return self._request if self._request is not None else self.session.request
+
+    @property
+    def may_sleep(self) -> bool:
+        """Whether all rewriters are nothing to plain frames, if the reply is a stream."""
+        return are_late(self._rules, self.session.api.NAME)
+
+    @property
+    def slept(self) -> Seen | None:
+        """What has left, if nothing of it has woken the rewriters; None otherwise."""
+        asleep = self._chain.asleep if self._chain is not None else None
+        return asleep.seen if asleep is not None else None
 
     def tell(self, culprit: str, error: Exception) -> None:
         """Takes down that something failed."""
@@ -60,17 +76,17 @@ class Making:
 
     def is_needless(self, events: Iterable[Event]) -> bool:
         """Whether nothing is to be repaired in a whole reply, which the session has read; these are all its events."""
-        request = self._request if self._request is not None else self._session.request
+        request = self.answered
         if request is not None and are_known(tuple(self._rules)):
             tools = frozenset([tool.name for tool in request.tools])
             if says_plainly(events, request.model, quiet(tools)):
                 return True
-        return is_clean(self._session, self.situation, self._rules)
+        return is_clean(self.session, self.situation, self._rules)
 
     @cached_property
     def situation(self) -> Situation:
         """What the rewriters may know."""
-        session, request, notes, repairs = self._session, self._request, self.notes, self.repairs
+        session, request, notes, repairs = self.session, self._request, self.notes, self.repairs
         came = session.head()
         head = came.but(conversation=HERE, request=came.request if request is None else request)
         seen = SeenFrom(self._ledger, came)
@@ -81,7 +97,7 @@ class Making:
 
     def _make(self, seen: Seen) -> tuple[Situation, Stages]:
         """The rewriters, and the writer, which gets to know of what has left before it was there."""
-        self.writer = self._session.api.reply_writer(streamed=self._session.streamed)
+        self.writer = self.session.api.reply_writer(streamed=self.session.streamed)
         for frame, events in seen:
             if frame is not None:
                 self.writer.write(frame, events, events)

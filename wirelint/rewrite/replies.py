@@ -7,9 +7,8 @@ now. So nothing is reordered, and what no repair touches leaves byte for byte as
 
 Bytes that have come and are not yet handed out are kept beside all this. When a rewriter fails, what waits leaves as it
 came and the reply goes on without rewriters; when reading or writing fails, or a limit is reached, the rest passes raw.
-Whatever happens, each byte leaves once: as it came, or in the form of its repair.
-
-What needs no look leaves before it is read (`unread`); that is done before anything else is.
+Whatever happens, each byte leaves once: as it came, or in the form of its repair. What needs no look leaves before it is
+read (`unread`); that is done before anything else is.
 """
 
 from __future__ import annotations
@@ -53,9 +52,8 @@ class Rewriting:
         longest_hold: float = LONGEST_HOLD,
         request: Request | None = None,
     ) -> None:
-        self._making = making = Making(session, rules, ledger, permit, request)
+        self.making = making = Making(session, rules, ledger, permit, request)  # what it is made with
         self.faults, self.notes, self.repairs = making.faults, making.notes, making.repairs
-        self.changed = False
         self._session = session
         self._chain: Chain | None = None
         self._queue: deque[Waiting] = deque()
@@ -63,7 +61,7 @@ class Rewriting:
         self._kept = bytearray()  # what has come and is not handed out: the queue's frames, and what is no frame yet
         self._skip = 0  # bytes at the beginning of `_kept` that a flush handed out before their frame was complete
         self._unread = Unread(session)
-        self._raw = self._as_it_came = False
+        self.changed = self._raw = self._as_it_came = False
         self.holding: float | None = None  # since when anything is held (ms after the request)
         self._longest_hold = longest_hold
 
@@ -84,6 +82,12 @@ class Rewriting:
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
+    def lets_by(self, data: bytes, at: float | None) -> bool:
+        """Whether bytes leave at once, unread, and are taken in; if not, or when this raises, they are to be fed."""
+        if self._chain is None or self._kept or self._late or self._raw:
+            return False
+        return self._unread.lets_by(data, at, self._chain)
+
     def feed(self, data: bytes, at: float | None = None) -> list[bytes]:
         """What goes to the client now that these bytes have come, `at` milliseconds after the request. No item is empty."""
         if not data:
@@ -93,12 +97,11 @@ class Rewriting:
         out: list[bytes] = []
         taken = False
         try:
+            if self.lets_by(data, at):
+                return [data]
             chain = self._chain
-            if chain is not None and not (self._kept or self._late):
-                if self._unread.lets_by(data, at, chain):
-                    return [data]
-                if self._glance(data, at, chain, out):
-                    return out
+            if chain is not None and not (self._kept or self._late) and self._glance(data, at, chain, out):
+                return out
             self._kept += data
             taken = True
             self._catch_up()
@@ -107,7 +110,7 @@ class Rewriting:
                 return self._give_up(self._session.unread_because or "the reply is too large to be repaired", out)
             for frame in frames:
                 self._take_next(frame, self._session.read(frame), out)
-            if self._making.idle:
+            if self.making.idle:
                 out += self._all_raw()
             if self.holding is not None or self._kept or self._unread.waiting:
                 self._watch(at, out)
@@ -156,7 +159,7 @@ class Rewriting:
             read = [(frame, self._session.read(frame)) for frame in self._session.close_frames()]
             last = self._session.close_events()
             said = itertools.chain(*(events for _, events in read), last)
-            if not (self._session.streamed or self._queue) and self._making.is_needless(said):
+            if not (self._session.streamed or self._queue) and self.making.is_needless(said):
                 return self._all_raw()
             for frame, events in read:
                 self._take(frame, events)
@@ -213,7 +216,7 @@ class Rewriting:
 
     def _is_plain(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
         """Whether a frame leaves at once, with text that waits for more of it, since it is nothing to any rewriter."""
-        chain = self._chain = self._chain if self._chain is not None else self._making.chain()
+        chain = self._chain = self._chain if self._chain is not None else self.making.chain()
         if chain.asleep is None or self._queue or self._skip:
             return False
         waiting = [one.event for one in self._unread.waiting if one.event is not None]
@@ -245,7 +248,7 @@ class Rewriting:
         try:
             self._catch_up()
         except Exception as error:  # fail open: all that is concerned has left
-            self._making.tell("reading the reply", error)
+            self.making.tell("reading the reply", error)
             self._raw = True
 
     def _catch_up(self) -> None:
@@ -259,7 +262,7 @@ class Rewriting:
             self._unread.read_waiting()
 
     def _take(self, frame: Frame, events: Sequence[Event]) -> None:
-        chain = self._chain = self._chain if self._chain is not None else self._making.chain()
+        chain = self._chain = self._chain if self._chain is not None else self.making.chain()
         waiting = Waiting(frame, events, sent=self._skip)
         self._skip = 0
         self._queue.append(waiting)
@@ -268,7 +271,7 @@ class Rewriting:
             if not chain:
                 waiting.out = list(events)
                 return
-            self._making.situation.frame_events = events
+            self.making.situation.frame_events = events
             place(chain.push(events), self._queue)
         except ChainError as failure:
             self._drop_chain(failure)
@@ -286,7 +289,7 @@ class Rewriting:
         """Writes the first frames of the queue: all of them or, when that fails, none. One repair may span several."""
         if self._late:
             self._write_late(out)
-        made = [(waiting, self._making.write(waiting)) for waiting in ready]
+        made = [(waiting, self.making.write(waiting)) for waiting in ready]
         for waiting, data in made:
             raw = waiting.frame.raw
             self._as_it_came = data is raw and not waiting.sent
@@ -296,8 +299,7 @@ class Rewriting:
                 self.changed = True
             self._queue.popleft()
             del self._kept[: len(raw)]
-            if data:
-                out.append(data)
+            out += [data] if data else []
 
     def _release(self, out: list[bytes], last: Sequence[Event] = ()) -> None:
         """Has the rewriters hand on what they hold, after `last`, and writes all frames."""
@@ -323,12 +325,12 @@ class Rewriting:
         if not self._waits:
             self.holding = None
         elif not self._queue and len(self._kept) - self._skip > _LONGEST_EVENT:
-            self._making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
+            self.making.note(f"an event of more than {_LONGEST_EVENT >> 20} MiB was passed on as it came")
             self._hand_out(out)
         elif self.holding is None:
             self.holding = at
         elif at is not None and at - self.holding >= self._longest_hold:
-            self._making.note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
+            self.making.note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
             self._hand_out(out)
 
     @property
@@ -349,17 +351,17 @@ class Rewriting:
         try:
             self._session.feed(data, at)
         except Exception as error:  # fail open: the bytes go on, whatever reading them did
-            self._making.tell("reading the reply", error)
+            self.making.tell("reading the reply", error)
         return [data]
 
     def _give_up(self, note: str, out: list[bytes]) -> list[bytes]:
-        self._making.note(note)
+        self.making.note(note)
         self._release(out)
         return out + self._all_raw()
 
     def _drop_chain(self, failure: ChainError) -> None:
         """Goes on without rewriters: what waits leaves as it came, what the others held of frames gone by leaves too."""
-        self._making.tell(f"the repair of {failure.rule}", failure.error)
+        self.making.tell(f"the repair of {failure.rule}", failure.error)
         chain, self._chain = self._chain, Chain(())
         rescued = failure.rescued
         if chain is not None:
@@ -378,22 +380,21 @@ class Rewriting:
         try:
             self._close(late, out)
         except Exception as error:  # fail open: what comes now does not wait for it
-            self._making.tell("repairing the reply", error)
+            self.making.tell("repairing the reply", error)
 
     def _close(self, late: Sequence[Event], out: list[bytes]) -> None:
-        if late and self._making.writer is not None and (made := self._making.writer.close(late)):
+        if late and self.making.writer is not None and (made := self.making.writer.close(late)):
             self.changed = True
             out.append(made)
 
     def _fail(self, error: Exception) -> list[bytes]:
-        self._making.tell("repairing the reply", error)
+        self.making.tell("repairing the reply", error)
         return self._all_raw()
 
     def _all_raw(self) -> list[bytes]:
         """Everything that is kept, as it came; so is everything that follows."""
         self._raw = True
         self._queue.clear()
-        waiting = b"".join(one.data for one in self._unread.settle())
-        rest = waiting + bytes(self._kept[self._skip :])
+        rest = b"".join([*(one.data for one in self._unread.settle()), self._kept[self._skip :]])
         self._kept.clear()
         return [rest] if rest else []

@@ -1,0 +1,252 @@
+"""A reply that goes as the last ones of its kind went: let by event for event, and read when it is over.
+
+Theory of operation. A server tells most replies in the same events: a head, the text, an end. Where two replies in a row
+were told so, and were nothing to any rewriter (`plain`), the bytes of their events make a form: what stood in all of them,
+with gaps for the reply's id, for idle values (`apis.likeness`), for the numbers of a usage, and for the text. A reader goes
+by its bytes alone, and does not look into these gaps but to hand on what stands there. So a reply whose events fit the
+form, one after the other, says what those said, with another text; and whether that is quiet is asked as it always is.
+
+As long as a reply follows a form nothing of it is read, and its events leave as they came. When one does not fit, all that
+have left are read as if they came now, and what came out of them is what has left. If none does, the reply is read when
+it is judged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from wirelint.apis.likeness import Likeness, document_of, idle_values, text_of
+from wirelint.engine import Session
+from wirelint.events import Delta, Done, Event, Frame, Head, Start, Usage
+from wirelint.model import Request
+from wirelint.rewrite.chain import Chain, Seen
+from wirelint.rewrite.plain import is_plain
+from wirelint.rewrite.replies import Rewriting
+from wirelint.rewriters.quiet import CLEAR, quiet
+
+_MOST = 1 << 16
+"""Bytes of a reply that may leave before they are read."""
+_MOST_FORMS = 64
+_LONGEST = 1 << 13
+"""Bytes of an event that is part of a form."""
+_ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]+)'
+_TEXT = rb'(?P<text>(?:[^"\\\x00-\x1f]|\\.)+)'
+_NUMBER = re.compile(rb"(?<=[:\[,])( ?)(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?=[ ,}\]])")
+_ANY_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+
+
+class _Source(NamedTuple):
+    """Regular expressions (source), one for each event: of the opening, of the text that follows, of the end."""
+
+    opening: tuple[bytes, ...]
+    text: bytes
+    end: tuple[bytes, ...]
+
+
+class _Mould(NamedTuple):
+    """An event of a form. `id` and `text` are the groups of the two in what it matches, 0: it has none."""
+
+    match: Callable[[bytes], re.Match[bytes] | None]
+    id: int
+    text: int
+
+    @classmethod
+    def of(cls, source: bytes) -> _Mould:
+        form = re.compile(source, re.DOTALL)
+        return cls(form.fullmatch, form.groupindex.get("id", 0), form.groupindex.get("text", 0))
+
+
+class Form:
+    """The events of replies of one kind. The last one of the opening begins the text, which is of `start.block`."""
+
+    def __init__(self, source: _Source, start: Start) -> None:
+        self.opening = len(source.opening)
+        self.moulds = tuple([_Mould.of(one) for one in (*source.opening, *source.end)])
+        begins = self.moulds[self.opening - 1]
+        self.text = begins if source.text == source.opening[-1] else _Mould.of(source.text)
+        self.start = start
+
+
+class Following:
+    """One reply that follows a form so far. `left` is what has left of it, with its times."""
+
+    def __init__(self, form: Form, request: Request) -> None:
+        self.left: list[tuple[bytes, float | None]] = []
+        self._form, self._model = form, request.model or ""
+        self._quiet = quiet(names := frozenset([tool.name for tool in request.tools]))
+        self._chain = Chain((), names)
+        self._next = self._size = 0
+        self._id: bytes | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has come to its end."""
+        return self._next == len(self._form.moulds)
+
+    def lets_by(self, data: bytes, at: float | None) -> bool:
+        """Whether bytes are the next event, and nothing can begin in their text: then they leave. Not asked after a no."""
+        form, number = self._form, self._next
+        self._size += len(data)
+        if self._size > _MOST:
+            return False
+        mould = form.text
+        found = mould.match(data) if number == form.opening else None
+        if found is not None:  # most of what comes
+            text = text_of(found[mould.text])
+            if text is None or not self._goes_on(text):
+                return False
+        else:
+            if number >= len(form.moulds):
+                return False
+            mould = form.moulds[number]
+            found = mould.match(data)
+            if found is None or (mould.text and not self._begins(found[mould.text])):
+                return False
+        if mould.id and found[mould.id] != self._id:
+            if self._id is not None:
+                return False
+            self._id = found[mould.id]
+        self._next += mould is not form.text or number < form.opening
+        self.left.append((data, at))
+        return True
+
+    def _begins(self, literal: bytes) -> bool:
+        """Whether the first text of the reply begins nothing, as `plain` has it."""
+        text = text_of(literal)
+        if text is None or not is_plain(text, self._model) or self._quiet(text, False) != CLEAR:
+            return False
+        start = self._form.start
+        events: Sequence[Event] = (start, Delta(start.block, text, None))
+        self._chain.know(events)
+        self._chain.left(events, untouched=True)
+        return True
+
+    def _goes_on(self, text: str) -> bool:
+        """Whether nothing can begin in more of the text, nor at its end."""
+        chain, block = self._chain, self._form.start.block
+        if chain.lets_by(block, text):
+            return True
+        if chain.glance(block, text) != CLEAR:
+            return False
+        chain.gone_by(text)
+        return True
+
+
+class Forms:
+    """The forms of what servers send, by API and URL."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, str], tuple[_Source, Form | None]] = OrderedDict()
+
+    def following(self, rewriting: Rewriting) -> Following | None:
+        """What a reply may follow of which nothing has come yet."""
+        making = rewriting.making
+        _, form = self._known.get(_kind(making.session), (None, None))
+        request = making.answered
+        return Following(form, request) if form is not None and request is not None and making.may_sleep else None
+
+    def learn(self, rewriting: Rewriting) -> None:
+        """Takes in a reply that was read, and is over."""
+        making = rewriting.making
+        kind, seen = _kind(making.session), making.slept
+        before, form = self._known.get(kind, (None, None))
+        found = _source(making.session.comparison.last, seen) if seen else None
+        if found is None:
+            return
+        source, start = found
+        if source != before:
+            form = None
+        elif form is None:
+            form = Form(source, start)
+        self._known[kind] = source, form
+        self._known.move_to_end(kind)
+        while len(self._known) > _MOST_FORMS:
+            self._known.popitem(last=False)
+
+
+def _kind(session: Session) -> tuple[str, str]:
+    return session.api.NAME, session.url
+
+
+def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start] | None:
+    """The form of a reply, and how its text starts; None where it has none."""
+    parts: tuple[list[tuple[Frame, list[Event]]], ...] = ([], [])
+    text = False
+    for frame, events in seen:
+        if frame is None:
+            if parts[1]:
+                return None
+            text = True
+        else:
+            parts[text].append((frame, [event for event in events if event.frame is frame]))
+    opening, end = parts
+    if like is None or not text or not opening or not end or type(end[-1][1][-1]) is not Done:
+        return None
+    begun = [event for _, events in opening for event in events if isinstance(event, Start | Delta)]
+    start, piece = begun if len(begun) == 2 else (None, None)
+    if not isinstance(start, Start) or not isinstance(piece, Delta) or piece is not opening[-1][1][-1]:
+        return None
+    # The text has to go on as it is remembered right behind the opening: what a reader knows is the same there.
+    first, shown = opening[-1][0], like.shown
+    if shown is None or shown.number not in (first.number, first.number + 1):
+        return None
+    head = next((event for _, events in opening for event in events if type(event) is Head), None)
+    id_ = head.id if head is not None else None
+    begins = Likeness.of(piece)
+    sources = [_mould(frame, events, id_, None) for frame, events in (*opening[:-1], *end)]
+    begin = _mould(first, opening[-1][1], id_, begins.span) if begins is not None else None
+    goes_on = _mould(shown, (), id_, like.span)
+    made = [one for one in sources if one is not None]
+    if begin is None or goes_on is None or len(made) != len(sources):
+        return None
+    split = len(opening) - 1
+    return _Source((*made[:split], begin), goes_on, tuple(made[split:])), start._replace(frame=None)
+
+
+def _mould(frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[int, int] | None) -> bytes | None:
+    """What fits an event that says the same, with another text (`text`: where it stands): a regular expression (source)."""
+    raw = frame.raw
+    if not raw.endswith(b"\n") or len(raw) > _LONGEST or frame.faults:
+        return None
+    gaps: list[tuple[int, int, bytes]] = [(*text, _TEXT)] if text is not None else []
+    gaps += [(value.start, value.end, value.form.pattern) for value in idle_values(frame)]
+    told = document_of(frame).get("id")
+    if told is not None and told != id_:
+        return None
+    if isinstance(told, str) and told:
+        literal = b'"%s"' % told.encode()
+        if re.fullmatch(_ID, literal[1:-1]) is None or raw.count(literal) != 1 or b"\\" in raw:
+            return None
+        start = raw.index(literal) + 1
+        gaps.append((start, start + len(literal) - 2, _ID))
+    if any(type(event) is Usage for event in events):
+        gaps += _numbers_of_usage(raw)
+    gaps.sort()
+    made, at = b"", 0
+    for start, end, pattern in gaps:
+        if start < at:
+            return None
+        made += re.escape(raw[at:start]) + b"(?:%b)" % pattern
+        at = end
+    return made + re.escape(raw[at:])
+
+
+def _numbers_of_usage(raw: bytes) -> list[tuple[int, int, bytes]]:
+    """Where the numbers of an event's usage stand, which is an object and is named once; none where that is unclear."""
+    found = re.search(rb'"usage" ?: ?\{', raw)
+    if found is None or raw.count(b'"usage"') != 1 or b"\\" in raw:
+        return []
+    depth, end = 1, found.end()
+    while depth and end < len(raw):
+        depth += {b"{": 1, b"}": -1}.get(raw[end : end + 1], 0)
+        end += 1
+    try:
+        orjson.loads(raw[found.end() - 1 : end])
+    except orjson.JSONDecodeError:  # a brace stands in a string
+        return []
+    return [(*one.span(2), _ANY_NUMBER) for one in _NUMBER.finditer(raw, found.end() - 1, end)]
