@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
+from mitmproxy.addonmanager import traverse
 from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
@@ -202,3 +203,8 @@ def test_ends(name: str) -> None:
     flow.request.http_version = version
     flow.error = mitmproxy_flow.Error(message) if message is not None else None
     assert end_of(flow) == (end, message)
+
+
+def test_it_is_one_addon(inspector: Inspector) -> None:
+    """mitmproxy asks each addon there is about each event, and those inside of it as well."""
+    assert list(traverse([inspector])) == [inspector]

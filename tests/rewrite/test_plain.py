@@ -15,12 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
-from tests.rewriters.drive import Result, run
+from tests.rewriters.drive import UNSAFE, Result, open_session, run
 from tests.rewriters.test_quiet import WORDS
 from wirelint.capture.record import Record
+from wirelint.conversation import Ledger
+from wirelint.engine import Session
 from wirelint.events import Delta, Event
 from wirelint.repair import Rewriter, Situation
-from wirelint.rewrite import chain, making, unread
+from wirelint.rewrite import Rewritten, chain, making, recorded, rewrite_reply, unread
 from wirelint.rule import Rule
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
@@ -266,6 +268,75 @@ def test_a_plain_whole_reply_is_not_looked_at_by_rules(
     asked.clear()
     assert run(record, (*REGISTRY.rules, _Shouting())).delivered != record.response_body
     assert asked
+
+
+REST = (" and goes on", ", analysis of a thought", "\nfind it", "\n\nSo", " t", "<think>", " [", " so be it. " * 40)
+
+
+def _rewritten(record: Record) -> tuple[Rewritten, list[bytes], Session]:
+    session, later = open_session(record), list[bytes]()
+    made = rewrite_reply(
+        session,
+        record.response_body or b"",
+        REGISTRY.rules,
+        Ledger(),
+        UNSAFE,
+        chunks=record.chunks,
+        later=lambda pieces: later.extend(piece for piece, _ in pieces),
+    )
+    return made, later, session
+
+
+@pytest.mark.parametrize("api", APIS)
+@settings(max_examples=40, deadline=None)
+@given(
+    first=st.sampled_from(FIRST),
+    more=st.lists(st.one_of(st.sampled_from((*WORDS, *REST)), st.text(max_size=6)), max_size=8),
+    called=st.booleans(),
+    finish=st.sampled_from(("", None, "stop", "length", "nonsense")),
+    model=st.sampled_from(("m", "gemma-3", "gpt-oss-20b", "qwen3", "deepseek-r1", "kimi-k2")),
+    cut=st.floats(0, 1),
+)
+def test_a_whole_reply_that_is_told_by_its_events_is_as_if_it_had_been_read(
+    api: str, first: str, more: list[str], called: bool, finish: str | None, model: str, cut: float
+) -> None:
+    calls = (Call("find", {"place": "Bodø"}),) if called else ()
+    talk = Talk(text=first + "".join(more), calls=calls, tools=TOOLS, finish=finish, model=model)
+    record = as_record(talk.record(api, False), 1)
+    body = record.response_body or b""
+    size = int(cut * len(body))
+    record = dataclasses.replace(record, chunks=((1.0, size), (2.0, len(body) - size)))
+    quick, later, session = _rewritten(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recorded, "_says_plainly", lambda *_: False)
+        thorough, never, read = _rewritten(record)
+    assert quick == thorough
+    assert not never
+    if later:
+        assert (b"".join(later), quick.body) == (body, body)
+        assert session.reply() is None, "it is read when somebody asks"
+        session.feed(body)
+    assert repr(session.finish().reply) == repr(read.finish().reply)
+
+
+@pytest.mark.parametrize(
+    ("text", "plainly"),
+    [
+        pytest.param("The ferry leaves at nine. " * 40, True, id="long"),
+        pytest.param("The ferry leaves at nine. " * 40 + "Such is the analysis of my thought.", True, id="words"),
+        pytest.param("The ferry leaves at nine. " * 40 + "\nfind it", False, id="a line that begins with a tool"),
+        pytest.param("The ferry leaves at nine. " * 40 + "\r\n\x0bfind it", False, id="other line ends"),
+        pytest.param("The ferry leaves at nine. " * 40 + "<|im_end|>", False, id="a token"),
+        pytest.param("assistant\n" + "The ferry leaves at nine. " * 40, False, id="a role"),
+    ],
+)
+def test_which_whole_replies_are_told_by_their_events(text: str, plainly: bool) -> None:
+    record = as_record(Talk(text=text, tools=TOOLS).record("openai.chat", False), 1)
+    assert bool(_rewritten(record)[1]) is plainly
+    broken = dataclasses.replace(record, response_body=(record.response_body or b"")[:-1])
+    assert not _rewritten(broken)[1]
+    other = dataclasses.replace(record, response_headers=(("content-type", "text/plain"),))
+    assert not _rewritten(other)[1]
 
 
 @pytest.mark.parametrize("text", ["if (a < b && c", "Let me see.", "<think>So", '<tool_call>{"name": "find"'])

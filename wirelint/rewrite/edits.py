@@ -100,7 +100,7 @@ def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
         or not (name.isascii() and name.isidentifier())
     ):
         return None
-    if b'"%b"' % name.encode() in body or b"\\u00" in body:
+    if b'"%b"' % name.encode() in body or (b"\\" in body and b"\\u00" in body):
         return None
     closed = len(body.rstrip(_WHITE)) - 1
     last = len(body[:closed].rstrip(_WHITE))
