@@ -290,13 +290,17 @@ def test_a_long_reply_is_read_on_the_way(followed: list[Following], reads: list[
     assert seen == passing(long, None)
 
 
-def test_a_failure_is_told_and_all_that_came_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("after", range(len(SPLIT)))
+def test_a_failure_is_told_and_all_that_came_leaves(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     forms = known()
+    real, asked = Following.lets_by, itertools.count()
 
-    def raising(*_: object) -> bool:
-        raise RuntimeError("no")
+    def raising(self: Following, data: bytes, at: float | None) -> bool:
+        if next(asked) == after:
+            raise RuntimeError("no")
+        return real(self, data, at)
 
-    monkeypatch.setattr(Following, "_goes_on", raising)
+    monkeypatch.setattr(Following, "lets_by", raising)
     seen = passing(SPLIT, forms)
     assert b"".join(itertools.chain(*seen.pieces)) == b"".join(SPLIT)
     assert [fault.name for fault in seen.faults] == ["internal-error"]  # type: ignore[attr-defined]

@@ -34,8 +34,8 @@ _MOST = 1 << 16
 _MOST_FORMS = 64
 _LONGEST = 1 << 13
 """Bytes of an event that is part of a form."""
-_ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]+)'
-_TEXT = rb'(?P<text>(?:[^"\\\x00-\x1f]|\\.)+)'
+_ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
+_TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
 _NUMBER = re.compile(rb"(?<=[:\[,])( ?)(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?=[ ,}\]])")
 _ANY_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 
@@ -97,8 +97,9 @@ class Following:
         mould = form.text
         found = mould.match(data) if number == form.opening else None
         if found is not None:  # most of what comes
-            text = text_of(found[mould.text])
-            if text is None or not self._goes_on(text):
+            literal = found[mould.text]
+            text = literal.decode() if literal.isascii() and b"\\" not in literal else text_of(literal)
+            if not text or not (self._chain.lets_by(form.start.block, text) or self._goes_on(text)):
                 return False
         else:
             if number >= len(form.moulds):
@@ -127,13 +128,10 @@ class Following:
         return True
 
     def _goes_on(self, text: str) -> bool:
-        """Whether nothing can begin in more of the text, nor at its end."""
-        chain, block = self._chain, self._form.start.block
-        if chain.lets_by(block, text):
-            return True
-        if chain.glance(block, text) != CLEAR:
+        """Whether nothing can begin in more of the text, nor at its end, where that takes a closer look."""
+        if self._chain.glance(self._form.start.block, text) != CLEAR:
             return False
-        chain.gone_by(text)
+        self._chain.gone_by(text)
         return True
 
 
@@ -231,7 +229,7 @@ def _mould(frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[i
     for start, end, pattern in gaps:
         if start < at:
             return None
-        made += re.escape(raw[at:start]) + b"(?:%b)" % pattern
+        made += re.escape(raw[at:start]) + b"(?>%b)" % pattern
         at = end
     return made + re.escape(raw[at:])
 
