@@ -272,6 +272,54 @@ def test_a_form_is_made_when_it_was_seen_twice_in_a_row(followed: list[Following
     assert followed
 
 
+def test_a_server_that_keeps_to_no_form_is_looked_at_seldom(
+    followed: list[Following], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    real = module._source
+
+    def counted(*given: Any) -> Any:
+        looked.append(1)
+        return real(*given)
+
+    monkeypatch.setattr(module, "_source", counted)
+    forms = Forms()
+    for number in range(200):
+        passing(events(number=number, model="mn"[number % 2]), forms)
+    assert len(looked) < 40
+    assert len(followed) < 20
+    for number in range(100):
+        passing(events(number=number), forms)
+    assert followed[-1].over
+    assert len([one for one in followed if one.over]) > 20
+
+
+def test_a_server_whose_replies_stop_following_is_no_longer_followed(followed: list[Following]) -> None:
+    forms = known()
+    for number in range(3, 100):
+        assert passing(events((*PLAIN * 3, " <b>now</b>"), number=number), forms).faults == ()
+    assert len(followed) < 20
+    for number in range(100):
+        passing(events(number=number), forms)
+    assert len([one for one in followed if one.over]) > 20
+
+
+def test_a_server_whose_replies_begin_otherwise_is_still_followed(followed: list[Following]) -> None:
+    forms = known()
+    for number in range(3, 100):
+        passing(events(("<think>Hm", "</think>So."), number=number), forms)
+    passing(events(number=100), forms)
+    assert followed[-1].over
+
+
+def test_an_opening_of_many_events_is_no_form(followed: list[Following]) -> None:
+    forms = Forms()
+    for number in range(4):
+        first, *rest = events(number=number)
+        passing([first, *[b": waiting\n\n"] * 40, *rest], forms)
+    assert not followed
+
+
 def test_servers_are_told_apart(followed: list[Following]) -> None:
     forms = known()
     other = json.loads(json.dumps(REQUEST))

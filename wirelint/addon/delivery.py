@@ -87,17 +87,21 @@ class Delivery(Passage):
         if self._rewriting is None or self._settled:
             return []
         end = self._ends and not self._broken
-        if end and self._following is not None and self._following.over:
-            return []
-        self._stop_following(self._rewriting)
-        out = self._note(self._rewriting.end() if end else self._rewriting.flush(self._visit.now()))
+        followed = end and self._following is not None and self._following.over
+        out: list[bytes] = []
+        if not followed:
+            self._stop_following(self._rewriting)
+            out = self._note(self._rewriting.end() if end else self._rewriting.flush(self._visit.now()))
         if end and self._forms is not None:
-            self._learn(self._forms, self._rewriting)
+            self._learn(self._forms, self._rewriting, followed=followed)
         return out
 
-    def _learn(self, forms: Forms, rewriting: Rewriting) -> None:
+    def _learn(self, forms: Forms, rewriting: Rewriting, *, followed: bool) -> None:
         try:
-            forms.learn(rewriting)
+            if followed:
+                forms.followed(rewriting)
+            else:
+                forms.learn(rewriting, self._for_nothing)
         except Exception as error:  # fail open: the next reply is read as it comes
             self._failures.add(self._visit, "learning the form of the reply", error)
 

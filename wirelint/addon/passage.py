@@ -28,6 +28,7 @@ class Passage(ABC):
         self._visit, self._failures = visit, failures
         self._rewriting: Rewriting | None = rewriting
         self._following = following
+        self._for_nothing = 0  # events that left unread, and had to be read after all
         self._same = 0
         self._other: bytearray | None = None
         self._settled = False
@@ -109,7 +110,10 @@ class Passage(ABC):
     def _stop_following(self, rewriting: Rewriting) -> None:
         """Has the repair see what has left before it was read. Raises what it raises, and ValueError."""
         following, self._following = self._following, None
-        for data, at in following.left if following is not None else ():
+        if following is None:
+            return
+        self._for_nothing = len(following.left)
+        for data, at in following.left:
             if b"".join(rewriting.feed(data, at)) != data:
                 raise ValueError("what has left unread was to be repaired")
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import orjson
@@ -32,6 +33,12 @@ from wirelint.rewriters.quiet import CLEAR, quiet
 _MOST = 1 << 16
 """Bytes of a reply that may leave before they are read."""
 _MOST_FORMS = 64
+_MOST_EVENTS = 12
+"""Events of an opening, and of an end."""
+_PATIENCE, _SELDOM = 8, 32
+"""So many replies that follow no form, one after the other: from then on only every so manyth is looked at."""
+_MANY = 8
+"""Events that left for nothing: they had to be read after all."""
 _LONGEST = 1 << 13
 """Bytes of an event that is part of a form."""
 _ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
@@ -135,36 +142,58 @@ class Following:
         return True
 
 
+@dataclass(slots=True)
+class _Known:
+    """What is known of a kind of replies. `misses`: how many, of which something was expected, followed no form since."""
+
+    source: _Source | None = None
+    form: Form | None = None
+    misses: int = 0
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether it is worth the while to learn from a reply, or to have one follow."""
+        return self.misses < _PATIENCE or not self.misses % _SELDOM
+
+
 class Forms:
     """The forms of what servers send, by API and URL."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], tuple[_Source, Form | None]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
 
     def following(self, rewriting: Rewriting) -> Following | None:
         """What a reply may follow of which nothing has come yet."""
         making = rewriting.making
-        _, form = self._known.get(_kind(making.session), (None, None))
+        known = self._known.get(_kind(making.session))
+        if known is None or known.form is None or not known.is_promising or not making.may_sleep:
+            return None
         request = making.answered
-        return Following(form, request) if form is not None and request is not None and making.may_sleep else None
+        return Following(known.form, request) if request is not None else None
 
-    def learn(self, rewriting: Rewriting) -> None:
-        """Takes in a reply that was read, and is over."""
-        making = rewriting.making
-        kind, seen = _kind(making.session), making.slept
-        before, form = self._known.get(kind, (None, None))
-        found = _source(making.session.comparison.last, seen) if seen else None
-        if found is None:
+    def followed(self, rewriting: Rewriting) -> None:
+        """A reply has followed a form to its end."""
+        if (known := self._known.get(_kind(rewriting.making.session))) is not None:
+            known.misses = 0
+
+    def learn(self, rewriting: Rewriting, followed: int) -> None:
+        """Takes in a reply that was read, and is over. `followed`: the events that had left before it was."""
+        session, seen = rewriting.making.session, rewriting.making.slept
+        if not seen and followed < _MANY:
             return
-        source, start = found
-        if source != before:
-            form = None
-        elif form is None:
-            form = Form(source, start)
-        self._known[kind] = source, form
+        known = self._known.setdefault(kind := _kind(session), _Known())
         self._known.move_to_end(kind)
         while len(self._known) > _MOST_FORMS:
             self._known.popitem(last=False)
+        known.misses += 1
+        found = _source(session.comparison.last, seen) if seen and known.is_promising else None
+        if found is None:
+            return
+        source, start = found
+        if source != known.source:
+            known.source, known.form = source, None
+        elif known.form is None:
+            known.form, known.misses = Form(source, start), 0
 
 
 def _kind(session: Session) -> tuple[str, str]:
@@ -183,7 +212,14 @@ def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start] | None:
         else:
             parts[text].append((frame, [event for event in events if event.frame is frame]))
     opening, end = parts
-    if like is None or not text or not opening or not end or type(end[-1][1][-1]) is not Done:
+    if (
+        max(len(opening), len(end)) > _MOST_EVENTS
+        or like is None
+        or not text
+        or not opening
+        or not end
+        or type(end[-1][1][-1]) is not Done
+    ):
         return None
     begun = [event for _, events in opening for event in events if isinstance(event, Start | Delta)]
     start, piece = begun if len(begun) == 2 else (None, None)
