@@ -18,6 +18,7 @@ from tests.rewriters.drive import UNSAFE
 from tests.rewriters.test_quiet import WORDS
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
+from wirelint.addon.visit import Visit
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session
 from wirelint.rewrite import Rewriting
@@ -66,20 +67,28 @@ def events(
     return [*body, *([b"data: [DONE]\n\n"] if done else [])]
 
 
+def started(
+    forms: Forms | None, request: dict[str, Any] = REQUEST, clock: Clock | None = None
+) -> tuple[Delivery, Visit]:
+    """A reply whose head has come."""
+    flow = flow_of(request)
+    flow.response = head_of(request)
+    flow.response.headers["transfer-encoding"] = "chunked"
+    visit = visit_of(request, limit=1 << 22, clock=clock)
+    visit.respond(200, as_record(request).response_headers)
+    assert visit.session is not None
+    rewriting = Rewriting.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE)
+    assert rewriting is not None
+    return Delivery(flow, visit, rewriting, Failures(), "", forms), visit
+
+
 def passing(
     pieces: Sequence[bytes], forms: Forms | None, request: dict[str, Any] = REQUEST, *, end: bool = True
 ) -> Seen:
     """Has a reply pass, 5 ms between its pieces. `end` False: it breaks off."""
-    flow, clock = flow_of(request), Clock()
-    flow.response = head_of(request)
-    flow.response.headers["transfer-encoding"] = "chunked"
-    made = as_record(request)
-    visit = visit_of(request, limit=1 << 22, clock=clock)
-    visit.respond(200, made.response_headers)
+    clock = Clock()
+    delivery, visit = started(forms, request, clock)
     assert visit.session is not None
-    rewriting = Rewriting.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
-    delivery = Delivery(flow, visit, rewriting, Failures(), "", forms)
     got: list[tuple[bytes, ...]] = []
     for piece in pieces:
         clock.time += 0.005
@@ -145,14 +154,8 @@ def test_the_third_reply_is_not_read_while_it_passes(reads: list[int], followed:
     assert reads
     reads.clear()
     pieces = events(("Another text", " of other", " pieces,", " more", " of them."), number=7)
-    flow, visit = flow_of(REQUEST), visit_of(REQUEST)
-    flow.response = head_of(REQUEST)
-    flow.response.headers["transfer-encoding"] = "chunked"
-    visit.respond(200, as_record(REQUEST).response_headers)
+    delivery, visit = started(forms)
     assert visit.session is not None
-    rewriting = Rewriting.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE)
-    assert rewriting is not None
-    delivery = Delivery(flow, visit, rewriting, Failures(), "", forms)
     for piece in pieces:
         assert delivery(piece) == [piece]
     assert delivery(b"") == []
@@ -302,6 +305,16 @@ def test_a_server_whose_replies_stop_following_is_no_longer_followed(followed: l
     for number in range(100):
         passing(events(number=number), forms)
     assert len([one for one in followed if one.over]) > 20
+
+
+def test_replies_that_began_before_the_form_was_known_say_nothing_against_it(followed: list[Following]) -> None:
+    forms = Forms()
+    under_way = [started(forms) for _ in range(60)]
+    for number, (delivery, _) in enumerate(under_way):
+        for piece in (*events(number=number), b""):
+            delivery(piece)
+    passing(events(number=99), forms)
+    assert [one.over for one in followed] == [True]
 
 
 def test_a_server_whose_replies_begin_otherwise_is_still_followed(followed: list[Following]) -> None:

@@ -28,7 +28,7 @@ class Passage(ABC):
         self._visit, self._failures = visit, failures
         self._rewriting: Rewriting | None = rewriting
         self._following = following
-        self._for_nothing = 0  # events that left unread, and had to be read after all
+        self._for_nothing: int | None = None  # events that left unread, and had to be read after all
         self._same = 0
         self._other: bytearray | None = None
         self._settled = False

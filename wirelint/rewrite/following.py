@@ -176,15 +176,18 @@ class Forms:
         if (known := self._known.get(_kind(rewriting.making.session))) is not None:
             known.misses = 0
 
-    def learn(self, rewriting: Rewriting, followed: int) -> None:
-        """Takes in a reply that was read, and is over. `followed`: the events that had left before it was."""
+    def learn(self, rewriting: Rewriting, followed: int | None) -> None:
+        """Takes in a reply that was read, and is over. `followed`: the events that had left before it was; None: it had
+        nothing to follow."""
         session, seen = rewriting.making.session, rewriting.making.slept
-        if not seen and followed < _MANY:
+        if not seen and (followed or 0) < _MANY:
             return
         known = self._known.setdefault(kind := _kind(session), _Known())
         self._known.move_to_end(kind)
         while len(self._known) > _MOST_FORMS:
             self._known.popitem(last=False)
+        if followed is None and known.form is not None and known.is_promising:
+            return  # it had begun before that form was known
         known.misses += 1
         found = _source(session.comparison.last, seen) if seen and known.is_promising else None
         if found is None:
