@@ -60,13 +60,13 @@ class Delivery(Passage):
 
     def __call__(self, data: bytes) -> list[bytes]:
         try:
-            if data and self._decoder is None:
-                return self._feed(data)
             if not data:
                 return self._over()
-            assert self._decoder is not None
-            data = self._decode(self._decoder, data)
-            return self._feed(data) if data else []
+            if self._decoder is not None:
+                data = self._decode(self._decoder, data)
+                if not data:
+                    return []
+            return self._feed(data)
         except Exception as error:  # fail open
             try:
                 return self._rescue(data, error)

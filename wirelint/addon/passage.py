@@ -96,9 +96,6 @@ class Passage(ABC):
                 self._same += len(data)
                 return [data]
             self._stop_following(rewriting)
-        if self._other is None and rewriting.lets_by(data, at):
-            self._same += len(data)
-            return [data]
         out = rewriting.feed(data, at)
         self.waits = rewriting.holding is not None
         visit.mind_the_text()

@@ -185,7 +185,7 @@ class Visit:
         self._pass_over()
         came = zip(pieces, times, strict=True)
         read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
-        if self.session is not None and (later or read):
+        if self.session is not None:
             feed_all(self.session, [*later, *((plain, at) for plain, at in read if plain)])
         self.mind_the_text()
 
@@ -202,11 +202,7 @@ class Visit:
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
-        size = self._size + len(data)
-        if size <= self.limit and self.session is not None and not (self._closed or self._unread or self._broken):
-            self._size = size  # nearly always, and for each event of a stream that is repaired
-            self._raw.write(data)
-        elif not self._store(data):
+        if not self._store(data):
             return None
         return data if self._decoder is None else self._plain_of(data)
 

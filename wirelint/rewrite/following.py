@@ -43,8 +43,8 @@ _LONGEST = 1 << 13
 """Bytes of an event that is part of a form."""
 _ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
 _TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
-_NUMBER = re.compile(rb"(?<=[:\[,])( ?)(-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)(?=[ ,}\]])")
-_ANY_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_NUMBERS = re.compile(rb"(?<=[:\[,]) ?(%b)(?=[ ,}\]])" % _NUMBER)
 
 
 class _Source(NamedTuple):
@@ -230,19 +230,21 @@ def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start] | None:
         return None
     # The text has to go on as it is remembered right behind the opening: what a reader knows is the same there.
     first, shown = opening[-1][0], like.shown
-    if shown is None or shown.number not in (first.number, first.number + 1):
+    if shown.number not in (first.number, first.number + 1):
         return None
     head = next((event for _, events in opening for event in events if type(event) is Head), None)
     id_ = head.id if head is not None else None
     begins = Likeness.of(piece)
-    sources = [_mould(frame, events, id_, None) for frame, events in (*opening[:-1], *end)]
-    begin = _mould(first, opening[-1][1], id_, begins.span) if begins is not None else None
-    goes_on = _mould(shown, (), id_, like.span)
-    made = [one for one in sources if one is not None]
-    if begin is None or goes_on is None or len(made) != len(sources):
+    if begins is None:
         return None
-    split = len(opening) - 1
-    return _Source((*made[:split], begin), goes_on, tuple(made[split:])), start._replace(frame=None)
+    before = [_mould(frame, events, id_, None) for frame, events in opening[:-1]]
+    behind = [_mould(frame, events, id_, None) for frame, events in end]
+    texts = (_mould(first, opening[-1][1], id_, begins.span), _mould(shown, (), id_, like.span))
+    made = [one for one in (*before, *texts, *behind) if one is not None]
+    if len(made) != len(before) + len(texts) + len(behind):
+        return None
+    split = len(opening)
+    return _Source(tuple(made[:split]), made[split], tuple(made[split + 1 :])), start._replace(frame=None)
 
 
 def _mould(frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[int, int] | None) -> bytes | None:
@@ -286,4 +288,4 @@ def _numbers_of_usage(raw: bytes) -> list[tuple[int, int, bytes]]:
         orjson.loads(raw[found.end() - 1 : end])
     except orjson.JSONDecodeError:  # a brace stands in a string
         return []
-    return [(*one.span(2), _ANY_NUMBER) for one in _NUMBER.finditer(raw, found.end() - 1, end)]
+    return [(*one.span(1), _NUMBER) for one in _NUMBERS.finditer(raw, found.end() - 1, end)]

@@ -76,12 +76,14 @@ class Making:
 
     def is_needless(self, events: Iterable[Event]) -> bool:
         """Whether nothing is to be repaired in a whole reply, which the session has read; these are all its events."""
+        return self.says_plainly(events) or is_clean(self.session, self.situation, self._rules)
+
+    def says_plainly(self, events: Iterable[Event]) -> bool:
+        """Whether a whole reply is seen by its events to be nothing to any rewriter."""
         request = self.answered
-        if request is not None and are_known(tuple(self._rules)):
-            tools = frozenset([tool.name for tool in request.tools])
-            if says_plainly(events, request.model, quiet(tools)):
-                return True
-        return is_clean(self.session, self.situation, self._rules)
+        if request is None or not are_known(tuple(self._rules)):
+            return False
+        return says_plainly(events, request.model, quiet(frozenset([tool.name for tool in request.tools])))
 
     @cached_property
     def situation(self) -> Situation:

@@ -9,9 +9,7 @@ from wirelint.conversation import Ledger
 from wirelint.engine import Session
 from wirelint.model import Request
 from wirelint.repair import Permit, Repair
-from wirelint.rewrite.plain import are_known, says_plainly
 from wirelint.rewrite.replies import LONGEST_HOLD, Rewriting
-from wirelint.rewriters.quiet import quiet
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
 
@@ -49,8 +47,7 @@ def rewrite_reply(
     if rewriting is None:
         session.feed(body)
         return Rewritten(body)
-    asked = request if request is not None else session.request
-    if complete and asked is not None and are_known(tuple(rules)) and _says_plainly(session, body, asked):
+    if complete and _says_plainly(rewriting, body):
         pieces = tuple(arrived(body, chunks))
         if later is not None:
             later(pieces)
@@ -81,14 +78,15 @@ def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[
         start += size
 
 
-def _says_plainly(session: Session, body: bytes, request: Request) -> bool:
+def _says_plainly(rewriting: Rewriting, body: bytes) -> bool:
     """Whether a reply is nothing to any rewriter, told by its events alone; the session does not hear of them."""
+    making = rewriting.making
     try:
-        frame = Sniffer(session.reply_headers).whole(body)
+        frame = Sniffer(making.session.reply_headers).whole(body)
         if frame is None:
             return False
-        reader = session.api.reply_reader(streamed=False)
-        events = [*reader.read(frame), *reader.close()]
-        return says_plainly(events, request.model, quiet(frozenset([tool.name for tool in request.tools])))
-    except Exception:  # fail open: it is read again, and what is wrong is told of then
+        reader = making.session.api.reply_reader(streamed=False)
+        return making.says_plainly([*reader.read(frame), *reader.close()])
+    except Exception as error:  # fail open: it is read as any other
+        making.tell("repairing the reply", error)
         return False

@@ -82,12 +82,6 @@ class Rewriting:
 
     # --- bytes --------------------------------------------------------------------------------------------------------
 
-    def lets_by(self, data: bytes, at: float | None) -> bool:
-        """Whether bytes leave at once, unread, and are taken in; if not, or when this raises, they are to be fed."""
-        if self._chain is None or self._kept or self._late or self._raw:
-            return False
-        return self._unread.lets_by(data, at, self._chain)
-
     def feed(self, data: bytes, at: float | None = None) -> list[bytes]:
         """What goes to the client now that these bytes have come, `at` milliseconds after the request. No item is empty."""
         if not data:
@@ -97,11 +91,12 @@ class Rewriting:
         out: list[bytes] = []
         taken = False
         try:
-            if self.lets_by(data, at):
-                return [data]
             chain = self._chain
-            if chain is not None and not (self._kept or self._late) and self._glance(data, at, chain, out):
-                return out
+            if chain is not None and not (self._kept or self._late):
+                if self._unread.lets_by(data, at, chain):
+                    return [data]
+                if self._glance(data, at, chain, out):
+                    return out
             self._kept += data
             taken = True
             self._catch_up()
