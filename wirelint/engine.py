@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from urllib.parse import urlsplit
 
-from wirelint.apis import Api, ReplyReader, as_object, channel_of, document_of, read_request, recognise
+from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, conversation_of
@@ -55,7 +55,8 @@ class Session:
         self._status: int | None = None
         self.reply_headers: Mapping[str, str] = {}
         self._framer: Sniffer | None = None
-        self._reader: ReplyReader | None = None
+        self.reader: ReplyReader | None = None
+        """What reads the frames; to be set beforehand only where it is one that has read them (`ReadAhead`)."""
         self._fold: Fold | None = None
         self.comparison = Comparison()
         self.like: Likeness | None = None
@@ -87,7 +88,7 @@ class Session:
         What the request says beyond that is read when it is first asked for. `later`: that will be some time later, until
         when it waits as bytes: decoded it is ten times as large, and of as many objects as keep the collector busy.
         """
-        document = document_of(body)
+        document = repeated.document_of(body)
         parts = urlsplit(url)
         asked = "POST" if is_socket(parts.scheme) else method
         api = recognise(asked, parts.path, headers, document, parts.netloc)
@@ -106,7 +107,7 @@ class Session:
         """The same, said as an order. Raises once what the reader of the API raises; then the request is lost."""
         if self._asked is not None:
             asked, self._asked = self._asked, None
-            document = as_object(document_of(asked)) if isinstance(asked, bytes) else asked
+            document = as_object(repeated.document_of(asked)) if isinstance(asked, bytes) else asked
             self._request = read_request(self.api, document, urlsplit(self.url).path)
         return self._request
 
@@ -180,9 +181,9 @@ class Session:
         if self.unread:
             return []
         self._whole = None
-        reader, fold = self._reader, self._fold
+        reader, fold = self.reader, self._fold
         if reader is None or fold is None:
-            reader = self._reader = self.api.reply_reader(streamed=self.streamed)
+            reader = self.reader = self.reader or self.api.reply_reader(streamed=self.streamed)
             fold = self._fold = Fold(streamed=self.streamed)
         events = self._read_alike(self.like, frame) if self.like is not None else None
         if events is None:
@@ -217,11 +218,10 @@ class Session:
 
     def close_events(self) -> list[Event]:
         """The offences that only the end of the reply shows. Asked for once."""
-        if self._reader is None or self._fold is None or self._closed:
+        if self.reader is None or self._fold is None or self._closed:
             return []
         self._closed = True
-        events = self._reader.close()
-        for event in events:
+        for event in (events := self.reader.close()):
             self._fold.push(event)
         return events
 
@@ -238,7 +238,7 @@ class Session:
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""
         self.unread = True
-        self._reader = self._fold = self.like = None
+        self.reader = self._fold = self.like = None
         self.comparison = Comparison()
         if self._framer is not None:
             self._framer = Sniffer(self.reply_headers)

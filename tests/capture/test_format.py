@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import jsonschema_rs
@@ -40,7 +41,7 @@ def _written(record: Record, annotations: dict[str, Json] | None = None) -> dict
 
 
 def _same(one: Record, two: Record) -> None:
-    for name in Record.__slots__:
+    for name in (field.name for field in dataclasses.fields(Record)):
         if name not in ("source", "place", "annotations"):
             assert getattr(one, name) == getattr(two, name), name
 

@@ -40,36 +40,54 @@ class Annotation:
     metadata: dict[str, Json]
 
 
+class Drawn:
+    """The annotation of a verdict, made once for all who want it."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last: tuple[Verdict, Annotation] | None = None
+
+    def of(self, verdict: Verdict) -> Annotation:
+        if self._last is None or self._last[0] is not verdict:
+            self._last = verdict, annotation(verdict)
+        return self._last[1]
+
+
 def annotation(verdict: Verdict) -> Annotation:
     """The annotation of a verdict. Keys of the metadata are stable; lists are bounded."""
-    names = names_of(verdict.findings)
+    names, worst, fixed = names_of(verdict.findings), verdict.worst, verdict.fixed
+    metadata: dict[str, Json] = {
+        "findings": list[Json](names),
+        "severity": worst or "none",
+        "api": verdict.api,
+        "model": verdict.model[:200],
+        "end": verdict.record.end,
+        "detail": _details(verdict) if names else [],
+    }
+    if verdict.exchange is not None and verdict.exchange.conversation is not None:
+        metadata["conversation"] = verdict.exchange.conversation
+    if verdict.record.error is not None:
+        metadata["error"] = verdict.record.error[:_MESSAGE]
+    if fixed:
+        metadata["fixed"] = list[Json](fixed)
+    if verdict.notes:
+        metadata["notes"] = [note[:_MESSAGE] for note in verdict.notes]
+    return Annotation(
+        comment=_comment(verdict, names),
+        marker=MARKERS.get(worst, ""),
+        metadata=prefixed(metadata),
+    )
+
+
+def _details(verdict: Verdict) -> list[Json]:
     checked = Checked(verdict.record, verdict.exchange, verdict.findings[:_DETAILS])
     details: list[Json] = []
     for finding in checked.findings:
         detail = flat(checked, finding)
         shown = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "fix")
         details.append({**{name: detail[name] for name in shown}, "message": finding.message[:_MESSAGE]})
-    metadata: dict[str, Json] = {
-        "findings": list[Json](names),
-        "severity": verdict.worst or "none",
-        "api": verdict.api,
-        "model": verdict.model[:200],
-        "end": verdict.record.end,
-        "detail": details,
-    }
-    if verdict.exchange is not None and verdict.exchange.conversation is not None:
-        metadata["conversation"] = verdict.exchange.conversation
-    if verdict.record.error is not None:
-        metadata["error"] = verdict.record.error[:_MESSAGE]
-    if verdict.fixed:
-        metadata["fixed"] = list[Json](verdict.fixed)
-    if verdict.notes:
-        metadata["notes"] = [note[:_MESSAGE] for note in verdict.notes]
-    return Annotation(
-        comment=_comment(verdict),
-        marker=MARKERS.get(verdict.worst, ""),
-        metadata=prefixed(metadata),
-    )
+    return details
 
 
 def prefixed(metadata: Mapping[str, Json]) -> dict[str, Json]:
@@ -145,16 +163,15 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
     flow.marked = flow.marked or MARKERS["warning"]
 
 
-def _comment(verdict: Verdict) -> str:
-    names = names_of(verdict.findings)
+def _comment(verdict: Verdict, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
     if trouble := _trouble(verdict):
         parts.append(trouble)
     parts = parts or ["ok" if verdict.api else "not judged"]
     if verdict.record.fixes:
         parts.append(f"{len(verdict.record.fixes)} fixed")
-    if verdict.calls:
-        parts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
+    if calls := verdict.calls:
+        parts.append("1 call" if calls == 1 else f"{calls} calls")
     parts += [part for part in (verdict.model[:60], verdict.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))

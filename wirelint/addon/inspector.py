@@ -27,7 +27,7 @@ from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
 from wirelint.addon import options, screen
-from wirelint.addon.annotate import annotate, annotation, mark_failure
+from wirelint.addon.annotate import Drawn, annotate, mark_failure
 from wirelint.addon.backlog import Backlog
 from wirelint.addon.capturing import capture
 from wirelint.addon.collecting import is_collected
@@ -346,11 +346,11 @@ class Inspector:
         visit, flow, end, error, duration = ended
         self._read(visit)
         self._failures.dealt_with(visit.faults)
-        verdict = self._judge(visit, end, error, duration)
-        verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(flow, visit, verdict))
+        verdict, drawn = self._judge(visit, end, error, duration), Drawn()
+        verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(ended, verdict, drawn))
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
         withdraw(flow, visit)
-        annotate(flow, annotation(verdict), verdict.record if visit.live else None)
+        annotate(flow, drawn.of(verdict), verdict.record if visit.live else None)
         self._desk.judged(flow, verdict)
 
     def _attempt(self, visit: Visit, verdict: Verdict, culprit: str, act: Callable[[], None]) -> Verdict:
@@ -382,10 +382,10 @@ class Inspector:
             self._failures.fail(visit, "judging the exchange", failure)
         return without_judgement(visit, end, error, self._redactor)
 
-    def _capture(self, flow: http.HTTPFlow, visit: Visit, verdict: Verdict) -> None:
+    def _capture(self, ended: Ended, verdict: Verdict, drawn: Drawn) -> None:
         """Hands the exchange to the writer. What was loaded from a file is not written down a second time."""
-        if self._store is not None and visit.live:
-            capture(self._store, flow, verdict)
+        if self._store is not None and ended.visit.live:
+            capture(self._store, ended.flow, verdict, drawn.of)
 
     # --- failures --------------------------------------------------------------------------------------------------
 

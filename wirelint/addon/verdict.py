@@ -114,8 +114,7 @@ def _read(visit: Visit, end: End, error: str | None) -> Exchange | None:
 def _under(exchange: Exchange, clean: Record) -> Exchange:
     """The exchange with the redacted URL and headers, and what is made of them."""
     headers = lower(clean.request_headers)
-    return dataclasses.replace(
-        exchange,
+    return exchange.but(
         url=clean.url,
         request_headers=headers,
         response_headers=lower(clean.response_headers),

@@ -18,6 +18,7 @@ from wirelint.apis import (
     openai_completions,
     openai_responses,
 )
+from wirelint.apis.declared import repeated
 from wirelint.apis.reading import document_of
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Request
@@ -34,6 +35,7 @@ __all__ = [
     "read_request",
     "recognise",
     "recognise_reply",
+    "repeated",
     "rereading",
 ]
 
@@ -164,7 +166,10 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
         )
     if host and "host" not in headers:
         headers = {**headers, "host": host}
-    return next((api for api in APIS if api.claims(path, headers, body)), None)
+    for api in APIS:
+        if api.claims(path, headers, body):
+            return api
+    return None
 
 
 def recognise_reply(document: Json) -> Api | None:

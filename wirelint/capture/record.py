@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wirelint.copies import Copied
 from wirelint.model import End, Json, Lack, Timing
 from wirelint.repair import Repair
 
@@ -23,8 +24,8 @@ class Sent:
     body: bytes | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Record:
+@dataclass(frozen=True, eq=False)
+class Record(Copied):
     """An exchange as bytes. Bodies are without their content codings; `None` means that there was none, or it is lost.
 
     `chunks` are arrivals of the response body: (milliseconds after the request, bytes of the decoded body). `source` is

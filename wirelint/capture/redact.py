@@ -145,8 +145,7 @@ class Redactor:
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
         url, request_headers, response_headers = self._heads(record)
-        return dataclasses.replace(
-            record,
+        return record.but(
             url=url,
             request_headers=request_headers,
             request_body=self._body(record.request_body, secrets, streamed=False),
@@ -170,6 +169,8 @@ class Redactor:
 
     def _repairs(self, repairs: tuple[Repair, ...], found: set[str]) -> tuple[Repair, ...]:
         """Fixes without the secrets of the bodies, whole or cut short. A fix may leave out what names a secret there."""
+        if not repairs:
+            return repairs
         said = "\n".join([text for fix in repairs for text in (fix.title, fix.before, fix.after)])
         if not found and not Scope.of(said, self._known):
             return repairs

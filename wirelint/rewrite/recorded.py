@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from wirelint.apis.ahead import ReadAhead
 from wirelint.conversation import Ledger
 from wirelint.engine import Session
 from wirelint.model import Request
@@ -79,14 +80,16 @@ def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[
 
 
 def _says_plainly(rewriting: Rewriting, body: bytes) -> bool:
-    """Whether a reply is nothing to any rewriter, told by its events alone; the session does not hear of them."""
+    """Whether a reply is nothing to any rewriter, told by its events before the session takes them in."""
     making = rewriting.making
     try:
-        frame = Sniffer(making.session.reply_headers).whole(body)
+        session = making.session
+        frame = Sniffer(session.reply_headers).whole(body)
         if frame is None:
             return False
-        reader = making.session.api.reply_reader(streamed=False)
-        return making.says_plainly([*reader.read(frame), *reader.close()])
+        ahead = ReadAhead(frame, lambda: session.api.reply_reader(streamed=False))
+        session.reader = ahead
+        return making.says_plainly(ahead.events)
     except Exception as error:  # fail open: it is read as any other
         making.tell("repairing the reply", error)
         return False
