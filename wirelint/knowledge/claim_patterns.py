@@ -231,7 +231,7 @@ CAME_OF_IT = Cues(
     "returned", "found", "yield", "came back", "turned up", "produce", "revealed", "return ", "find ",
     "turn up", "complete", "finished", "done", "ased on my", "ased on the", "ccording to", "rom the", "rom my",
 )  # fmt: skip
-CONCLUDED = (
+CONCLUDED = Cues(
     "I can", "I could", "I found", "I see", "I saw", "I confirm", "I notic", "I conclude", "I don", "I did",
     "it appears", "it looks", "it seems", "there is", "there are", "there was", "there were", "no results",
     "no matches", "no records",

@@ -124,13 +124,6 @@ def claims(prose: Prose) -> Iterator[Claim]:
             yield from found
 
 
-_CONCLUDED = tuple(
-    (lead, tuple(words for words in CONCLUDED if words.startswith(lead)))
-    for lead in sorted({words.partition(" ")[0] + " " for words in CONCLUDED})
-)
-"""By their first words: a text without an "I" is not searched for what might follow it."""
-
-
 def may_claim(text: str) -> bool:
     """Whether a text can hold a claim in the first person, by its outcome or in another language, told cheaply.
 
@@ -147,7 +140,7 @@ def may_claim(text: str) -> bool:
             return True
     if LOOKED.stand_in(flat) and CAME_OF_IT.stand_in(flat):
         return True
-    if any(lead in flat and any(words in flat for words in told) for lead, told in _CONCLUDED) and AFTER.search(flat):
+    if AFTER_SIGNS.stand_in(flat) and CONCLUDED.stand_in(flat) and AFTER.search(flat):
         return True
     return is_foreign(text)
 
@@ -238,7 +231,7 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
     """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
-    after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and any(word in line for word in CONCLUDED) else None
+    after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and CONCLUDED.stand_in(line) else None
     outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
     missed = MISSED.search(line) if " find " in line or " locate " in line else None
     if after and _is_real(line, after.start()):
