@@ -69,6 +69,25 @@ def test_it_is_what_mitmproxy_writes(before: str) -> None:
             assert b"%d:%b}" % (len(entry), entry) == tnetstring.dumps({"a_conn": made.get_state()})
 
 
+def test_a_connection_that_has_changed_since_is_written_anew() -> None:
+    live = _client(timestamp_start=7)
+    written = set()
+    changes: list[dict[str, object]] = [
+        {},
+        {"timestamp_start": 7.5},
+        {"tls": True},
+        {"certificate_list": [ONE]},
+        {"timestamp_end": 9.5},
+    ]
+    for fields in changes:
+        vars(live).update(fields)
+        for _ in range(2):
+            entry = entry_of("a_conn", snapshot(live))
+            assert b"%d:%b}" % (len(entry), entry) == tnetstring.dumps({"a_conn": live.get_state()})
+        written.add(entry)
+    assert len(written) == len(changes)
+
+
 def test_what_mitmproxy_refuses_is_refused() -> None:
     entry_of("a_conn", _client())
     for fields in ({"transport_protocol": "smoke"}, {"id": 5}, {"timestamp_start": None}):

@@ -9,6 +9,7 @@ itself, and is the mould for the next.
 
 from __future__ import annotations
 
+import operator
 from typing import NamedTuple
 
 from mitmproxy import connection
@@ -20,7 +21,7 @@ _GAPS = ("id", "peername", "sockname", "timestamp_start", "timestamp_end", "time
 _LEFT_OUT = "state"
 """The field that mitmproxy does not save."""
 
-_MOST_MOULDS = 64
+_MOST_MOULDS = _MOST_MADE = 64
 
 _Kind = tuple[str, tuple[type, ...]]
 
@@ -37,6 +38,10 @@ _moulds: dict[_Kind, _Mould] = {}
 """The last mould of a kind, which is the entry's name and the types of the connection's fields."""
 
 
+_made: dict[tuple[str, str], tuple[dict[str, object], bytes]] = {}
+"""The entries that were made last, with the fields that they are of: many exchanges pass over one connection."""
+
+
 def snapshot(live: connection.Connection) -> connection.Connection:
     """The connection as it is now."""
     copy: connection.Connection = object.__new__(type(live))
@@ -46,6 +51,22 @@ def snapshot(live: connection.Connection) -> connection.Connection:
 
 def entry_of(name: str, conn: connection.Connection) -> bytes:
     """The entry of a connection, in any thread. Raises what `get_state` raises."""
+    fields = vars(conn)
+    made = _made.get((name, conn.id))
+    if made is None or not _are_the_same(made[0], fields):
+        made = fields, _entry_of(name, conn)
+        if len(_made) >= _MOST_MADE:
+            _made.clear()
+        _made[name, conn.id] = made
+    return made[1]
+
+
+def _are_the_same(fields: dict[str, object], others: dict[str, object]) -> bool:
+    """Whether all fields are the very same objects. Some that are equal are written in another way."""
+    return list(fields) == list(others) and all(map(operator.is_, fields.values(), others.values()))
+
+
+def _entry_of(name: str, conn: connection.Connection) -> bytes:
     others = vars(conn).copy()
     kind = name, tuple(map(type, others.values()))
     values = {gap: others.pop(gap, None) for gap in _GAPS}

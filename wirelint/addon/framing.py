@@ -44,9 +44,19 @@ def body_of(message: http.Message) -> bytes | None:
     return raw if raw is None or b"content-encoding" not in _names(message) else message.get_content(strict=False)
 
 
-def _names(message: http.Message) -> set[bytes]:
+_Fields = tuple[tuple[bytes, bytes], ...]
+_asked: list[tuple[_Fields, frozenset[bytes]]] = [((), frozenset())]
+"""The fields that were asked about last, and their names. A message is asked about several times in a row."""
+
+
+def _names(message: http.Message) -> frozenset[bytes]:
     """The names of its header fields, in lower case."""
-    return {name.lower() for name, _ in message.headers.fields}
+    fields = message.headers.fields
+    known, names = _asked[0]
+    if known is not fields:
+        names = frozenset([name.lower() for name, _ in fields])
+        _asked[0] = fields, names
+    return names
 
 
 def is_signed(request: http.Request) -> bool:

@@ -144,6 +144,20 @@ _SOON_FOREIGN = (
         rf"お(?P<verb3>{_JA})(?:いた)?します"
     ),
 )
+_SOON_SIGNS = (
+    Cues("ch ", "etzt ", "un ", "ann ", "uerst ", "unächst ", "ächstes "),
+    Cues("Je ", "je ", "aisse"),
+    Cues(
+        "oy a ", "éj", "ermit", "ermít", "amos a ", "ebo ", "rocedo a ", "stoy ", "hora ", "nseguida ", "Ya ", "ya ",
+        "momento, ", "rimero ",
+    ),
+    Cues("Vou ", "vou ", "eix", "reciso ", "stou ", "rei ", "gora ", "Já ", "já ", "momento, ", "rimeiro "),
+    Cues(
+        "ado ", "ammi ", "asciami ", "i lasci ", "evo ", "Sto ", "sto ", "rocedo a ", "Ora ", "ora ", " ora", "desso",
+        "ubito", "attimo, ", "rima ",
+    ),
+)  # fmt: skip
+"""What stands in all that the first of these find; the last two find what is not ASCII."""
 _GERMAN_APART = re.compile(
     rf"\b(?:[Ii]ch (?P<head>{_HEADS})|(?P<head2>{_HEADS}|(?i:{_HEADS})) ich)\b[^!?;:.]{{0,120}}? "
     rf"(?P<particle>{_PARTICLES})\b"
@@ -280,25 +294,37 @@ def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announceme
     line = sentence.masked
     if len(line) > _LONGEST or _NOT_NOW.search(_WAIT.sub(" ", line)):
         return None
-    for pattern in (_SOON_EN, _WHILE, _SOON_ING, _BARE_ING, _CALLING, *([_WE_SOON] if thought else ())):
+    opened, going = _OPENERS.stand_in(line), _may_be_going(line)
+    patterns = (*_OPENED * opened, *_GOING * going, *[_WE_SOON] * thought)
+    for pattern in patterns:
         if match := pattern.search(line):
             groups = match.groupdict()
             base, gerund = groups.get("base"), (groups.get("gerund") or "").lower()
             kinds = AHEAD[base] if base else GERUND[gerund]
             return _announce(prose, sentence, kinds, base or gerund, match.end())
-    alone = _ALONE_ING.match(line) if len(prose.sentences) == 1 and not _FINITE.search(line) else None
+    alone = _ALONE_ING.match(line) if going and len(prose.sentences) == 1 and not _FINITE.search(line) else None
     if alone:
         gerund = alone["gerund"].lower()
         return replace(_announce(prose, sentence, GERUND[gerund], gerund, alone.end("gerund")), bare=True)
-    for apart in _GERMAN_APART.finditer(line):
+    for apart in _GERMAN_APART.finditer(line) if "ch " in line or " ich" in line else ():
         verb = f"{(apart['head'] or apart['head2']).lower()} {apart['particle']}"
         if verb in _SEPARABLE:
             return _announce(prose, sentence, _SEPARABLE[verb], verb, 0)
-    for table, foreign in zip(SOON, _SOON_FOREIGN, strict=True):
-        if match := foreign.search(line):
+    for number, (table, foreign) in enumerate(zip(SOON, _SOON_FOREIGN, strict=True)):
+        signs = _SOON_SIGNS[number] if number < len(_SOON_SIGNS) else None
+        if (signs.stand_in(line) if signs is not None else not line.isascii()) and (match := foreign.search(line)):
             verb = verb_of(match)
             return _announce(prose, sentence, table[verb], verb, 0)
     return None
+
+
+_OPENED = (_SOON_EN, _WHILE)
+_GOING = (_SOON_ING, _BARE_ING, _CALLING)
+
+
+def _may_be_going(line: str) -> bool:
+    """Whether a gerund may stand in a line, in any case. Letters that have no case of their own may stand for others."""
+    return "ing" in line.lower() or not line.isascii()
 
 
 def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, at: int) -> Announcement:
