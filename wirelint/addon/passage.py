@@ -85,7 +85,7 @@ class Passage(ABC):
         """What goes to the client now that these bytes have come; it is taken down. Raises what the repair raises."""
         visit, rewriting = self._visit, self._rewriting
         try:
-            visit.keep(data)
+            visit.store(data)
         except Exception as error:  # fail open: the repair needs no copy
             self._failures.fail(visit, "reading the reply", error)
         if rewriting is None:

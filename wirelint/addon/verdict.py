@@ -57,7 +57,7 @@ class Verdict:
     @property
     def fixed(self) -> list[str]:
         """The names of the rules whose fixes were made, each once."""
-        return list(dict.fromkeys(fix.name for fix in self.record.fixes))
+        return list(dict.fromkeys(fix.name for fix in self.record.fixes)) if self.record.fixes else []
 
     def with_fault(self, fault: Finding) -> Verdict:
         return dataclasses.replace(self, findings=(*self.findings, fault))
@@ -156,11 +156,13 @@ def _verdict(
 
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
     """The names of findings, each once, the worst and surest first."""
-    return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank)))
+    return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank))) if findings else []
 
 
 def worst_of(findings: tuple[Finding, ...]) -> str:
     """The highest severity of findings, empty when there are none."""
+    if not findings:
+        return ""
     severities = {finding.severity for finding in findings}
     return next((severity for severity in SEVERITIES if severity in severities), "")
 

@@ -172,7 +172,7 @@ class Visit:
 
     def note(self, data: bytes) -> None:
         """Bytes of the reply's body that came just now. They are read later: `catch_up` before anything is asked."""
-        if self._store(data):
+        if self.store(data):
             self._waiting.append(data)
             self._times.append(self.clock())
             self._behind += len(data)
@@ -202,12 +202,12 @@ class Visit:
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
-        if not self._store(data):
+        if not self.store(data):
             return None
         return data if self._decoder is None else self._plain_of(data)
 
-    def _store(self, data: bytes) -> bool:
-        """Takes a copy of bytes that came; whether they are to be read."""
+    def store(self, data: bytes) -> bool:
+        """The same of bytes without codings; whether they are to be read."""
         if self._closed or not data:
             return False
         self._size += len(data)
