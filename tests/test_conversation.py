@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, lint, read
-from wirelint.conversation import Ledger, content_of, conversation_of, key
+from wirelint.conversation import Ledger, Unnamed, content_of, conversation_of, key
+from wirelint.engine import Session
 from wirelint.model import Exchange
 
 ASK = User("What is in the attic?")
@@ -183,3 +185,23 @@ def test_a_reply_that_lost_its_request_still_tells_what_passed() -> None:
     records = [{"request": {"url": ""}, "response": {"body": lost}}, later.record("openai.chat", False)]
     (found,) = lint(records, ["mangled-id"])
     assert f"`{B}`" in found.message
+
+
+def test_an_exchange_is_named_when_somebody_asks() -> None:
+    session = Session.begin(
+        id="1",
+        method="POST",
+        url="https://h/v1/chat/completions",
+        headers={"x-session-id": "s"},
+        body=b'{"model":"m","messages":[{"role":"user","content":"Where is it?"}]}',
+    )
+    assert session is not None
+    head = session.head()
+    assert "conversation" not in vars(head)
+    assert head.request is not None
+    name = conversation_of(head.request, {"x-session-id": "s"})
+    assert head.conversation == head.but(status=200).conversation == replace(head, status=200).conversation == name
+    assert head.but(conversation="x").conversation == replace(head, conversation="x").conversation == "x"
+    again = Unnamed.of(head.but(request_headers={}))
+    assert again.conversation == conversation_of(head.request, {}) != name
+    assert Unnamed.of(head.but(request=None)).conversation is None

@@ -19,6 +19,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from urllib.parse import urlsplit
 
 from wirelint.knowledge.id_demands import Demand, complaint
@@ -100,9 +101,7 @@ class Ledger:
             return exchange
         place = self._lineage.place(exchange)
         if place is not None:
-            link = place.link
-            if link != exchange.link or place.conversation != exchange.conversation:
-                exchange = exchange.but(conversation=place.conversation, link=link)
+            exchange = exchange.but(conversation=place.conversation, link=place.link)
             if place.trunk:
                 self._begun[place.conversation] = place.trunk
                 self._begun.move_to_end(place.conversation)
@@ -266,6 +265,22 @@ def _target(exchange: Exchange) -> tuple[str, str]:
 def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
     """The name of the conversation that a request begins, by what it says itself: its session, else its first words."""
     return name_of(request, headers)
+
+
+class Unnamed(Exchange):
+    """An exchange that no ledger has placed: what its request says of its conversation is found out when somebody asks."""
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Unnamed:
+        """The exchange without the name that it may have."""
+        made = object.__new__(cls)
+        made.__dict__.update(exchange.__dict__)
+        made.__dict__.pop("conversation", None)
+        return made
+
+    @cached_property
+    def conversation(self) -> str | None:
+        return conversation_of(self.request, self.request_headers) if self.request is not None else None
 
 
 HERE = "\0"

@@ -7,13 +7,12 @@ ledger. Neither has a clock, a socket or a file: times are handed in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
 from urllib.parse import urlsplit
 
 from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
-from wirelint.conversation import Ledger, conversation_of
+from wirelint.conversation import Ledger, Unnamed
 from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
@@ -292,7 +291,7 @@ class Session:
         return self._log.arrivals(framed=self.streamed)
 
     def _make_head(self) -> Exchange:
-        return Exchange(
+        head = Exchange(
             id=self._id,
             api=self.api.NAME,
             method=self._method,
@@ -304,14 +303,8 @@ class Session:
             reply=None,
             end="unknown",
             timing=Timing(self._started),
-            conversation=self._conversation,
         )
-
-    @cached_property
-    def _conversation(self) -> str | None:
-        """What the request alone says of it, once for its head before the reply and with it."""
-        request = self.request
-        return conversation_of(request, self._headers) if request is not None else None
+        return Unnamed.of(head)
 
     def reply(self) -> Reply | None:
         """The reply as far as it has been read; None when it has not, or will not be. A whole one is always the same."""

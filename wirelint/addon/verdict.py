@@ -9,7 +9,6 @@ passed is used, and nothing is read twice.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wirelint.addon.visit import Visit
@@ -17,14 +16,11 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
-from wirelint.conversation import conversation_of
+from wirelint.conversation import Unnamed
 from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Json, Timing
 from wirelint.report.writer import flat
 from wirelint.rule import SEVERITIES, Finding
-
-KEYS = frozenset({"authorization", "x-api-key", "api-key", "x-goog-api-key"})
-"""Headers that carry a key, and name no conversation."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,23 +109,15 @@ def _read(visit: Visit, end: End, error: str | None) -> Exchange | None:
 
 def _under(exchange: Exchange, clean: Record) -> Exchange:
     """The exchange with the redacted URL and headers, and what is made of them."""
-    headers = lower(clean.request_headers)
-    return exchange.but(
+    redacted = exchange.but(
         url=clean.url,
-        request_headers=headers,
+        request_headers=lower(clean.request_headers),
         response_headers=lower(clean.response_headers),
         error=clean.error,
         timing=clean.timing,
-        conversation=_conversation(exchange, headers),
         delivered=delivered_reply(clean),
     )
-
-
-def _conversation(exchange: Exchange, headers: Mapping[str, str]) -> str | None:
-    """What the conversation is called by the redacted headers. Mostly they differ in a key, and it is called the same."""
-    if exchange.request is None or {name for name, _ in headers.items() ^ exchange.request_headers.items()} <= KEYS:
-        return exchange.conversation
-    return conversation_of(exchange.request, headers)
+    return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
 
 
 def _faults(visit: Visit, redactor: Redactor) -> list[Finding]:
