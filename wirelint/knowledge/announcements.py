@@ -259,12 +259,12 @@ def says_nothing(prose: Prose) -> bool:
 def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
     """What the end of a text announces in one of some verbs that no table has."""
     last = prose.sentences[-1] if prose.sentences else None
-    if last is None or last.question or last.bullet or _NOT_NOW.search(_WAIT.sub(" ", last.masked)):
+    match = _ANY_SOON.search(last.masked) if last is not None and not (last.question or last.bullet) else None
+    if last is None or match is None or _is_put_off(last):
         return None
-    match = _ANY_SOON.search(last.masked)
-    said = (match["base"] or match["ing"]).lower() if match else ""
+    said = (match["base"] or match["ing"]).lower()
     for verb in verbs:
-        if match and said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
+        if said in (verb, f"{verb.removesuffix('e')}ing", f"{verb}{verb[-1]}ing"):
             return _announce(prose, last, frozenset(), verb, match.end())
     return None
 
@@ -291,9 +291,17 @@ def _last(prose: Prose, *, thought: bool) -> Sentence | None:
 
 
 def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement | None:
+    found = _found(prose, sentence, thought=thought) if len(sentence.masked) <= _LONGEST else None
+    return None if found is None or _is_put_off(sentence) else found
+
+
+def _is_put_off(sentence: Sentence) -> bool:
+    """Whether a sentence waits for something, or asks for it."""
+    return _NOT_NOW.search(_WAIT.sub(" ", sentence.masked)) is not None
+
+
+def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement | None:
     line = sentence.masked
-    if len(line) > _LONGEST or _NOT_NOW.search(_WAIT.sub(" ", line)):
-        return None
     opened, going = _OPENERS.stand_in(line), _may_be_going(line)
     patterns = (*_OPENED * opened, *_GOING * going, *[_WE_SOON] * thought)
     for pattern in patterns:

@@ -7,7 +7,7 @@ of, its verb is the kind of thing that the tool does, and there is nothing else 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from wirelint.knowledge.actions import AHEAD, GERUND, Kind, words_of
@@ -230,8 +230,14 @@ _DESCRIBES = frozenset({
 """First words of descriptions that a reply says of itself as well."""
 
 
-def _own_verbs(able: Iterable[Ability]) -> dict[str, Ability]:
+def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
     """The verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
+    return _verbs_of_all(tuple(able))
+
+
+@lru_cache(maxsize=8)
+def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
+    """The same, told once for all the rules that ask about one request."""
     verbs: dict[str, Ability] = {}
     for one in able:
         for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
+
 from wirelint.events import Frame
 
 
@@ -31,4 +33,4 @@ class WholeBody:
 
 
 def whole_frame(raw: bytes) -> Frame:
-    return Frame(0, raw, None, raw.decode("utf-8-sig", "replace"))
+    return Frame(0, raw, None, raw.removeprefix(BOM_UTF8).decode("utf-8", "replace"))
