@@ -16,7 +16,7 @@ from wirelint.conversation import Ledger, Unnamed
 from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
-from wirelint.settings.roster import Check, Kind, checks_of
+from wirelint.settings.roster import Asked, Kind, checks_of
 from wirelint.settings.scopes import Scopes
 from wirelint.wire import Sniffer
 from wirelint.wire.websocket import is_socket
@@ -350,27 +350,30 @@ class Engine:
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
-        findings: list[Finding] = []
-        for rule, checks in self.rules.of(exchange).asked(channel_of(exchange.api), exchange):
-            self._ask(rule, checks, exchange, findings)
-        return tuple(sorted(findings, key=_order))
+        asked = self.rules.of(exchange).asked(channel_of(exchange.api), exchange)
+        return tuple(sorted(self._ask(asked, exchange), key=_order))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
+        return self._ask((Asked(rule, checks_of(rule, Kind.of(exchange))),), exchange)
+
+    def _ask(self, asked: Iterable[Asked], exchange: Exchange) -> list[Finding]:
         findings: list[Finding] = []
-        self._ask(rule, checks_of(rule, Kind.of(exchange)), exchange, findings)
+        ledger = self.ledger
+        for rule, checks in asked:
+            try:
+                for check in checks:
+                    findings += check(exchange, ledger)
+            except Exception as error:  # fail open: a rule's mistake is its own, and is told on the exchange
+                findings.append(self._failure(rule, error))
         return findings
 
-    def _ask(self, rule: Rule, checks: Iterable[Check], exchange: Exchange, findings: list[Finding]) -> None:
-        try:
-            for check in checks:
-                findings += check(exchange, self.ledger)
-        except Exception as error:  # fail open: a rule's mistake is its own, and is told on the exchange
-            if rule.name not in self._failed:
-                self._failed.add(rule.name)
-                if self._report is not None:
-                    self._report(rule.name, error)
-            findings.append(internal(f"rule {rule.name}", error))
+    def _failure(self, rule: Rule, error: Exception) -> Finding:
+        if rule.name not in self._failed:
+            self._failed.add(rule.name)
+            if self._report is not None:
+                self._report(rule.name, error)
+        return internal(f"rule {rule.name}", error)
 
 
 def internal(culprit: str, error: BaseException) -> Finding:
