@@ -13,7 +13,7 @@ from tests.live.harness import SCRIPT, Proxy, Reply, Upstream, post, refused, re
 pytestmark = pytest.mark.live
 
 _SABOTEUR = """
-from wirelint.addon import inspector, opening, tee, verdict, visit
+from wirelint.addon import annotate, inspector, opening, tee, verdict, visit
 from wirelint.apis import openai_chat
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
@@ -24,7 +24,7 @@ PLACES = {
     "begin": (Session, "begin"), "respond": (Session, "respond"), "feed": (Session, "feed"),
     "finish": (Session, "finish"), "check": (Engine, "check"), "ledger": (Ledger, "record"),
     "put": (Store, "put_all"), "redact": (Redactor, "record"), "annotate": (inspector, "annotate"),
-    "annotation": (inspector, "annotation"), "log": (inspector, "log_exchange"), "take": (visit.Visit, "note"),
+    "annotation": (annotate, "annotation"), "log": (inspector, "log_exchange"), "take": (visit.Visit, "note"),
     "decoder": (visit, "decoder"), "visit": (opening, "Visit"), "tee": (inspector, "Tee"),
     "ending": (inspector, "end_of"), "body": (visit.Visit, "raw_body"), "request": (openai_chat, "read_request"),
 }
