@@ -82,9 +82,10 @@ class Captures:
             with path.open("rb") as file:
                 file.seek(self._read.get(path, 0))
                 for line in file:
-                    if line.endswith(b"\n"):
-                        self._read[path] = self._read.get(path, 0) + len(line)
-                        yield json.loads(line)
+                    if not line.endswith(b"\n"):
+                        break  # it is being written: what came of it next would begin in its middle
+                    self._read[path] = self._read.get(path, 0) + len(line)
+                    yield json.loads(line)
 
 
 @contextmanager
