@@ -211,10 +211,14 @@ def _shown(prose: Prose, sentence: Sentence) -> str:
     return prose.text[sentence.start : sentence.end]
 
 
-@lru_cache(maxsize=64)  # a user gives an order once, and an agent takes many turns for it
 def is_order(words: str) -> bool:
     """Whether a user wants something done: no question, no account of what was done, no text to be worked on."""
-    if not words or len(words) > _LONGEST_ORDER or _NO_ORDER.search(words) or _MATERIAL.search(words.strip()):
+    return 0 < len(words) <= _LONGEST_ORDER and _is_order(words)
+
+
+@lru_cache(maxsize=64)  # a user gives an order once, and an agent takes many turns for it
+def _is_order(words: str) -> bool:
+    if _NO_ORDER.search(words) or _MATERIAL.search(words.strip()):
         return False
     return "?" not in words or _POLITE.search(words) is not None
 
