@@ -225,7 +225,7 @@ class ToolChoice:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class Request(Copied):
     """A request as understood by its API. `body` is the decoded body itself; nothing of it is copied.
 
     `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP

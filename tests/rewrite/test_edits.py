@@ -213,6 +213,7 @@ def test_hundreds_of_edits_in_a_large_body_are_one_walk() -> None:
 
 
 NEW = put("/new", {"é": True})
+LONG = f'{{"a":"{"é" * 99}"'
 
 
 @pytest.mark.parametrize(
@@ -223,6 +224,11 @@ NEW = put("/new", {"é": True})
         ('{ "a" : {"b":[]} \r\n\t}\n ', NEW, True),
         ('{"a":"new"}', NEW, False),
         ('{"a":"\\u4e2d"}', NEW, True),
+        (LONG + "}", NEW, True),
+        (LONG + " " * 20 + "}" + "\n" * 30, NEW, True),
+        (LONG + " " * 99 + "}", NEW, False),
+        (LONG + "}" + " " * 99, NEW, False),
+        ("{" + " " * 99 + "}", NEW, False),
         ('{"a":1,"new":2}', NEW, False),
         ('{"a":1,"\\u006eew":2}', NEW, False),
         ("{}", NEW, False),

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import NamedTuple
 
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
+from mitmproxy.optmanager import OptManager
 
 from wirelint.addon.flowfile import END_HEADER
 from wirelint.addon.visit import Visit
 from wirelint.capture.format import read_end
 from wirelint.model import End
 
-READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
+_READ_AT_ONCE = ("save_stream_file", "hardump", "dumper_filter")
 """Options of mitmproxy by which flows are read, with what stands on them, as soon as their last hook has run."""
 
 _CLIENT_LEFT = "Client disconnected."
 # Said of either side of an HTTP/2 or HTTP/3 connection, with the name of the error code behind it.
 _RESET = ("stream reset by client", "stream closed by client")
+
+
+class Readers:
+    """Whether flows are read as soon as their last hook has run."""
+
+    def __init__(self) -> None:
+        self.there = False
+
+    def configure(self, options: OptManager, updated: Set[str]) -> None:
+        """Options have changed. To ask for each of them whenever an exchange ends would take longer than all else there."""
+        if not updated.isdisjoint(_READ_AT_ONCE):
+            self.there = any(getattr(options, name, None) for name in _READ_AT_ONCE)
 
 
 class Ended(NamedTuple):

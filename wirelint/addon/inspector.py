@@ -34,7 +34,7 @@ from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.desk import Desk
 from wirelint.addon.early import announce, withdraw
-from wirelint.addon.ending import READ_AT_ONCE, Ended, end_of
+from wirelint.addon.ending import Ended, Readers, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.framing import body_of, headers_of
 from wirelint.addon.ignoring import Ignoring
@@ -96,7 +96,7 @@ class Inspector:
         self._redactor = Redactor()
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
-        self._failures = Failures()
+        self._failures, self._readers = Failures(), Readers()
         self._backlog = Backlog(self._catch_up, self.is_busy)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         insight = Insight(
@@ -122,6 +122,7 @@ class Inspector:
         self._desk.load(loader)
 
     def configure(self, updated: set[str]) -> None:
+        self._readers.configure(ctx.options, updated)
         if not any(option.name in updated for option in options.OPTIONS):
             return
         complaint = self._complaint or options.misspelt(ctx.options.deferred)
@@ -313,8 +314,7 @@ class Inspector:
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        comes_first = visit.live and (self._backlog or self.is_busy())
-        return bool(comes_first) and not any(getattr(ctx.options, name, None) for name in READ_AT_ONCE)
+        return visit.live and not self._readers.there and (bool(self._backlog) or self.is_busy())
 
     def is_busy(self) -> bool:
         """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""

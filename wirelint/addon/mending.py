@@ -240,6 +240,7 @@ class Mending:
             longest_hold=settings.hold * 1000,
             request=visit.asked,
             later=visit.read_later,
+            pages=settings.pages,
         )
         visit.faults += made.faults
         visit.reread = visit.reread or bool(made.faults)

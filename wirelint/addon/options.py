@@ -26,6 +26,7 @@ from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.repair import SAFETIES, Permit
 from wirelint.rewrite.following import Forms
+from wirelint.rewrite.pages import Pages
 from wirelint.rule import Limits, Safety
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError
 from wirelint.settings.file import find as find_config
@@ -126,7 +127,8 @@ class Settings:
     keep_flows: int | None
     policies: bool = False
     forms: Forms = field(default_factory=Forms, compare=False)
-    """Of the replies that were repaired, or could have been, since this is in force."""
+    pages: Pages = field(default_factory=Pages, compare=False)
+    """Of the replies that were repaired, or could have been, since this is in force: streams, and whole ones."""
 
     @property
     def permit(self) -> Permit:

@@ -98,17 +98,11 @@ class Likeness:
     @classmethod
     def of(cls, event: Delta) -> Likeness | None:
         """What shows in an event that says a piece of text; None where that is unclear. Nothing is known yet of others."""
-        if event.frame is None or not _is_plain(event.text):
+        span = span_of(event)
+        # A CR may be half of a line end, so the event would end elsewhere.
+        if span is None or event.frame is None or not event.frame.raw.endswith(b"\n"):
             return None
-        raw, literal = event.frame.raw, b'"%s"' % event.text.encode()
-        if raw.count(literal) != 1 or _is_hidden(event.text, raw):
-            return None
-        if not raw.endswith(b"\n"):  # a CR may be half of a line end, so the event would end elsewhere
-            return None
-        start = raw.index(literal) + 1
-        if raw[: start - 1].rstrip(b" ").removesuffix(b":").rstrip(b" ").endswith(_NAMES):
-            return None
-        return cls(event, event.frame, start, start + len(literal) - 2)
+        return cls(event, event.frame, *span)
 
     @property
     def shown(self) -> Frame:
@@ -207,6 +201,19 @@ class Comparison:
 def _begins(others: Sequence[Event], event: Delta) -> bool:
     """Whether a frame begins a block with a piece of its text, and says nothing else."""
     return len(others) == 1 and type(others[0]) is Start and others[0].block == event.block
+
+
+def span_of(event: Delta) -> tuple[int, int] | None:
+    """Where the text of an event stands in its frame, in bytes, between quotation marks; None where that is unclear."""
+    if event.frame is None or not _is_plain(event.text):
+        return None
+    raw, literal = event.frame.raw, b'"%s"' % event.text.encode()
+    if raw.count(literal) != 1 or _is_hidden(event.text, raw):
+        return None
+    start = raw.index(literal) + 1
+    if raw[: start - 1].rstrip(b" ").removesuffix(b":").rstrip(b" ").endswith(_NAMES):
+        return None
+    return start, start + len(literal) - 2
 
 
 def _is_hidden(text: str, raw: bytes) -> bool:

@@ -39,6 +39,8 @@ _PLAIN = frozenset({"role", "content"})
 """The members of most messages."""
 _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 _LIMITS = ("max_completion_tokens", "max_tokens", "max_new_tokens")
+_ASKING = frozenset({"stream_options", "usage"})
+"""The members by which token counts are asked for, and nothing else is said."""
 _UNSEEN_TOOLS = frozenset({"tool_search", "mcp", "namespace"})
 """Types of tools whose names the body does not show."""
 _SEARCHES = frozenset({"web_search_options", "plugins", "search_parameters", "data_sources"})
@@ -52,6 +54,8 @@ def read_request(body: Mapping[str, Json]) -> Request:
 
 def read_request_again(body: Mapping[str, Json], before: Request) -> Request:
     """A request that differs from another one in some of its outermost members; the others are the very same objects."""
+    if _shares(body, before.body, *((body.keys() | before.body.keys()) - _ASKING)):
+        return before.but(body=body, wants_usage=_wants_usage(body))
     messages = before.messages if _shares(body, before.body, "messages") else _messages(body)
     tools = before.tools if _shares(body, before.body, "tools", "functions") else _tools(body)
     return _read(body, messages, tools)

@@ -25,6 +25,8 @@ _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONE = re.compile(r"[\ud800-\udfff]")
 _BOM = "\ufeff"
 _WHITE = b" \t\r\n"
+_TAIL = 64
+"""Bytes at the end of a body in which its last member ends, nearly always."""
 # Numbers are left as text: an integer of thousands of digits would be refused, and none of them is looked at.
 _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, strict=False).scan_once  # type: ignore[attr-defined]
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -102,9 +104,10 @@ def with_member(body: bytes, edit: Edit) -> tuple[bytes, str, str] | None:
         return None
     if b'"%b"' % name.encode() in body or (b"\\" in body and b"\\u00" in body):
         return None
-    closed = len(body.rstrip(_WHITE)) - 1
-    last = len(body[:closed].rstrip(_WHITE))
-    if body[closed:][:1] != b"}" or last <= 1:
+    end = body[-_TAIL:].rstrip(_WHITE)  # not of all of a long body, which would be copied for it
+    inside = end[:-1].rstrip(_WHITE)
+    last = max(len(body) - _TAIL, 0) + len(inside)
+    if end[-1:] != b"}" or not inside or last <= 1:
         return None
     value = _write(edit.value)
     member = f',"{name}":{value}'.encode("utf-8", "surrogateescape")

@@ -1,10 +1,8 @@
 """A reply that goes as the last ones of its kind went: let by event for event, and read when it is over.
 
 Theory of operation. A server tells most replies in the same events: a head, the text, an end. Where two replies in a row
-were told so, and were nothing to any rewriter (`plain`), the bytes of their events make a form: what stood in all of them,
-with gaps for the reply's id, for idle values (`apis.likeness`), for the numbers of a usage, and for the text. A reader goes
-by its bytes alone, and does not look into these gaps but to hand on what stands there. So a reply whose events fit the
-form, one after the other, says what those said, with another text; and whether that is quiet is asked as it always is.
+were told so, and were nothing to any rewriter (`plain`), the bytes of their events make a form (`moulds`). A reply whose
+events fit it, one after the other, says what those said, with another text; and whether that is quiet is asked as always.
 
 As long as a reply follows a form nothing of it is read, and its events leave as they came. When one does not fit, all that
 have left are read as if they came now, and what came out of them is what has left. If none does, the reply is read when
@@ -13,38 +11,27 @@ it is judged.
 
 from __future__ import annotations
 
-import re
-from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import orjson
-
-from wirelint.apis.likeness import Likeness, document_of, idle_values, text_of
+from wirelint.apis.likeness import Likeness
 from wirelint.engine import Session
-from wirelint.events import Delta, Done, Event, Frame, Head, Start, Usage
+from wirelint.events import Delta, Done, Event, Frame, Head, Start
 from wirelint.model import Request
 from wirelint.rewrite.chain import Chain, Seen
+from wirelint.rewrite.moulds import Kinds, Mould, said, source_of
 from wirelint.rewrite.plain import is_plain
 from wirelint.rewrite.replies import Rewriting
 from wirelint.rewriters.quiet import CLEAR, quiet
 
 _MOST = 1 << 16
 """Bytes of a reply that may leave before they are read."""
-_MOST_FORMS = 64
 _MOST_EVENTS = 12
 """Events of an opening, and of an end."""
-_PATIENCE, _SELDOM = 8, 32
-"""So many replies that follow no form, one after the other: from then on only every so manyth is looked at."""
 _MANY = 8
 """Events that left for nothing: they had to be read after all."""
 _LONGEST = 1 << 13
 """Bytes of an event that is part of a form."""
-_ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
-_TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
-_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-_NUMBERS = re.compile(rb"(?<=[:\[,]) ?(%b)(?=[ ,}\]])" % _NUMBER)
 
 
 class _Source(NamedTuple):
@@ -55,27 +42,14 @@ class _Source(NamedTuple):
     end: tuple[bytes, ...]
 
 
-class _Mould(NamedTuple):
-    """An event of a form. `id` and `text` are the groups of the two in what it matches, 0: it has none."""
-
-    match: Callable[[bytes], re.Match[bytes] | None]
-    id: int
-    text: int
-
-    @classmethod
-    def of(cls, source: bytes) -> _Mould:
-        form = re.compile(source, re.DOTALL)
-        return cls(form.fullmatch, form.groupindex.get("id", 0), form.groupindex.get("text", 0))
-
-
 class Form:
     """The events of replies of one kind. The last one of the opening begins the text, which is of `start.block`."""
 
     def __init__(self, source: _Source, start: Start) -> None:
         self.opening = len(source.opening)
-        self.moulds = tuple([_Mould.of(one) for one in (*source.opening, *source.end)])
+        self.moulds = tuple([Mould.of(one) for one in (*source.opening, *source.end)])
         begins = self.moulds[self.opening - 1]
-        self.text = begins if source.text == source.opening[-1] else _Mould.of(source.text)
+        self.text = begins if source.text == source.opening[-1] else Mould.of(source.text)
         self.start = start
 
 
@@ -104,8 +78,7 @@ class Following:
         mould = form.text
         found = mould.match(data) if number == form.opening else None
         if found is not None:  # most of what comes
-            literal = found[mould.text]
-            text = literal.decode() if literal.isascii() and b"\\" not in literal else text_of(literal)
+            text = said(found[mould.text])
             if not text or not (self._chain.lets_by(form.start.block, text) or self._goes_on(text)):
                 return False
         else:
@@ -125,8 +98,8 @@ class Following:
 
     def _begins(self, literal: bytes) -> bool:
         """Whether the first text of the reply begins nothing, as `plain` has it."""
-        text = text_of(literal)
-        if text is None or not is_plain(text, self._model) or self._quiet(text, False) != CLEAR:
+        text = said(literal)
+        if not text or not is_plain(text, self._model) or self._quiet(text, False) != CLEAR:
             return False
         start = self._form.start
         events: Sequence[Event] = (start, Delta(start.block, text, None))
@@ -142,30 +115,16 @@ class Following:
         return True
 
 
-@dataclass(slots=True)
-class _Known:
-    """What is known of a kind of replies. `misses`: how many, of which something was expected, followed no form since."""
-
-    source: _Source | None = None
-    form: Form | None = None
-    misses: int = 0
-
-    @property
-    def is_promising(self) -> bool:
-        """Whether it is worth the while to learn from a reply, or to have one follow."""
-        return self.misses < _PATIENCE or not self.misses % _SELDOM
-
-
 class Forms:
     """The forms of what servers send, by API and URL."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], _Known] = OrderedDict()
+        self._kinds: Kinds[_Source, Form] = Kinds()
 
     def following(self, rewriting: Rewriting) -> Following | None:
         """What a reply may follow of which nothing has come yet."""
         making = rewriting.making
-        known = self._known.get(_kind(making.session))
+        known = self._kinds.get(_kind(making.session))
         if known is None or known.form is None or not known.is_promising or not making.may_sleep:
             return None
         request = making.answered
@@ -173,7 +132,7 @@ class Forms:
 
     def followed(self, rewriting: Rewriting) -> None:
         """A reply has followed a form to its end."""
-        if (known := self._known.get(_kind(rewriting.making.session))) is not None:
+        if (known := self._kinds.get(_kind(rewriting.making.session))) is not None:
             known.misses = 0
 
     def learn(self, rewriting: Rewriting, followed: int | None) -> None:
@@ -182,10 +141,7 @@ class Forms:
         session, seen = rewriting.making.session, rewriting.making.slept
         if not seen and (followed or 0) < _MANY:
             return
-        known = self._known.setdefault(kind := _kind(session), _Known())
-        self._known.move_to_end(kind)
-        while len(self._known) > _MOST_FORMS:
-            self._known.popitem(last=False)
+        known = self._kinds.of(_kind(session))
         if followed is None and known.form is not None and known.is_promising:
             return  # it had begun before that form was known
         known.misses += 1
@@ -193,10 +149,7 @@ class Forms:
         if found is None:
             return
         source, start = found
-        if source != known.source:
-            known.source, known.form = source, None
-        elif known.form is None:
-            known.form, known.misses = Form(source, start), 0
+        known.learn(source, lambda same: Form(same, start))
 
 
 def _kind(session: Session) -> tuple[str, str]:
@@ -248,44 +201,5 @@ def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start] | None:
 
 
 def _mould(frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[int, int] | None) -> bytes | None:
-    """What fits an event that says the same, with another text (`text`: where it stands): a regular expression (source)."""
-    raw = frame.raw
-    if not raw.endswith(b"\n") or len(raw) > _LONGEST or frame.faults:
-        return None
-    gaps: list[tuple[int, int, bytes]] = [(*text, _TEXT)] if text is not None else []
-    gaps += [(value.start, value.end, value.form.pattern) for value in idle_values(frame)]
-    told = document_of(frame).get("id")
-    if told is not None and told != id_:
-        return None
-    if isinstance(told, str) and told:
-        literal = b'"%s"' % told.encode()
-        if re.fullmatch(_ID, literal[1:-1]) is None or raw.count(literal) != 1 or b"\\" in raw:
-            return None
-        start = raw.index(literal) + 1
-        gaps.append((start, start + len(literal) - 2, _ID))
-    if any(type(event) is Usage for event in events):
-        gaps += _numbers_of_usage(raw)
-    gaps.sort()
-    made, at = b"", 0
-    for start, end, pattern in gaps:
-        if start < at:
-            return None
-        made += re.escape(raw[at:start]) + b"(?>%b)" % pattern
-        at = end
-    return made + re.escape(raw[at:])
-
-
-def _numbers_of_usage(raw: bytes) -> list[tuple[int, int, bytes]]:
-    """Where the numbers of an event's usage stand, which is an object and is named once; none where that is unclear."""
-    found = re.search(rb'"usage" ?: ?\{', raw)
-    if found is None or raw.count(b'"usage"') != 1 or b"\\" in raw:
-        return []
-    depth, end = 1, found.end()
-    while depth and end < len(raw):
-        depth += {b"{": 1, b"}": -1}.get(raw[end : end + 1], 0)
-        end += 1
-    try:
-        orjson.loads(raw[found.end() - 1 : end])
-    except orjson.JSONDecodeError:  # a brace stands in a string
-        return []
-    return [(*one.span(1), _NUMBER) for one in _NUMBERS.finditer(raw, found.end() - 1, end)]
+    # A CR at its end may be half of a line end, so the event would end elsewhere.
+    return source_of(frame, events, id_, text, _LONGEST) if frame.raw.endswith(b"\n") else None

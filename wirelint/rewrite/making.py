@@ -12,10 +12,10 @@ from wirelint.events import Event
 from wirelint.model import Request
 from wirelint.repair import Permit, Repair, Situation
 from wirelint.rewrite.chain import Chain, Seen, Stages, stages_of
-from wirelint.rewrite.plain import are_known, are_late, says_plainly
+from wirelint.rewrite.plain import are_known, are_late, begins_nothing, says_plainly
 from wirelint.rewrite.unread import is_clean
 from wirelint.rewrite.waiting import Waiting
-from wirelint.rewriters.quiet import quiet
+from wirelint.rewriters.quiet import Quiet, quiet
 from wirelint.rule import Finding, Rule
 
 
@@ -80,10 +80,18 @@ class Making:
 
     def says_plainly(self, events: Iterable[Event]) -> bool:
         """Whether a whole reply is seen by its events to be nothing to any rewriter."""
-        request = self.answered
-        if request is None or not are_known(tuple(self._rules)):
-            return False
-        return says_plainly(events, request.model, quiet(frozenset([tool.name for tool in request.tools])))
+        request = self._answered_plainly
+        return request is not None and says_plainly(events, request.model, _quiet(request))
+
+    def leaves_alone(self, text: str) -> bool:
+        """The same of one that is known to say a text and its end."""
+        request = self._answered_plainly
+        return request is not None and begins_nothing(text, request.model, _quiet(request))
+
+    @property
+    def _answered_plainly(self) -> Request | None:
+        """The request, where it is known of all rewriters what they leave alone."""
+        return self.answered if are_known(tuple(self._rules)) else None
 
     @cached_property
     def situation(self) -> Situation:
@@ -106,3 +114,7 @@ class Making:
         stages = stages_of(self._rules, self.situation, self.faults)
         self.idle = not stages
         return self.situation, stages
+
+
+def _quiet(request: Request) -> Quiet:
+    return quiet(frozenset([tool.name for tool in request.tools]))

@@ -105,9 +105,13 @@ def says_plainly(events: Iterable[Event], model: str, quiet: Quiet) -> bool:
                 return False
     if start is None or piece is None or stop is None or (start.block, start.choice) != (piece.block, stop.choice):
         return False
+    return ending(stop.reason) != "calls" and begins_nothing(piece.text, model, quiet)
+
+
+def begins_nothing(text: str, model: str, quiet: Quiet) -> bool:
+    """Whether nothing can begin in all the text of a reply."""
     # As if it came in two pieces: the rest of a text cannot make anything of what its beginning is not.
-    begun = piece.text[:_BEGINNING]
-    return ending(stop.reason) != "calls" and is_plain(begun, model) and not quiet.may_hold(piece.text)
+    return is_plain(text[:_BEGINNING], model) and not quiet.may_hold(text)
 
 
 def is_plain(text: str, model: str) -> bool:

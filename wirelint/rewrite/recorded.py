@@ -10,6 +10,7 @@ from wirelint.conversation import Ledger
 from wirelint.engine import Session
 from wirelint.model import Request
 from wirelint.repair import Permit, Repair
+from wirelint.rewrite.pages import Pages
 from wirelint.rewrite.replies import LONGEST_HOLD, Rewriting
 from wirelint.rule import Finding, Rule
 from wirelint.wire import Sniffer
@@ -37,18 +38,20 @@ def rewrite_reply(
     longest_hold: float = LONGEST_HOLD,
     request: Request | None = None,
     later: Callable[[Sequence[tuple[bytes, float | None]]], None] | None = None,
+    pages: Pages | None = None,
 ) -> Rewritten:
     """Repairs the body of a reply whose head the session has. `complete`: it ended as HTTP has it.
 
     `chunks` are its arrivals as they were recorded, (milliseconds after the request, bytes): with them the time for which
     text is held counts as it did live. The session has read the whole body afterwards, whatever came of the repair;
-    unless there is somebody who has it read `later`, in these pieces, because nothing is to be repaired.
+    unless there is somebody who has it read `later`, in these pieces, because nothing is to be repaired. `pages` are what
+    replies may be written like, and are learnt from this one.
     """
     rewriting = Rewriting.begin(session, rules, ledger, permit, longest_hold, request)
     if rewriting is None:
         session.feed(body)
         return Rewritten(body)
-    if complete and _says_plainly(rewriting, body):
+    if complete and _says_plainly(rewriting, body, pages):
         pieces = tuple(arrived(body, chunks))
         if later is not None:
             later(pieces)
@@ -79,17 +82,22 @@ def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[
         start += size
 
 
-def _says_plainly(rewriting: Rewriting, body: bytes) -> bool:
+def _says_plainly(rewriting: Rewriting, body: bytes, pages: Pages | None) -> bool:
     """Whether a reply is nothing to any rewriter, told by its events before the session takes them in."""
     making = rewriting.making
     try:
+        if pages is not None and pages.say_plainly(making, body):
+            return True
         session = making.session
         frame = Sniffer(session.reply_headers).whole(body)
         if frame is None:
             return False
         ahead = ReadAhead(frame, lambda: session.api.reply_reader(streamed=False))
         session.reader = ahead
-        return making.says_plainly(ahead.events)
+        plain = making.says_plainly(events := ahead.events)
+        if pages is not None:
+            pages.learn(making, frame, events, plain=plain)
+        return plain
     except Exception as error:  # fail open: it is read as any other
         making.tell("repairing the reply", error)
         return False

@@ -1,0 +1,138 @@
+"""What a server writes again and again: a regular expression made of one message that fits those which say the same.
+
+Theory of operation. All bytes of an event, or of a whole body, have to be the same but those in its gaps: the reply's id,
+idle values (`apis.likeness`), the numbers of a usage, and the text. A reader goes by the bytes alone, and does not look
+into these gaps but to hand on what stands there. So what fits says the same, with another text. What two messages in a row
+of one kind have made is taken for the way in which its server writes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, TypeVar
+
+import orjson
+
+from wirelint.apis.likeness import document_of, idle_values, text_of
+from wirelint.events import Event, Frame, Usage
+
+S = TypeVar("S")
+F = TypeVar("F")
+
+_MOST_KINDS = 64
+_PATIENCE, _SELDOM = 8, 32
+"""So many replies that follow no form, one after the other: from then on only every so manyth is looked at."""
+_ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
+_TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
+_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_NUMBERS = re.compile(rb"(?<=[:\[,]) ?(%b)(?=[ \t\r\n,}\]])" % _NUMBER)
+
+
+class Mould(NamedTuple):
+    """A message of a form. `id` and `text` are the groups of the two in what it matches, 0: it has none."""
+
+    match: Callable[[bytes], re.Match[bytes] | None]
+    id: int
+    text: int
+
+    @classmethod
+    def of(cls, source: bytes) -> Mould:
+        form = re.compile(source, re.DOTALL)
+        return cls(form.fullmatch, form.groupindex.get("id", 0), form.groupindex.get("text", 0))
+
+
+@dataclass(slots=True)
+class Known(Generic[S, F]):
+    """What is known of a kind of replies. `misses`: how many, of which something was expected, followed no form since."""
+
+    source: S | None = None
+    form: F | None = None
+    misses: int = 0
+
+    @property
+    def is_promising(self) -> bool:
+        """Whether it is worth the while to learn from a reply, or to have one follow."""
+        return self.misses < _PATIENCE or not self.misses % _SELDOM
+
+    def learn(self, source: S, make: Callable[[S], F]) -> None:
+        """Takes in how a reply was told. The second one in a row that is told so makes the form."""
+        if source != self.source:
+            self.source, self.form = source, None
+        elif self.form is None:
+            self.form, self.misses = make(source), 0
+
+
+class Kinds(Generic[S, F]):
+    """What is known of replies by what tells their kinds apart; of many kinds, those that were learnt from last."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, ...], Known[S, F]] = OrderedDict()
+
+    def get(self, kind: tuple[str, ...]) -> Known[S, F] | None:
+        return self._known.get(kind)
+
+    def of(self, kind: tuple[str, ...]) -> Known[S, F]:
+        """The same, to learn for it."""
+        known = self._known.setdefault(kind, Known())
+        self._known.move_to_end(kind)
+        while len(self._known) > _MOST_KINDS:
+            self._known.popitem(last=False)
+        return known
+
+
+def said(literal: bytes) -> str | None:
+    """What a JSON string says that fits a gap for a text, by what stands between its quotation marks; None: nothing."""
+    return literal.decode() if literal.isascii() and b"\\" not in literal else text_of(literal)
+
+
+def source_of(
+    frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[int, int] | None, longest: int
+) -> bytes | None:
+    """What fits a frame that says the same, with another text (`text`: where it stands): a regular expression (source).
+
+    `events` are what it says, `id_` is the id of the reply. None for a frame of more bytes than `longest`, and where it is
+    unclear what stands where.
+    """
+    raw = frame.raw
+    if len(raw) > longest or frame.faults:
+        return None
+    gaps: list[tuple[int, int, bytes]] = [(*text, _TEXT)] if text is not None else []
+    gaps += [(value.start, value.end, value.form.pattern) for value in idle_values(frame)]
+    told = document_of(frame).get("id")
+    if told is not None and told != id_:
+        return None
+    if isinstance(told, str) and told:
+        literal = b'"%s"' % told.encode()
+        if re.fullmatch(_ID, literal[1:-1]) is None or raw.count(literal) != 1 or b"\\" in raw:
+            return None
+        start = raw.index(literal) + 1
+        gaps.append((start, start + len(literal) - 2, _ID))
+    if any(type(event) is Usage for event in events):
+        gaps += _numbers_of_usage(raw)
+    gaps.sort()
+    made, at = b"", 0
+    for start, end, pattern in gaps:
+        if start < at:
+            return None
+        made += re.escape(raw[at:start]) + b"(?>%b)" % pattern
+        at = end
+    return made + re.escape(raw[at:])
+
+
+def _numbers_of_usage(raw: bytes) -> list[tuple[int, int, bytes]]:
+    """Where the numbers of a frame's usage stand, which is an object and is named once; none where that is unclear."""
+    found = re.search(rb'"usage" ?: ?\{', raw)
+    if found is None or raw.count(b'"usage"') != 1 or b"\\" in raw:
+        return []
+    depth, end = 1, found.end()
+    while depth and end < len(raw):
+        depth += {b"{": 1, b"}": -1}.get(raw[end : end + 1], 0)
+        end += 1
+    try:
+        orjson.loads(raw[found.end() - 1 : end])
+    except orjson.JSONDecodeError:  # a brace stands in a string
+        return []
+    return [(*one.span(1), _NUMBER) for one in _NUMBERS.finditer(raw, found.end() - 1, end)]
