@@ -190,6 +190,13 @@ def test_one_reply_alone_makes_no_form() -> None:
     assert Passed(pages, reply(page(number=5))).fits
 
 
+@pytest.mark.parametrize(("size", "fits"), [(7_000, True), (9_000, False)])
+def test_what_is_long_around_its_text_makes_no_form(size: int, fits: bool) -> None:
+    instructions = "Be brief. " * (size // 10)
+    passed = Passed(known(instructions=instructions), reply(page("Yes.", number=9, instructions=instructions)))
+    assert passed.fits is fits
+
+
 def test_a_type_of_another_kind_is_another_kind() -> None:
     third = reply(page(number=9), **{"content-type": "application/json; charset=utf-8"})
     assert not Passed(known(), third).fits

@@ -17,6 +17,8 @@ from wirelint.rewrite.moulds import Kinds, Mould, said, source_of
 
 _LONGEST = 1 << 16
 """Bytes of a reply that may fit a form."""
+_AROUND = 1 << 13
+"""Bytes of a form around its text: one of more takes long to make. Some APIs repeat in each reply what was asked."""
 
 
 class Pages:
@@ -55,7 +57,7 @@ def _source(frame: Frame, events: Sequence[Event]) -> bytes | None:
     """The form of a reply that says one text; None where it has none."""
     piece = next((event for event in events if type(event) is Delta), None)
     text = span_of(piece) if piece is not None else None
-    if text is None:
+    if text is None or len(frame.raw) - (text[1] - text[0]) > _AROUND:
         return None
     head = next((event for event in events if type(event) is Head), None)
     return source_of(frame, events, head.id if head is not None else None, text, _LONGEST)
