@@ -300,7 +300,7 @@ def test_a_server_that_keeps_to_no_form_is_looked_at_seldom(
 def test_a_server_whose_replies_stop_following_is_no_longer_followed(followed: list[Following]) -> None:
     forms = known()
     for number in range(3, 100):
-        assert passing(events((*PLAIN * 3, " <b>now</b>"), number=number), forms).faults == ()
+        assert passing(events((*PLAIN * 3, " <json>now"), number=number), forms).faults == ()
     assert len(followed) < 20
     for number in range(100):
         passing(events(number=number), forms)

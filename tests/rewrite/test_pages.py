@@ -110,6 +110,7 @@ FITTING: dict[str, bytes] = {
     "another text": page("There are two of them.\tSo what?", number=10),
     "what JSON escapes": page('He said "no"\nand went ☂.', number=11),
     "escaped letters": page("Caf\ue000 closes.", number=12).replace("\ue000".encode(), b"\\u00e9"),
+    "code": page("As you asked. " * 20 + "`if (a < b && x[0] > 1) f<T>(y, '\\\\d');` and so on.", number=13),
     "a long text": page("And so on. " * 2000, number=13),
     "a number of another kind": page(number=14).replace(b'"cached": 98', b'"cached": 1.5e-3'),
 }
@@ -158,7 +159,7 @@ UNFIT: dict[str, bytes] = {
     "half a pair": page(number=9).replace(b" nine", b"\\ud83dnine"),
     "markup": page('Well: <invoke name="find"><parameter name="place">x</parameter></invoke>', number=9),
     "markup that escapes hide": page(number=9).replace(b" nine", b"\\u003ctool_call> nine"),
-    "a backslash": page("Yes: \\ is one.", number=9),
+    "an escaped quote": page('Yes: \\" is one.', number=9),
     "a thought": page("<think>Hm.</think> Yes.", number=9),
     "a token": page("Yes.<|im_end|>", number=9),
     "white space first": page(" Yes.", number=9),

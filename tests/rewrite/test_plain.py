@@ -351,7 +351,7 @@ def test_what_a_repair_has_kept_goes_with_it(text: str, monkeypatch: pytest.Monk
         return stages
 
     monkeypatch.setattr(making, "stages_of", watched)
-    record = _stream((text, " it goes", " on < and"))
+    record = _stream((text, " it goes", " on <| and"))
     gc.disable()
     try:
         assert run(record, cuts=_edges(record)).faults == ()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
 from tests.rewriters.drive import open_session, run
 from wirelint.conversation import Ledger
+from wirelint.dialects.shadow import cut_escape
 from wirelint.repair import Permit
 from wirelint.rewrite import Rewriting
 from wirelint.rewrite.chain import Chain
@@ -50,6 +51,7 @@ WORDS = (
         "語",
     ),
     *("\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return"),
+    *("<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y"),
     *("Here is my response:", " thought", "/think", "DSML", " 3 ", ", ", ". "),
 )
 IS_QUIET = quiet(frozenset(TOOLS))
@@ -109,8 +111,37 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
         (" t", True, 1),
         ("t", True, 0),
         ("it goes to Bodø", True, CLEAR),
-        ("a <b", True, LOUD),
-        ("a <b to", True, LOUD),
+        ("a <b", True, 2),
+        ("a <b to", True, CLEAR),
+        ("a < b", True, CLEAR),
+        ("a < b and", True, CLEAR),
+        ("x[0] = List<Str", True, 11),
+        ("x[0] = List<String>", True, CLEAR),
+        ("see [", True, 4),
+        ("see [1]", True, 6),
+        ("see [1],", True, CLEAR),
+        ("a <b></b>", True, CLEAR),
+        ("a </fin", True, 2),
+        ("a && b", True, CLEAR),
+        ("a &", True, 2),
+        ("a &amp", True, 2),
+        ("a &amp; b", True, CLEAR),
+        ("a &lt;b", True, LOUD),
+        ("a &#6", True, LOUD),
+        (r"x \frac{a}{b}", True, CLEAR),
+        ("x \\", True, 2),
+        (r"one\ntwo", True, CLEAR),
+        (r"<b>\ntwo", True, LOUD),
+        (r"<b>  \ntwo", True, LOUD),
+        (r" \ntwo", True, LOUD),
+        (r"say \"one\"", True, LOUD),
+        (r"a \u003c", True, LOUD),
+        ("so think>", True, LOUD),
+        ("so pink>", True, CLEAR),
+        ("</think>", True, LOUD),
+        ("a <b, then <tool_call>", True, LOUD),
+        ("a <fin", True, 2),
+        ("a <find>", True, LOUD),
         ("one: m", True, 5),
         ("Obs", False, 0),
         ("Obs", True, CLEAR),
@@ -266,9 +297,27 @@ def test_what_is_loud_is_in_a_whole_text_as_well(texts: list[str]) -> None:
         ("The ferry leaves.\n  > find", True),
         ("The ferry to=self", True),
         ("find(", True),
-        ("a < b", True),
+        ("a < b", False),
+        ("a <b", True),
+        ("a <b>c</b> [1]", False),
+        ("a <find>", True),
+        ("see [TOOL_CALLS]", True),
+        ("a && b &amp; c", False),
+        ("a &lt;b&gt;", True),
+        (r"x \in \mathbb{R}, say \nu", False),
+        (r"say \"one\"", True),
+        (r"<b> \none", True),
+        (r"\none", True),
+        ("a</think>", True),
+        ("so think>", True),
         ("> quoted", True),
     ],
 )
 def test_whether_a_whole_text_may_hold_anything(text: str, holds: bool) -> None:
     assert IS_QUIET.may_hold(text) is holds
+
+
+@given(st.text(alphabet='&\\\\#ulta03"n<> ', max_size=8))
+def test_an_escape_that_is_cut_off_always_waits(text: str) -> None:
+    if cut_escape(text):
+        assert IS_QUIET(text, True) != CLEAR

@@ -44,6 +44,7 @@ __all__ = [
     "has_opener",
     "held_suffix",
     "look",
+    "may_begin",
     "may_hold_markup",
     "next_opener",
 ]
@@ -165,6 +166,14 @@ def _may_begin(text: str, names: Collection[str]) -> bool:
     if any(mark in text for mark in "<&\\"):
         return True
     return bool(BEGINNINGS.within(text.lstrip(ZERO_WIDTH), names))
+
+
+def may_begin(text: str) -> bool:
+    """Whether an opener that begins with a literal, or a closer, may stand at the beginning of a shadow.
+
+    However that goes on. Openers in which the name of a tool takes the place of all words are left aside.
+    """
+    return BEGINNINGS.may_begin(text) or _TAILS.may_stand(text)
 
 
 def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:

@@ -28,6 +28,7 @@ from wirelint.dialects.openers import (
     Opener,
     Piece,
     Run,
+    cut_pattern,
     full_pattern,
     has_name,
     word_start,
@@ -113,6 +114,11 @@ class Beginnings:
         plain = [opener for opener in held if not has_name(opener)]
         self._cuts = [cut(kind, some) for kind, some in by_kind(plain).items()]
         self._named = [named_cut(opener) for opener in held if has_name(opener)]
+        self._full_at = {
+            first: re.compile(full_pattern(some))
+            for first, some in _by_first(opener for opener in self.openers if not has_name(opener)).items()
+        }
+        self._cut_at = {first: re.compile(cut_pattern(some)) for first, some in _by_first(plain).items()}
 
     def within(self, text: str, names: Collection[str]) -> list[Group]:
         """The groups of which an opener may stand in a text: a cheap look."""
@@ -132,12 +138,30 @@ class Beginnings:
     def search(self, reader: Reader) -> Search:
         return Search(self.within(reader.shadow, reader.tools), reader)
 
+    def may_begin(self, text: str) -> bool:
+        """Whether an opener that begins with a literal may stand at the beginning of a text, however that goes on.
+
+        Openers in which the name of a tool takes the place of all words are left aside.
+        """
+        first = text[:1]
+        patterns = self._full_at.get(first), self._cut_at.get(first)
+        return any(pattern is not None and pattern.match(text) is not None for pattern in patterns)
+
     def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
         """The offset at or after `start` from where on the end of the text may begin an opener that is not complete."""
         found = [cut.place(text, start) for cut in self._cuts]
         if names:
             found += [cut.place(text, start, names) for cut in self._named]
         return min((place for place in found if place is not None), default=None)
+
+
+def _by_first(openers: Iterable[Opener]) -> dict[str, list[Opener]]:
+    """The openers that begin with a literal, by the first character of it."""
+    by_first: dict[str, list[Opener]] = defaultdict(list)
+    for opener in by_kind(openers).get("literal", ()):
+        for first in {head[0] for head in heads(opener)}:
+            by_first[first].append(opener)
+    return by_first
 
 
 def _sparks(openers: Iterable[Opener]) -> tuple[str, ...]:

@@ -29,7 +29,8 @@ from wirelint.dialects.openers import (
 )
 
 Kind: TypeAlias = Literal["literal", "word", "line", "text"]
-_NO_TAG = r"(?<![\w\"'|/\]=?-])"
+NO_TAG = r"(?<![\w\"'|/\]=?-])"
+"""What does not stand before a `>` with which something begins: nearly every one is the end of a tag."""
 
 
 class Cut(NamedTuple):
@@ -155,8 +156,7 @@ def _places(kind: Kind, openers: list[Opener]) -> str:
         case "literal":
             marks = {head[0] for opener in openers for head in heads(opener)}
             places = [rf"[{''.join(sorted(map(re.escape, marks - {'>'})))}]"] if marks - {">"} else []
-            # Nearly every `>` is the end of a tag, and nothing begins with it.
-            places += [f"{_NO_TAG}>"] if ">" in marks else []
+            places += [f"{NO_TAG}>"] if ">" in marks else []
             return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
         case "word":
             first = "".join(sorted({re.escape(head[0]) for opener in openers for head in heads(opener)}))

@@ -16,6 +16,7 @@ from wirelint.dialects.reader import Reader
 _LONGEST_CLOSER = 64
 _CONTROL_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|\[e~\[)\Z")
 _CLOSER = re.compile(r"<\s{0,3}/\s{0,3}(?P<tag>[\w:]{1,40})\s{0,3}>\Z")
+_BEFORE_TAG = re.compile(r"<\s{0,3}/\s{0,3}")
 
 
 class Tails:
@@ -44,6 +45,11 @@ class Tails:
         # The innermost closer tells the dialect, unless several share it.
         dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
         return Found(dialect, start, end, (), "generic", malformed=True) if dialect is not None else None
+
+    def may_stand(self, text: str) -> bool:
+        """Whether the closer of a dialect stands at the beginning of a text, however that goes on."""
+        before = _BEFORE_TAG.match(text)
+        return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in self._closers)
 
     def _before_control_tokens(self, reader: Reader) -> int:
         """The end of the text, without white space and the control tokens that run on after it."""

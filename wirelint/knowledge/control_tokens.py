@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint.dialects.partial import may_go_on
 from wirelint.knowledge.chat_templates import EDGE_ENDS, EDGE_OPENS, EDGES, ENDS, SURE, TEMPLATES, Template, words
 from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.families import family
@@ -36,6 +37,7 @@ _TEMPLATE_WORDS = re.compile(
 )
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
+_UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
 _TOKEN = re.compile(
     r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
     r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|"
@@ -209,9 +211,14 @@ def ends_in_token(text: str) -> int:
     start = max(len(shadow) - _LONGEST_CUT, 0)
     for place in _TOKEN_BEGINS.finditer(shadow, start):
         rest = shadow[place.start() :]
-        if _CUT_BARRED.fullmatch(rest) or any(token.startswith(rest) and token != rest for token in _UNBARRED):
+        if rest in _UNBARRED_CUT or _CUT_BARRED.fullmatch(rest):
             return len(rest)
     return 0
+
+
+def may_become_token(text: str) -> bool:
+    """Whether a token stands at the beginning of a text, or may when more comes."""
+    return _TOKEN.match(text) is not None or may_go_on(_TOKEN, text, 0)
 
 
 def native(token: str, model: str) -> bool | None:

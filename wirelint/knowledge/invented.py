@@ -153,6 +153,11 @@ def cut_marker(text: str) -> int:
     return longest
 
 
+def may_become_marker(text: str) -> bool:
+    """Whether what a result begins with stands at the beginning of a text, or may when more comes."""
+    return _MARKERS.match(text) is not None or may_go_on(_MARKERS, text, 0)
+
+
 def lays_down(prompt: str, marker: str) -> bool:
     """Whether a prompt lays down a text protocol in which the program, not the model, writes results after `marker`."""
     played = (match.start() for match in _OWN_PLAY.finditer(prompt))

@@ -247,6 +247,11 @@ def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
     return after in ("", "\n", "\r") or after.isalnum() or before.rstrip().endswith(_SENTENCE_END)
 
 
+def may_become_tag(text: str) -> bool:
+    """Whether a tag of reasoning, or of an answer, stands at the beginning of a text, or may when more comes."""
+    return any(pattern.match(text) is not None for pattern in _TAGS_AND_CUTS)
+
+
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
     """The tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
     if _ANY_OPENER.match(text, start) is None:
@@ -310,6 +315,10 @@ ANSWER_OPENER = re.compile(rf"<(?:{'|'.join(ANSWER_TAGS)})>")
 ANSWER_CLOSER = re.compile(rf"</(?:{'|'.join(ANSWER_TAGS)})>")
 CUT_ANSWER_OPENER = re.compile(cut(ANSWER_OPENER.pattern))
 CUT_ANSWER_CLOSER = re.compile(cut(ANSWER_CLOSER.pattern))
+_TAGS_AND_CUTS = (
+    _any([*(pattern for tag in TAGS for pattern in (tag.opener, tag.closer)), ANSWER_OPENER, ANSWER_CLOSER]),
+    _any([_ANY_CUT, CUT_ANSWER_OPENER, CUT_ANSWER_CLOSER]),
+)
 
 
 def _skip_space(text: str, offset: int) -> int:

@@ -10,7 +10,7 @@ from wirelint.engine import Session
 from wirelint.events import Delta
 from wirelint.repair import Situation
 from wirelint.rewrite.chain import Chain, ChainError
-from wirelint.rewriters.quiet import CLEAR, LOUD
+from wirelint.rewriters.quiet import CLEAR, HELD_AT_AN_END, LOUD
 from wirelint.rule import Rule
 from wirelint.settings.roster import Kind
 
@@ -55,6 +55,8 @@ class Unread:
         self.full = False
         """Whether so much has left that it should be read."""
         self._text = ""
+        self._is_held = False
+        """Whether its end is one that a rewriter would hold, so that it must not leave alone."""
         self.waiting: list[Passing] = []
         """What has not left: its end has to be seen with what comes next."""
 
@@ -108,12 +110,14 @@ class Unread:
         if place == CLEAR:
             chain.gone_by(text)
             ready, self.waiting, self._text = [*waiting, new], [], ""
-        elif place > len(self._text) and waiting:
+        elif place > len(self._text) and waiting and not self._is_held:
             chain.gone_by(self._text)
+            place -= len(self._text)
             ready, self.waiting, self._text = waiting, [new], new.text
+            self._is_held = new.text[place] in HELD_AT_AN_END
         else:
             waiting.append(new)
-            self._text = text
+            self._text, self._is_held = text, text[place] in HELD_AT_AN_END
             return []
         for one in ready:
             if one.event is None:

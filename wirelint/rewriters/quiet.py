@@ -3,7 +3,8 @@ r"""Text in which nothing that any rewriter looks for can begin.
 Nearly all text of nearly all replies is prose or code. A rewriter has to know of it, for what it decides later, but not
 now: no marker stands in it, and its end is the beginning of none. The chain hands such text to the rewriters later, in one
 piece. What counts as quiet is said here, once; whoever makes a rewriter of text that acts on anything else has to say so
-here. Two kinds of beginnings are told apart: those that may stand anywhere, and those that open a line.
+here. Two kinds of beginnings are told apart: those that may stand anywhere, and those that open a line. Of brackets, of
+which code is full, it is told by what follows them whether they can begin anything (`marks`).
 """
 
 from __future__ import annotations
@@ -13,23 +14,32 @@ from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
 from wirelint.dialects import BEGINNINGS
-from wirelint.dialects.cuts import heads
+from wirelint.dialects.cuts import NO_TAG, heads
 from wirelint.dialects.openers import THOUGHT_ENDS, word_start
+from wirelint.dialects.shadow import ZERO_WIDTH
 from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.invented import LINE_HEADS
 from wirelint.repair import Rewriter
+from wirelint.rewriters.marks import MARKS, look
 
-_ANYWHERE = "<[◁"
-"""Characters that begin tags and tokens."""
-_ESCAPES = "&\\\u200b\u2060\ufeff"
-"""Characters that stand for others, or hide between them."""
+_ANYWHERE = "◁" + MARKS + ZERO_WIDTH
+"""Characters that begin tags and tokens, and such as hide between them."""
+_ESCAPES = ("&lt", "&#", '\\"', "\\/", "\\u")
+"""What escapes of markup begin with (`dialects.shadow`)."""
+_CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
+"""Any escape (source) that the end of a text may cut off: it is held there."""
+_ESCAPED_LINE = "\\n"
+"""An escape as well, but of markup only behind the end of a tag, with no more blanks between them than these."""
+_BLANKS_BEFORE = 4
+HELD_AT_AN_END = MARKS + "&\\"
+"""With what begins that a rewriter may hold until it knows more of it."""
 _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)
 """What else begins a token in the middle of a line, as a word."""
-_BEFORE_ENDS = f"[{''.join(sorted({end[-2] for end in THOUGHT_ENDS}))}]"
-_ENDS = ">]"
-"""The last of the markup behind which a text begins anew, and what stands before it; the rest may have gone before."""
+_TAILS = sorted({end[-5:] for end in THOUGHT_ENDS})
+"""The last of the markup behind which a text begins anew: enough to tell it from nearly all else."""
+_ENDS = "".join(sorted({tail[-1] for tail in _TAILS}))
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _LINE_END = re.compile(f"[{_LINE_ENDS}]")
 _BLANKS = re.compile(r"[ \t>*#-]*")
@@ -93,8 +103,9 @@ class Quiet:
     """What is quiet where tools of certain names are declared: a line may begin with a name."""
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._loud, self._whole, self._cues, heads = _beginnings()
-        self._heads = heads.with_names(names)
+        self._loud, self._whole, self._cues, self._marks, heads = _beginnings()
+        self._names = frozenset(names)
+        self._heads = heads.with_names(self._names)
         self.may_begin = self._loud.search
         """Where something may begin in a text that goes on in the middle of a line and ends in the same; from an offset on,
         before which its own `REACH` characters stand."""
@@ -103,6 +114,10 @@ class Quiet:
         """Whether a whole text may hold anything that is not quiet: a much quicker look at a long one."""
         if text[:1] in _ENDS or self._cues.stand_in(text) or self._heads.stands(text, 0):
             return True
+        if self._marks.stand_in(text):
+            for mark in _MARK.finditer(text):
+                if mark[0] not in MARKS or look(text, mark.start(), self._names) is not False:
+                    return True
         stands, at = self._heads.stands, 0
         for line in text.splitlines(keepends=True)[:-1]:  # at least where lines end for the look below
             at += len(line)
@@ -118,12 +133,19 @@ class Quiet:
         """
         begun = len(before)
         whole = before + text if before else text
-        found = self._loud.search(whole, begun)
         place = CLEAR
-        if found is not None:
-            if self._whole.match(whole, found.start()) is not None:
+        for found in self._loud.finditer(whole, begun):
+            start = found.start()
+            if whole[start] in MARKS:
+                begins = look(whole, start, self._names)
+                if begins is False:
+                    continue
+                if begins:
+                    return LOUD
+            elif self._whole.match(whole, start) is not None:
                 return LOUD
-            place = found.start() - begun
+            place = start - begun
+            break
         heads = self._heads
         if not inside and text[0] not in _LINE_ENDS and heads.may_stand(text, 0):
             return LOUD if heads.stands(text, 0) else 0
@@ -146,11 +168,26 @@ def _folded(text: str) -> str:
 def _loud(literals: Iterable[str], words: Iterable[str], *, cut: bool) -> str:
     """A regular expression (source) for what may stand anywhere. Each option begins with a character, so `re` is quick."""
     options = [re.escape(mark) for mark in (*_ANYWHERE, *_ESCAPES)]
-    options += [re.escape(end) + rf"(?:(?<=\A{re.escape(end)})|(?<={_BEFORE_ENDS}{re.escape(end)}))" for end in _ENDS]
-    options += _options(literals, cut=cut).values()
+    options += [*map(_end, _ENDS), _escaped_line(), *(_CUT_ESCAPES if cut else ())]
+    options += [NO_TAG * (first == ">") + option for first, option in _options(literals, cut=cut).items()]
     for first, rest in _options(words, cut=cut).items():
         options.append(first + word_start(first) + rest.removeprefix(first))
     return "|".join(options)
+
+
+def _end(last: str) -> str:
+    """A regular expression (source) for where a thought may end. The rest of it may stand in a text before this one."""
+    tails = [tail for tail in _TAILS if tail[-1] == last]
+    cut = {tail[-size:] for tail in tails for size in range(1, len(tail))}
+    behind = [rf"(?<=\A{re.escape(tail)})" for tail in sorted(cut)] + [rf"(?<={re.escape(tail)})" for tail in tails]
+    return rf"{re.escape(last)}(?:{'|'.join(behind)})"
+
+
+def _escaped_line() -> str:
+    """The same for the escape of a line end that follows a tag, or may: what stands before it may be in another text."""
+    line = re.escape(_ESCAPED_LINE)
+    behind = [rf"(?<={first}\s{{{size}}}{line})" for first in (r"\A", ">") for size in range(_BLANKS_BEFORE + 1)]
+    return rf"{line}(?:{'|'.join(behind)})"
 
 
 def any_of(literals: Iterable[str], *, cut: bool = False) -> str:
@@ -174,9 +211,9 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
 
 
 @cache
-def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, _Heads]:
-    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; what a line may begin
-    with. All of it whatever tools there are."""
+def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, Cues, _Heads]:
+    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; those that tell only
+    where to look; what a line may begin with. All of it whatever tools there are."""
     kinds = BEGINNINGS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
@@ -185,14 +222,14 @@ def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, _Heads]:
     return (
         re.compile(_loud(literals, words, cut=True)),
         re.compile(_loud(literals, words, cut=False)),
-        Cues(
-            *_ANYWHERE,
-            *_ESCAPES,
-            *sorted(literals | words),
-            *(end[-2] + mark for end in THOUGHT_ENDS for mark in _ENDS),
-        ),
+        Cues(*sorted({*_ANYWHERE}.difference(MARKS)), *_ESCAPES, *sorted(literals | words), *_TAILS),
+        Cues(*MARKS, _ESCAPED_LINE),
         _Heads(sorted((*lines, *LINE_HEADS))),
     )
+
+
+_MARK = re.compile(rf"[{re.escape(MARKS)}]|{_escaped_line()}")
+"""What in a text is told by what stands around it."""
 
 
 @lru_cache(maxsize=64)
