@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
@@ -16,7 +17,7 @@ from wirelint.dialects.shadow import cut_escape
 from wirelint.repair import Permit
 from wirelint.rewrite import Rewriting
 from wirelint.rewrite.chain import Chain
-from wirelint.rewriters.quiet import CLEAR, LOUD, REACH, in_line, quiet
+from wirelint.rewriters.quiet import CLEAR, LOUD, REACH, in_line, quiet, still
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 WORDS = (
@@ -321,3 +322,40 @@ def test_whether_a_whole_text_may_hold_anything(text: str, holds: bool) -> None:
 def test_an_escape_that_is_cut_off_always_waits(text: str) -> None:
     if cut_escape(text):
         assert IS_QUIET(text, True) != CLEAR
+
+
+STILL = re.compile(b'"(?>%b)"' % still())
+TEXTS = st.one_of(
+    st.text(alphabet="abcdefgmnotu .,(=>]<&A", max_size=10),
+    st.lists(
+        st.sampled_from(("assistant", "final", "t", "to", "to=", "func", "f", " ", "the", ", ", ".", "Act")), max_size=5
+    ).map("".join),
+)
+
+
+@settings(max_examples=600)
+@given(before=TEXTS, text=TEXTS.filter(bool))
+@example(before="analy", text="sis to=find")
+@example(before="the assistant", text=" to")
+@example(before="so ", text="to=find")
+@example(before="a <", text="b")
+def test_text_that_is_still_is_quiet_whatever_stood_before_it(before: str, text: str) -> None:
+    if STILL.fullmatch(json.dumps(text).encode()) is None:
+        return
+    whole = (f"{'.' * REACH}{before}")[-REACH:]
+    assert IS_QUIET.may_begin(whole + text, REACH) is None
+    assert IS_QUIET(text, True, whole) == CLEAR
+
+
+@pytest.mark.parametrize(
+    "text", ["the ferry", " leaves at nine.", "for it", " that is it", ", of all", " a most", "A way", "so t"]
+)
+def test_prose_is_still(text: str) -> None:
+    assert STILL.fullmatch(json.dumps(text).encode())
+
+
+@pytest.mark.parametrize(
+    "text", [" t", " to", "to=", "func", "a\nb", "caf\u00e9", "\\", "<", "x > y", "`a`", "nt to", "see ["]
+)
+def test_what_is_not_still(text: str) -> None:
+    assert STILL.fullmatch(json.dumps(text, ensure_ascii=False).encode()) is None

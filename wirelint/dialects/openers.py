@@ -76,6 +76,15 @@ def word_start(first: str = "") -> str:
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
+def goes_on(before: str) -> str:
+    """A regular expression (source) for where no word begins anew since a sentence goes on, as `word_start` has it.
+
+    In ASCII. The text may have begun before `before`, behind which there is more of it.
+    """
+    told = {head[-3:] for head in _HEADS} | {before + head[-size:] for head in _HEADS for size in (1, 2)}
+    return "(?<=[a-z,] )" + "".join(f"(?<!{tail} )" for tail in sorted(told))
+
+
 def either(*options: str | Opener) -> Either:
     return Either(tuple((option,) if isinstance(option, str) else option for option in options))
 

@@ -192,6 +192,10 @@ class Chain:
         self._tail = whole[-REACH:]
         return True
 
+    def is_in_line(self, block: int) -> bool:
+        """Whether text of a block has left last, as it came in, and its line goes on."""
+        return block == self._calm and self._in_line
+
     def gone_by(self, text: str) -> None:
         """Has it known that text has left which the rewriters have not seen."""
         if not self._in_line or "\n" in text:

@@ -19,10 +19,10 @@ from wirelint.engine import Session
 from wirelint.events import Delta, Done, Event, Frame, Head, Start
 from wirelint.model import Request
 from wirelint.rewrite.chain import Chain, Seen
-from wirelint.rewrite.moulds import Kinds, Mould, said, source_of
+from wirelint.rewrite.moulds import TEXT, Kinds, Mould, said, source_of
 from wirelint.rewrite.plain import is_plain
 from wirelint.rewrite.replies import Rewriting
-from wirelint.rewriters.quiet import CLEAR, quiet
+from wirelint.rewriters.quiet import CLEAR, REACH, quiet, still
 
 _MOST = 1 << 16
 """Bytes of a reply that may leave before they are read."""
@@ -50,6 +50,9 @@ class Form:
         self.moulds = tuple([Mould.of(one) for one in (*source.opening, *source.end)])
         begins = self.moulds[self.opening - 1]
         self.text = begins if source.text == source.opening[-1] else Mould.of(source.text)
+        before, _, behind = source.text.partition(TEXT)
+        self.still = Mould.of(before + still() + behind)
+        """The same, where one need not know what stood before its text."""
         self.start = start
 
 
@@ -63,6 +66,10 @@ class Following:
         self._chain = Chain((), names)
         self._next = self._size = 0
         self._id: bytes | None = None
+        self._flows = False
+        """Whether its text is in the middle of a line."""
+        self._unseen = 0
+        """Events at the end of `left` of which the chain does not know."""
 
     @property
     def over(self) -> bool:
@@ -71,15 +78,25 @@ class Following:
 
     def lets_by(self, data: bytes, at: float | None) -> bool:
         """Whether bytes are the next event, and nothing can begin in their text: then they leave. Not asked after a no."""
-        form, number = self._form, self._next
         self._size += len(data)
         if self._size > _MOST:
             return False
+        still = self._form.still
+        found = still.match(data) if self._flows else None
+        if found is not None and (not still.id or found[still.id] == self._id):  # most of what comes
+            self._unseen += 1
+        elif not self._is_next(data):
+            return False
+        self.left.append((data, at))
+        return True
+
+    def _is_next(self, data: bytes) -> bool:
+        """The same of any event."""
+        form, number = self._form, self._next
         mould = form.text
         found = mould.match(data) if number == form.opening else None
-        if found is not None:  # most of what comes
-            text = said(found[mould.text])
-            if not text or not (self._chain.lets_by(form.start.block, text) or self._goes_on(text)):
+        if found is not None:
+            if not self._goes_on(found[mould.text]):
                 return False
         else:
             if number >= len(form.moulds):
@@ -93,7 +110,7 @@ class Following:
                 return False
             self._id = found[mould.id]
         self._next += mould is not form.text or number < form.opening
-        self.left.append((data, at))
+        self._flows = self._next == form.opening and self._chain.is_in_line(form.start.block)
         return True
 
     def _begins(self, literal: bytes) -> bool:
@@ -107,12 +124,29 @@ class Following:
         self._chain.left(events, untouched=True)
         return True
 
-    def _goes_on(self, text: str) -> bool:
-        """Whether nothing can begin in more of the text, nor at its end, where that takes a closer look."""
-        if self._chain.glance(self._form.start.block, text) != CLEAR:
+    def _goes_on(self, literal: bytes) -> bool:
+        """Whether nothing can begin in more of the text, nor at its end."""
+        self._catch_up()
+        text, block = said(literal), self._form.start.block
+        if not text or self._chain.lets_by(block, text):
+            return bool(text)
+        if self._chain.glance(block, text) != CLEAR:
             return False
         self._chain.gone_by(text)
         return True
+
+    def _catch_up(self) -> None:
+        """Has the chain know how the text ends that has left."""
+        if not self._unseen:
+            return
+        mould, text = self._form.text, ""
+        for place in range(len(self.left) - 1, len(self.left) - 1 - self._unseen, -1):
+            found = mould.match(self.left[place][0])
+            text = (found[mould.text].decode() if found is not None else "") + text
+            if len(text) >= REACH:
+                break
+        self._unseen = 0
+        self._chain.gone_by(text)
 
 
 class Forms:

@@ -26,7 +26,8 @@ _MOST_KINDS = 64
 _PATIENCE, _SELDOM = 8, 32
 """So many replies that follow no form, one after the other: from then on only every so manyth is looked at."""
 _ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
-_TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
+TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
+"""What fits a gap for a text (source)."""
 _NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _NUMBERS = re.compile(rb"(?<=[:\[,]) ?(%b)(?=[ \t\r\n,}\]])" % _NUMBER)
 
@@ -99,7 +100,7 @@ def source_of(
     raw = frame.raw
     if len(raw) > longest or frame.faults:
         return None
-    gaps: list[tuple[int, int, bytes]] = [(*text, _TEXT)] if text is not None else []
+    gaps: list[tuple[int, int, bytes]] = [(*text, TEXT)] if text is not None else []
     gaps += [(value.start, value.end, value.form.pattern) for value in idle_values(frame)]
     told = document_of(frame).get("id")
     if told is not None and told != id_:

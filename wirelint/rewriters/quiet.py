@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 
 from wirelint.dialects import BEGINNINGS
 from wirelint.dialects.cuts import NO_TAG, heads
-from wirelint.dialects.openers import THOUGHT_ENDS, word_start
+from wirelint.dialects.openers import THOUGHT_ENDS, goes_on, word_start
 from wirelint.dialects.shadow import ZERO_WIDTH
 from wirelint.knowledge.cues import Cues
 from wirelint.knowledge.invented import LINE_HEADS
@@ -40,6 +40,7 @@ _WORDS = ("to=",)
 _TAILS = sorted({end[-5:] for end in THOUGHT_ENDS})
 """The last of the markup behind which a text begins anew: enough to tell it from nearly all else."""
 _ENDS = "".join(sorted({tail[-1] for tail in _TAILS}))
+_QUOTE = '"'
 _LINE_ENDS = "\n\r\x0b\x0c\x85\u2028\u2029"
 _LINE_END = re.compile(f"[{_LINE_ENDS}]")
 _BLANKS = re.compile(r"[ \t>*#-]*")
@@ -210,15 +211,20 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
     return f"(?:{'|'.join(options)})"
 
 
-@cache
-def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, Cues, _Heads]:
-    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; those that tell only
-    where to look; what a line may begin with. All of it whatever tools there are."""
+def _heads_of_kinds() -> tuple[set[str], set[str], set[str]]:
+    """What begins anything anywhere, as a word, and at the beginning of a line."""
     kinds = BEGINNINGS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
     lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}
-    literals = {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}
+    return {head for head in (*literals, *_TOKENS) if head[0] not in _ANYWHERE}, words, lines
+
+
+@cache
+def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, Cues, _Heads]:
+    """What is loud, or may become so; what is loud, and strings of which one stands in whatever is; those that tell only
+    where to look; what a line may begin with. All of it whatever tools there are."""
+    literals, words, lines = _heads_of_kinds()
     return (
         re.compile(_loud(literals, words, cut=True)),
         re.compile(_loud(literals, words, cut=False)),
@@ -226,6 +232,22 @@ def _beginnings() -> tuple[re.Pattern[str], re.Pattern[str], Cues, Cues, _Heads]
         Cues(*MARKS, _ESCAPED_LINE),
         _Heads(sorted((*lines, *LINE_HEADS))),
     )
+
+
+@cache
+def still() -> bytes:
+    """What fits text in JSON in which nothing begins, whatever stands before it in its line: a regular expression (source).
+
+    It holds no character but ASCII and no escape, none with which anything begins, and no word that may become one of
+    those that do. That is most of prose, cut as models cut it.
+    """
+    literals, words, _ = _heads_of_kinds()
+    marks = {head[0] for head in (*literals, *_ANYWHERE, *_ESCAPES, *_ENDS) if head[0].isascii()}
+    begun = {first: option.replace(r"\Z", _QUOTE) for first, option in _options(words, cut=True).items()}
+    firsts = "".join(sorted(begun))
+    none = rf"{_QUOTE}\\\x00-\x1f\x7f-\xff{re.escape(''.join(sorted(marks)))}{firsts}"
+    word = rf"(?:(?<=\w)|{goes_on(_QUOTE)}|(?!{'|'.join(sorted(begun.values()))}))[{firsts}]"
+    return rf"(?:[^{none}]++|{word})++".encode("ascii")
 
 
 _MARK = re.compile(rf"[{re.escape(MARKS)}]|{_escaped_line()}")
