@@ -17,7 +17,6 @@ the exchange as the finding `internal-error`.
 from __future__ import annotations
 
 import functools
-import gc
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Concatenate, NamedTuple, ParamSpec
@@ -33,10 +32,12 @@ from wirelint.addon.capturing import capture
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.desk import Desk
+from wirelint.addon.dispatch import Dispatch
 from wirelint.addon.early import announce, withdraw
 from wirelint.addon.ending import Ended, Readers, end_of
 from wirelint.addon.failures import Failures
 from wirelint.addon.framing import body_of, headers_of
+from wirelint.addon.freezing import freeze
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.lingering import Lingering
 from wirelint.addon.log import log_exchange, say
@@ -96,7 +97,7 @@ class Inspector:
         self._redactor = Redactor()
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
-        self._failures, self._readers = Failures(), Readers()
+        self._failures, self._readers, self._dispatch = Failures(), Readers(), Dispatch()
         self._backlog = Backlog(self._catch_up, self.is_busy)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         insight = Insight(
@@ -139,13 +140,12 @@ class Inspector:
     def running(self) -> None:
         self._running = True
         screen.settle()
-        # What is loaded stays; to go through it, the collector would stop the traffic for a tenth of a second at a time.
-        if not gc.get_freeze_count():
-            gc.collect()
-            gc.freeze()
+        self._dispatch.open(self._failures)
+        freeze()
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
+        self._dispatch.close()
         self._watch.close()
         for found in tuple(self._visits.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")

@@ -1,0 +1,326 @@
+"""Events on their way to addons: what an addon sees, and what is logged, is what it is without us."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import logging
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from mitmproxy import addons, exceptions, hooks, http
+from mitmproxy.addonmanager import AddonManager
+from mitmproxy.proxy.layers.http._hooks import HttpRequestHook, HttpResponseHook
+from mitmproxy.test import taddons, tflow
+
+from wirelint.addon.dispatch import Dispatch, hears
+from wirelint.addon.failures import Failures
+from wirelint.addon.inspector import Inspector
+
+Said = list[tuple[str, str]]
+
+
+class Hearing:
+    """An addon with a hook that writes down what it hears."""
+
+    def __init__(self, name: str, said: Said, *inside: object) -> None:
+        self.name, self._said = name, said
+        if inside:
+            self.addons = list(inside)
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        self._said.append((self.name, flow.request.path))
+
+
+class Late(Hearing):
+    """Its hook takes time."""
+
+    async def request(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        super().request(flow)
+
+
+class Raising(Hearing):
+    def __init__(self, name: str, said: Said, error: BaseException, *inside: object) -> None:
+        super().__init__(name, said, *inside)
+        self._error = error
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        super().request(flow)
+        raise copy.copy(self._error)
+
+
+class Deaf:
+    """It hears nothing that happens here."""
+
+    def __init__(self, name: str, *inside: object) -> None:
+        self.name = name
+        if inside:
+            self.addons = tuple(inside)
+
+    def response(self, flow: http.HTTPFlow) -> None:
+        raise AssertionError("nobody has answered")
+
+
+class Learning(Hearing):
+    """It has no hook until an event comes that it hears by another one; then it has one for the next."""
+
+    def __init__(self, name: str, said: Said, pupil: Deaf) -> None:
+        super().__init__(name, said)
+        self._pupil = pupil
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        super().request(flow)
+        self._pupil.request = self._heard  # type: ignore[attr-defined]
+
+    def _heard(self, flow: http.HTTPFlow) -> None:
+        self._said.append(("pupil", flow.request.path))
+
+
+class Made:
+    """It is made of a hook that nobody can ask for."""
+
+    name = "made"
+
+    @property
+    def request(self) -> object:
+        raise ValueError("no")
+
+
+class Once:
+    """Its addons can be gone through, and are no list."""
+
+    name = "once"
+
+    def __init__(self, said: Said) -> None:
+        self._inside = Hearing("inside once", said)
+
+    @property
+    def addons(self) -> Iterator[object]:
+        return iter([self._inside])
+
+
+class Odd:
+    """Its hook is something else."""
+
+    name = "odd"
+    request = 7
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+class Imported:
+    """What is called like a hook is a module."""
+
+    name = "imported"
+    request = types
+
+
+def _chains(said: Said) -> dict[str, list[object]]:
+    pupil = Deaf("pupil")
+    return {
+        "some hear": [Deaf("a"), Hearing("b", said), Deaf("c"), Hearing("d", said)],
+        "nobody hears": [Deaf("a"), Deaf("b", Deaf("c"))],
+        "inside": [Deaf("a", Deaf("b", Hearing("c", said))), Hearing("d", said, Deaf("e"), Hearing("f", said))],
+        "takes time": [Late("a", said), Deaf("b"), Late("c", said)],
+        "raises": [Hearing("a", said), Raising("b", said, ValueError("of its own")), Hearing("c", said)],
+        "raises, the ones inside hear nothing": [
+            Raising("a", said, KeyError("k"), Hearing("b", said)),
+            Late("c", said),
+        ],
+        "raises late": [Deaf("a", Late("b", said), Raising("c", said, OSError(5, "io"))), Hearing("d", said)],
+        "halts": [Hearing("a", said), Raising("b", said, exceptions.AddonHalt()), Hearing("c", said)],  # type: ignore[no-untyped-call]
+        "an option": [Raising("a", said, exceptions.OptionsError("no")), Hearing("b", said)],  # type: ignore[no-untyped-call]
+        "is cancelled": [Raising("a", said, asyncio.CancelledError()), Hearing("b", said)],
+        "learns": [Learning("a", said, pupil), pupil],
+        "cannot be asked": [Made(), Hearing("b", said)],
+        "only once": [Once(said), Hearing("b", said)],
+        "no hook": [Odd(), Hearing("b", said), Imported()],
+        "no addons": [types.SimpleNamespace(name="a", addons=None), Hearing("b", said)],
+    }
+
+
+KINDS = tuple(_chains([]))
+
+
+class _Lines(logging.Handler):
+    """What is logged, with what is shown of tracebacks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[str, int, str, list[str]]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        frames = []
+        at = record.exc_info[2] if record.exc_info else None
+        while at is not None:
+            frames.append(at.tb_frame.f_code.co_qualname)
+            at = at.tb_next
+        self.lines.append((record.name, record.levelno, record.getMessage(), frames))
+
+
+def _go(kind: str, opened: Callable[[], object]) -> tuple[Said, object, str]:
+    """What is said and logged, and what comes out of it, when a request has come twice."""
+    said: Said = []
+    lines = _Lines()
+    logger = logging.getLogger("mitmproxy.addonmanager")
+    logger.addHandler(lines)
+    logger.propagate = False  # to a handler of mitmproxy's, which wants a loop that runs
+    out = "done"
+
+    async def go(manager: AddonManager) -> None:
+        for path in ("/one", "/two"):
+            flow = tflow.tflow()
+            flow.request.path = path
+            await manager.handle_lifecycle(HttpRequestHook(flow))
+
+    try:
+        with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+            manager = context.master.addons
+            manager.chain = _chains(said)[kind]
+            opened()
+            asyncio.run(go(manager))
+    except BaseException as error:
+        out = repr(error)
+    finally:
+        logger.propagate = True
+        logger.removeHandler(lines)
+    return said, lines.lines, out
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_addons_hear_what_they_hear_without_us(kind: str) -> None:
+    dispatch = Dispatch()
+    before = _go(kind, lambda: None)
+    after = _go(kind, lambda: dispatch.open(Failures()))
+    assert dispatch._changed is not None
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "heard", "logged", "out"),
+    [
+        ("inside", ["c", "d", "f"] * 2, 0, "done"),
+        ("raises", ["a", "b", "c"] * 2, 2, "done"),
+        ("halts", ["a", "b"] * 2, 0, "done"),
+        ("an option", ["a"], 0, "OptionsError('no')"),
+        ("is cancelled", ["a"], 0, "CancelledError()"),
+        ("learns", ["a", "pupil"] * 2, 0, "done"),
+        ("only once", ["inside once", "b"] * 2, 0, "done"),
+        ("cannot be asked", ["b", "b"], 2, "done"),
+        ("no hook", ["b", "b"], 2, "done"),
+    ],
+)
+def test_what_they_hear(kind: str, heard: list[str], logged: int, out: str) -> None:
+    said, lines, came = _go(kind, lambda: Dispatch().open(Failures()))
+    assert [name for name, _ in said] == heard
+    assert isinstance(lines, list)
+    assert (len(lines), came) == (logged, out)
+
+
+def test_a_hook_that_raises_is_shown_from_its_own_lines_on() -> None:
+    _, lines, _ = _go("raises", lambda: Dispatch().open(Failures()))
+    assert isinstance(lines, list)
+    for name, level, message, frames in lines:
+        assert (name, level, message) == ("mitmproxy.addonmanager", logging.ERROR, "Addon error: of its own")
+        assert frames == ["Raising.request"]
+
+
+@pytest.mark.parametrize("name", sorted(hooks.all_hooks))
+def test_every_addon_of_mitmproxy_is_handed_what_it_hears(name: str) -> None:
+    """Told as mitmproxy tells it, of the addons that are there when it runs."""
+
+    def has(addon: object) -> bool:
+        return bool(getattr(addon, name, None)) or any(has(one) for one in getattr(addon, "addons", ()))
+
+    for addon in [*addons.default_addons(), types.SimpleNamespace(addons=[Inspector()])]:  # type: ignore[no-untyped-call]
+        assert hears(addon, name) == has(addon)
+
+
+# --- who may come between ------------------------------------------------------------------------------------------------
+
+
+def test_it_is_there_while_the_addon_runs() -> None:
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        manager, inspector = context.master.addons, Inspector()
+        inspector.running()
+        ours = vars(manager).get("trigger_event")
+        assert ours is not None
+        inspector.running()
+        assert vars(manager)["trigger_event"] is ours
+        inspector.done()
+        assert "trigger_event" not in vars(manager)
+        inspector.done()
+
+
+def test_a_second_one_leaves_the_first_where_it_is() -> None:
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        first, second = Dispatch(), Dispatch()
+        first.open(Failures())
+        ours = vars(context.master.addons)["trigger_event"]
+        second.open(Failures())
+        second.close()
+        assert vars(context.master.addons)["trigger_event"] is ours
+        first.close()
+        assert "trigger_event" not in vars(context.master.addons)
+
+
+def test_what_somebody_else_has_put_there_stays() -> None:
+    async def another(event: hooks.Hook) -> None:
+        pass
+
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        manager = context.master.addons
+        manager.trigger_event = another
+        early = Dispatch()
+        early.open(Failures())
+        assert vars(manager)["trigger_event"] is another
+        early.close()
+        del manager.trigger_event
+        late = Dispatch()
+        late.open(Failures())
+        manager.trigger_event = another
+        late.close()
+        assert vars(manager)["trigger_event"] is another
+
+
+def test_a_manager_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Another(AddonManager):
+        pass
+
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        master: Any = context.master
+        master.addons = Another(master)  # type: ignore[no-untyped-call]
+        Dispatch().open(Failures())
+        assert "trigger_event" not in vars(master.addons)
+
+    async def patched(self: AddonManager, event: hooks.Hook) -> None:
+        pass
+
+    monkeypatch.setattr(AddonManager, "trigger_event", patched)
+    with taddons.context() as context:  # type: ignore[no-untyped-call]
+        Dispatch().open(Failures())
+        assert "trigger_event" not in vars(context.master.addons)
+
+
+def test_where_it_cannot_be_opened_events_go_as_before(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(manager: AddonManager) -> bool:
+        raise RuntimeError("not today")
+
+    monkeypatch.setattr("wirelint.addon.dispatch._is_known", fails)
+    said: Said = []
+    with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+        manager = context.master.addons
+        manager.chain = [Hearing("a", said)]
+        dispatch = Dispatch()
+        dispatch.open(Failures())
+        asyncio.run(manager.trigger_event(HttpRequestHook(tflow.tflow())))
+        asyncio.run(manager.trigger_event(HttpResponseHook(tflow.tflow(resp=True))))
+        dispatch.close()
+    assert [name for name, _ in said] == ["a"]
+    assert "handing events to addons" in caplog.text
