@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from mitmproxy import addons, exceptions, hooks, http
+from mitmproxy import addons, exceptions, hooks, http, log
 from mitmproxy.addonmanager import AddonManager
 from mitmproxy.proxy.layers.http._hooks import HttpRequestHook, HttpResponseHook
 from mitmproxy.test import taddons, tflow
@@ -20,6 +20,7 @@ from wirelint.addon.failures import Failures
 from wirelint.addon.inspector import Inspector
 
 Said = list[tuple[str, str]]
+WAYS = ("trigger", "trigger_event")
 
 
 class Hearing:
@@ -29,6 +30,9 @@ class Hearing:
         self.name, self._said = name, said
         if inside:
             self.addons = list(inside)
+
+    def __repr__(self) -> str:
+        return self.name
 
     def request(self, flow: http.HTTPFlow) -> None:
         self._said.append((self.name, flow.request.path))
@@ -157,13 +161,14 @@ class _Lines(logging.Handler):
         frames = []
         at = record.exc_info[2] if record.exc_info else None
         while at is not None:
-            frames.append(at.tb_frame.f_code.co_qualname)
+            frames.append(at.tb_frame.f_code.co_name)
             at = at.tb_next
         self.lines.append((record.name, record.levelno, record.getMessage(), frames))
 
 
-def _go(kind: str, opened: Callable[[], object]) -> tuple[Said, object, str]:
-    """What is said and logged, and what comes out of it, when a request has come twice."""
+def _go(kind: str, opened: Callable[[], object], at_once: bool) -> tuple[Said, object, str]:
+    """What is said and logged, and what comes out of it, when a request has come twice. `at_once`: by the way on which
+    nothing can be waited for."""
     said: Said = []
     lines = _Lines()
     logger = logging.getLogger("mitmproxy.addonmanager")
@@ -175,7 +180,10 @@ def _go(kind: str, opened: Callable[[], object]) -> tuple[Said, object, str]:
         for path in ("/one", "/two"):
             flow = tflow.tflow()
             flow.request.path = path
-            await manager.handle_lifecycle(HttpRequestHook(flow))
+            if at_once:
+                manager.trigger(HttpRequestHook(flow))
+            else:
+                await manager.handle_lifecycle(HttpRequestHook(flow))
 
     try:
         with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
@@ -191,15 +199,17 @@ def _go(kind: str, opened: Callable[[], object]) -> tuple[Said, object, str]:
     return said, lines.lines, out
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_addons_hear_what_they_hear_without_us(kind: str) -> None:
+def test_addons_hear_what_they_hear_without_us(kind: str, at_once: bool) -> None:
     dispatch = Dispatch()
-    before = _go(kind, lambda: None)
-    after = _go(kind, lambda: dispatch.open(Failures()))
+    before = _go(kind, lambda: None, at_once)
+    after = _go(kind, lambda: dispatch.open(Failures()), at_once)
     assert dispatch._changed is not None
     assert after == before
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize(
     ("kind", "heard", "logged", "out"),
     [
@@ -214,16 +224,50 @@ def test_addons_hear_what_they_hear_without_us(kind: str) -> None:
         ("no hook", ["b", "b"], 2, "done"),
     ],
 )
-def test_what_they_hear(kind: str, heard: list[str], logged: int, out: str) -> None:
-    said, lines, came = _go(kind, lambda: Dispatch().open(Failures()))
+def test_what_they_hear(kind: str, heard: list[str], logged: int, out: str, at_once: bool) -> None:
+    said, lines, came = _go(kind, lambda: Dispatch().open(Failures()), at_once)
     assert [name for name, _ in said] == heard
     assert isinstance(lines, list)
     assert (len(lines), came) == (logged, out)
 
 
-def test_a_hook_that_raises_is_shown_from_its_own_lines_on() -> None:
-    _, lines, _ = _go("raises", lambda: Dispatch().open(Failures()))
-    assert lines == [("mitmproxy.addonmanager", logging.ERROR, "Addon error: of its own", ["Raising.request"])] * 2
+@pytest.mark.parametrize("kind", ["takes time", "raises late"])
+def test_a_hook_that_takes_time_is_not_called_where_nothing_can_be_waited_for(kind: str) -> None:
+    _, lines, out = _go(kind, lambda: Dispatch().open(Failures()), at_once=True)
+    assert out == "done"
+    assert isinstance(lines, list)
+    assert all("cannot be called from sync context" in text for _, _, text, _ in lines)
+    assert len(lines) == 2 * kind.count("late") + 4 * kind.count("time")
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_hook_that_raises_is_shown_from_its_own_lines_on(at_once: bool) -> None:
+    _, lines, _ = _go("raises", lambda: Dispatch().open(Failures()), at_once)
+    assert lines == [("mitmproxy.addonmanager", logging.ERROR, "Addon error: of its own", ["request"])] * 2
+
+
+def test_lines_of_the_log_are_handed_to_those_who_hear_them() -> None:
+    """They come from mitmproxy's own handler of the log, by the way that was changed."""
+    heard: list[str] = []
+
+    class Reader:
+        name = "reader"
+
+        def add_log(self, entry: log.LogEntry) -> None:
+            heard.append(entry.msg)
+
+    async def go() -> None:
+        with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+            manager: Any = context.master.addons
+            manager.chain = [Deaf("a"), Reader()]
+            dispatch = Dispatch()
+            dispatch.open(Failures())
+            context.master.event_loop = asyncio.get_running_loop()
+            log.LegacyLogEvents(context.master).emit(logging.makeLogRecord({"msg": "told", "levelno": logging.INFO}))
+            await asyncio.sleep(0)
+
+    asyncio.run(go())
+    assert [one[-4:] for one in heard] == ["told"]
 
 
 @pytest.mark.parametrize("name", sorted(hooks.all_hooks))
@@ -244,12 +288,11 @@ def test_it_is_there_while_the_addon_runs() -> None:
     with taddons.context() as context:  # type: ignore[no-untyped-call]
         manager, inspector = context.master.addons, Inspector()
         inspector.running()
-        ours = vars(manager).get("trigger_event")
-        assert ours is not None
+        ours = {name: vars(manager)[name] for name in WAYS}
         inspector.running()
-        assert vars(manager)["trigger_event"] is ours
+        assert {name: vars(manager)[name] for name in WAYS} == ours
         inspector.done()
-        assert "trigger_event" not in vars(manager)
+        assert vars(manager).keys().isdisjoint(WAYS)
         inspector.done()
 
 
@@ -257,34 +300,37 @@ def test_a_second_one_leaves_the_first_where_it_is() -> None:
     with taddons.context() as context:  # type: ignore[no-untyped-call]
         first, second = Dispatch(), Dispatch()
         first.open(Failures())
-        ours = vars(context.master.addons)["trigger_event"]
+        manager = context.master.addons
+        ours = {name: vars(manager)[name] for name in WAYS}
         second.open(Failures())
         second.close()
-        assert vars(context.master.addons)["trigger_event"] is ours
+        assert {name: vars(manager)[name] for name in WAYS} == ours
         first.close()
-        assert "trigger_event" not in vars(context.master.addons)
+        assert vars(manager).keys().isdisjoint(WAYS)
 
 
-def test_what_somebody_else_has_put_there_stays() -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_what_somebody_else_has_put_there_stays(way: str) -> None:
     async def another(event: hooks.Hook) -> None:
         pass
 
     with taddons.context() as context:  # type: ignore[no-untyped-call]
         manager = context.master.addons
-        manager.trigger_event = another
+        setattr(manager, way, another)
         early = Dispatch()
         early.open(Failures())
-        assert vars(manager)["trigger_event"] is another
+        assert [(name, vars(manager).get(name)) for name in WAYS if name in vars(manager)] == [(way, another)]
         early.close()
-        del manager.trigger_event
+        delattr(manager, way)
         late = Dispatch()
         late.open(Failures())
-        manager.trigger_event = another
+        setattr(manager, way, another)
         late.close()
-        assert vars(manager)["trigger_event"] is another
+        assert [(name, vars(manager).get(name)) for name in WAYS if name in vars(manager)] == [(way, another)]
 
 
-def test_a_manager_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_manager_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     class Another(AddonManager):
         pass
 
@@ -292,21 +338,21 @@ def test_a_manager_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch
         master: Any = context.master
         master.addons = Another(master)  # type: ignore[no-untyped-call]
         Dispatch().open(Failures())
-        assert "trigger_event" not in vars(master.addons)
+        assert vars(master.addons).keys().isdisjoint(WAYS)
 
     async def patched(self: AddonManager, event: hooks.Hook) -> None:
         pass
 
-    monkeypatch.setattr(AddonManager, "trigger_event", patched)
+    monkeypatch.setattr(AddonManager, way, patched)
     with taddons.context() as context:  # type: ignore[no-untyped-call]
         Dispatch().open(Failures())
-        assert "trigger_event" not in vars(context.master.addons)
+        assert vars(context.master.addons).keys().isdisjoint(WAYS)
 
 
 def test_where_it_cannot_be_opened_events_go_as_before(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(manager: AddonManager) -> bool:
+    def fails(*_: object) -> bool:
         raise RuntimeError("not today")
 
     monkeypatch.setattr("wirelint.addon.dispatch._is_known", fails)

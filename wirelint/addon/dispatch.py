@@ -1,10 +1,11 @@
 """mitmproxy's events, handed to the addons that hear them and not offered to those that do not.
 
 Theory of operation. For every event of every exchange mitmproxy enters a context and starts a coroutine for each of its
-thirty addons, few of which have a hook for it: with a short exchange that is nearly half of what the proxy does. So its
-manager of addons gets another `trigger_event` while we are loaded: an addon in which nothing has a hook of that name is
-passed over, and to all others happens what would have. What an addon hears is looked up each time, as before, so that
-hooks may come and go. An addon that is made in a way of its own is handed every event.
+thirty addons, few of which have a hook for it: with a short exchange that is nearly half of what the proxy does. Each line
+of its log is an event as well, goes by another way, and is heard by hardly anybody. So its manager of addons gets another
+`trigger_event` and another `trigger` while we are loaded: an addon in which nothing has a hook of that name is passed over,
+and to all others happens what would have. What an addon hears is looked up each time, as before, so that hooks may come and
+go. An addon that is made in a way of its own is handed every event.
 
 The manager is changed where it is the one that we know, and only that one object; otherwise all goes on as without this
 module.
@@ -12,7 +13,8 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from mitmproxy import ctx, exceptions
 from mitmproxy.addonmanager import AddonManager, safecall
@@ -20,9 +22,9 @@ from mitmproxy.hooks import Hook
 
 from wirelint.addon.failures import Failures
 
-_Trigger = Callable[[Hook], Coroutine[None, None, None]]
+_Ways: TypeAlias = "dict[str, Callable[[Hook], object]]"
+"""What an event is given to, by its name in the manager."""
 
-_NAME = "trigger_event"
 _NONE = object()
 
 
@@ -30,15 +32,16 @@ class Dispatch:
     """The way of this proxy's events to its addons, while it is `open`. Nothing in here raises."""
 
     def __init__(self) -> None:
-        self._changed: tuple[AddonManager, _Trigger] | None = None
+        self._changed: tuple[AddonManager, _Ways] | None = None
 
     def open(self, failures: Failures) -> None:
         """Goes between the events and the addons. Whoever did so before stays there alone."""
         try:
             manager = ctx.master.addons
-            if self._changed is None and _is_known(manager):
-                self._changed = manager, _trigger_of(manager)
-                setattr(manager, _NAME, self._changed[1])
+            ways = _ways_of(manager)
+            if self._changed is None and _is_known(manager, ways):
+                self._changed = manager, ways
+                vars(manager).update(ways)
         except Exception as error:  # fail open: events go the way that they went
             failures.tell("handing events to addons", error)
 
@@ -46,34 +49,52 @@ class Dispatch:
         """Puts the events back on their way, unless somebody else has put them on another one since."""
         if self._changed is None:
             return
-        (manager, trigger), self._changed = self._changed, None
-        if vars(manager).get(_NAME) is trigger:
-            delattr(manager, _NAME)
+        (manager, ways), self._changed = self._changed, None
+        for name, way in ways.items():
+            if vars(manager).get(name) is way:
+                delattr(manager, name)
 
 
-def _is_known(manager: AddonManager) -> bool:
+def _is_known(manager: AddonManager, ways: _Ways) -> bool:
     """Whether a manager of addons does as mitmproxy's own does."""
-    own = type(manager) is AddonManager and AddonManager.trigger_event.__module__ == AddonManager.__module__
-    return own and _NAME not in vars(manager)
+    if type(manager) is not AddonManager or not vars(manager).keys().isdisjoint(ways):
+        return False
+    return all(getattr(AddonManager, name).__module__ == AddonManager.__module__ for name in ways)
 
 
-def _trigger_of(manager: AddonManager) -> _Trigger:
+def _ways_of(manager: AddonManager) -> _Ways:
+    def hearing(name: str) -> Iterator[object]:
+        return (addon for addon in manager.chain if hears(addon, name))
+
     async def trigger_event(event: Hook) -> None:
-        name = event.name
-        for addon in manager.chain:
-            if not hears(addon, name):
-                continue
+        for addon in hearing(event.name):
             try:
                 await manager.invoke_addon(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
             except exceptions.AddonHalt:
                 return
             except exceptions.OptionsError:
                 raise
-            except Exception:  # it is told of as mitmproxy tells of it
-                with safecall():  # type: ignore[no-untyped-call, unused-ignore]
-                    raise
+            except Exception:
+                _tell()
 
-    return trigger_event
+    def trigger(event: Hook) -> None:
+        for addon in hearing(event.name):
+            try:
+                manager.invoke_addon_sync(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
+            except exceptions.AddonHalt:
+                return
+            except exceptions.OptionsError:
+                raise
+            except Exception:
+                _tell()
+
+    return {"trigger_event": trigger_event, "trigger": trigger}
+
+
+def _tell() -> None:
+    """Tells of an addon's exception, which is being handled, as mitmproxy tells of it."""
+    with safecall():  # type: ignore[no-untyped-call, unused-ignore]
+        raise
 
 
 def hears(addon: object, name: str) -> bool:
