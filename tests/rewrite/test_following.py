@@ -24,6 +24,7 @@ from wirelint.engine import Engine, Session
 from wirelint.rewrite import Rewriting
 from wirelint.rewrite import following as module
 from wirelint.rewrite.following import Following, Forms
+from wirelint.rewrite.replies import LONGEST_HOLD
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string")}
 TALK = Talk(text="x", tools=TOOLS, model="m")
@@ -68,16 +69,16 @@ def events(
 
 
 def started(
-    forms: Forms | None, request: dict[str, Any] = REQUEST, clock: Clock | None = None
+    forms: Forms | None, request: dict[str, Any] = REQUEST, clock: Clock | None = None, hold: float = LONGEST_HOLD
 ) -> tuple[Delivery, Visit]:
-    """A reply whose head has come."""
+    """A reply whose head has come. `hold`: milliseconds for which text may wait."""
     flow = flow_of(request)
     flow.response = head_of(request)
     flow.response.headers["transfer-encoding"] = "chunked"
     visit = visit_of(request, limit=1 << 22, clock=clock)
     visit.respond(200, as_record(request).response_headers)
     assert visit.session is not None
-    rewriting = Rewriting.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE)
+    rewriting = Rewriting.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE, hold)
     assert rewriting is not None
     return Delivery(flow, visit, rewriting, Failures(), "", forms), visit
 
@@ -172,6 +173,8 @@ FITTING: dict[str, Any] = {
     "as before": events(number=9),
     "another text": events(("I", " said", " so.", " Yes"), number=9),
     "one piece": events(("Nobody knows.",), number=9),
+    "may begin a tag": events(("The ferry leaves", " <", "b>now"), number=9),
+    "may begin a tool's line": events(("The ferry leaves", "\nf", "erries"), number=9),
     "what JSON escapes": events(('He said "no",', "\nand then\n", "went ☂."), number=9),
 }
 
@@ -223,8 +226,6 @@ UNFIT: dict[str, list[bytes]] = {
     ),
     "a token of a template": events((*PLAIN, "<|im_end|>"), number=9),
     "a line that begins with a tool": events((*PLAIN, "\nfind(", 'place="Bodø")'), number=9),
-    "may begin a tag": events(("The ferry leaves", " <", "b>now"), number=9),
-    "may begin a tool's line": events(("The ferry leaves", "\nf", "erries"), number=9),
     "begins with a role": events(("assistant", "\n", "The ferry leaves"), number=9),
     "two events in one": [SPLIT[0] + SPLIT[1], *SPLIT[2:]],
     "an event in two": [*SPLIT[:2], SPLIT[2][:9], SPLIT[2][9:], *SPLIT[3:]],
@@ -264,18 +265,53 @@ def test_what_is_repaired_is_repaired() -> None:
     assert [fix.name for fix in passing(UNFIT["no terminator"], forms).fixes] != []  # type: ignore[attr-defined]
 
 
-def test_a_form_is_made_when_it_was_seen_twice_in_a_row(followed: list[Following]) -> None:
+def test_a_form_is_made_when_it_was_seen_twice(followed: list[Following]) -> None:
     forms = Forms()
-    for number in range(6):
-        passing(events(number=number, model="mn"[number % 2]), forms)
+    for number in range(5):
+        passing(events(number=number, model="mnopq"[number]), forms)
     assert not followed
     passing(events(number=6, model="n"), forms)
     assert not followed
     passing(events(number=7, model="n"), forms)
-    assert followed
+    assert followed[-1].over
 
 
-def test_a_server_that_keeps_to_no_form_is_looked_at_seldom(
+def test_a_server_may_have_several_forms(followed: list[Following]) -> None:
+    """With a usage and without, for one."""
+    forms = Forms()
+    usage = {"total_tokens": 12}
+    for number in range(4):
+        passing(events(number=number, usage=usage if number % 2 else None), forms)
+    followed.clear()
+    for number in range(4, 12):
+        told = events(number=number, usage=usage if number % 2 else None)
+        assert passing(told, forms) == passing(told, None)
+    assert len([one for one in followed if one.over]) == 8
+
+
+def test_of_many_forms_those_that_come_are_kept(followed: list[Following]) -> None:
+    forms = Forms()
+    for model in "abcdefgh":
+        known(forms, model=model)
+        passing(events(number=5, model="a"), forms)
+        assert followed[-1].over, model
+    passing(events(number=6, model="b"), forms)
+    assert not followed[-1].over
+
+
+def test_models_are_told_apart(followed: list[Following]) -> None:
+    """Another model of the same server does not drive out what is known of one."""
+    forms = known()
+    for model in "abcdefgh":
+        other = Talk(text="x", tools=TOOLS, model=model).record("openai.chat", True)
+        for number in (1, 2, 3):
+            passing(events(number=number, model=model), forms, other)
+        assert followed[-1].over
+    passing(events(number=4), forms)
+    assert followed[-1].over
+
+
+def test_a_server_that_keeps_to_no_form_is_learnt_from_seldom(
     followed: list[Following], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[int] = []
@@ -287,24 +323,21 @@ def test_a_server_that_keeps_to_no_form_is_looked_at_seldom(
 
     monkeypatch.setattr(module, "_source", counted)
     forms = Forms()
-    for number in range(200):
-        passing(events(number=number, model="mn"[number % 2]), forms)
-    assert len(looked) < 40
-    assert len(followed) < 20
+    for number in range(400):
+        passing(events(number=number, model=f"m{number}"), forms)
+    assert 10 < len(looked) < 60
+    assert not followed
     for number in range(100):
         passing(events(number=number), forms)
     assert followed[-1].over
-    assert len([one for one in followed if one.over]) > 20
 
 
-def test_a_server_whose_replies_stop_following_is_no_longer_followed(followed: list[Following]) -> None:
+def test_a_server_whose_replies_stop_following_for_a_while_is_followed_again(followed: list[Following]) -> None:
     forms = known()
-    for number in range(3, 100):
+    for number in range(3, 60):
         assert passing(events((*PLAIN * 3, " <json>now"), number=number), forms).faults == ()
-    assert len(followed) < 20
-    for number in range(100):
-        passing(events(number=number), forms)
-    assert len([one for one in followed if one.over]) > 20
+    passing(events(number=100), forms)
+    assert followed[-1].over
 
 
 def test_replies_that_began_before_the_form_was_known_say_nothing_against_it(followed: list[Following]) -> None:
@@ -314,7 +347,7 @@ def test_replies_that_began_before_the_form_was_known_say_nothing_against_it(fol
         for piece in (*events(number=number), b""):
             delivery(piece)
     passing(events(number=99), forms)
-    assert [one.over for one in followed] == [True]
+    assert [one.over is not None for one in followed] == [True]
 
 
 def test_a_server_whose_replies_begin_otherwise_is_still_followed(followed: list[Following]) -> None:
@@ -354,14 +387,14 @@ def test_a_long_reply_is_read_on_the_way(followed: list[Following], reads: list[
 @pytest.mark.parametrize("after", range(len(SPLIT)))
 def test_a_failure_is_told_and_all_that_came_leaves(monkeypatch: pytest.MonkeyPatch, after: int) -> None:
     forms = known()
-    real, asked = Following.lets_by, itertools.count()
+    real, asked = Following.passes, itertools.count()
 
-    def raising(self: Following, data: bytes, at: float | None) -> bool:
+    def raising(self: Following, data: bytes, at: float | None) -> list[bytes] | None:
         if next(asked) == after:
             raise RuntimeError("no")
         return real(self, data, at)
 
-    monkeypatch.setattr(Following, "lets_by", raising)
+    monkeypatch.setattr(Following, "passes", raising)
     seen = passing(SPLIT, forms)
     assert b"".join(itertools.chain(*seen.pieces)) == b"".join(SPLIT)
     assert [fault.name for fault in seen.faults] == ["internal-error"]  # type: ignore[attr-defined]

@@ -19,7 +19,7 @@ from wirelint.addon.passage import Passage
 from wirelint.addon.visit import Visit
 from wirelint.capture.record import Headers
 from wirelint.rewrite import Rewriting
-from wirelint.rewrite.following import Forms
+from wirelint.rewrite.following import Form, Forms
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decoder
 
 
@@ -84,22 +84,24 @@ class Delivery(Passage):
         if self._broken and self._flow.killable:
             # What came is no reply: without this the client would take it for one that ended well.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
-        if self._rewriting is None or self._settled:
+        if self._settled:
             return []
+        if self._rewriting is None:
+            return self._note([])
         end = self._ends and not self._broken
-        followed = end and self._following is not None and self._following.over
+        followed = self._following.over if end and self._following is not None else None
         out: list[bytes] = []
-        if not followed:
+        if followed is None:
             self._stop_following(self._rewriting)
             out = self._note(self._rewriting.end() if end else self._rewriting.flush(self._visit.now()))
         if end and self._forms is not None:
-            self._learn(self._forms, self._rewriting, followed=followed)
+            self._learn(self._forms, self._rewriting, followed)
         return out
 
-    def _learn(self, forms: Forms, rewriting: Rewriting, *, followed: bool) -> None:
+    def _learn(self, forms: Forms, rewriting: Rewriting, followed: Form | None) -> None:
         try:
-            if followed:
-                forms.followed(rewriting)
+            if followed is not None:
+                forms.followed(rewriting, followed)
             else:
                 forms.learn(rewriting, self._for_nothing)
         except Exception as error:  # fail open: the next reply is read as it comes

@@ -6,6 +6,7 @@ begins to differ from the other its bytes are kept; before that, the visit's cop
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import ClassVar
@@ -29,6 +30,7 @@ class Passage(ABC):
         self._rewriting: Rewriting | None = rewriting
         self._following = following
         self._for_nothing: int | None = None  # events that left unread, and had to be read after all
+        self._owed: list[bytes] = []  # what is to leave with what leaves next
         self._same = 0
         self._other: bytearray | None = None
         self._settled = False
@@ -45,17 +47,20 @@ class Passage(ABC):
             try:
                 self._stop_following(self._rewriting)
             except Exception as error:  # fail open
-                self._rescue(b"", error)
+                self._owed = self._unrepaired(b"", error)
+                self.waits = bool(self._owed)
             else:
                 self._rewriting.catch_up()
 
     def due(self) -> float | None:
         """Seconds until what is held has to leave; None when nothing is held."""
-        rewriting = self._rewriting
-        if rewriting is None or rewriting.holding is None:
+        if self._owed:
+            return 0.0
+        holder = self._following if self._following is not None else self._rewriting
+        if holder is None or holder.holding is None:
             return None
         try:
-            left = rewriting.due(self._visit.now())
+            left = holder.due(self._visit.now())
         except Exception as error:  # fail open: it leaves with what comes next
             self._failures.add(self._visit, "repairing the reply", error)
             return None
@@ -71,8 +76,10 @@ class Passage(ABC):
 
     def _let_go(self, ask: Callable[[Rewriting], list[bytes]]) -> list[bytes]:
         rewriting = self._rewriting
-        if rewriting is None or self._settled:
+        if self._settled:
             return []
+        if rewriting is None:
+            return self._note([])
         try:
             self._stop_following(rewriting)
             out = ask(rewriting)
@@ -92,14 +99,16 @@ class Passage(ABC):
             return self._note([data])
         at = (visit.clock() - visit.began) * 1000
         if self._following is not None:
-            if self._following.lets_by(data, at):
-                self._same += len(data)
-                return [data]
+            left = self._following.passes(data, at)
+            if left is not None:
+                self.waits = self._following.holding is not None
+                self._same += len(data) if len(left) == 1 and left[0] is data else sum(map(len, left))
+                return left
             self._stop_following(rewriting)
         out = rewriting.feed(data, at)
         self.waits = rewriting.holding is not None
         visit.mind_the_text()
-        if len(out) == 1 and out[0] is data and self._other is None and not rewriting.changed:
+        if len(out) == 1 and out[0] is data and not (self._owed or rewriting.changed) and self._other is None:
             self._same += len(data)
             return out
         return self._note(out)
@@ -110,12 +119,17 @@ class Passage(ABC):
         if following is None:
             return
         self._for_nothing = len(following.left)
-        for data, at in following.left:
-            if b"".join(rewriting.feed(data, at)) != data:
-                raise ValueError("what has left unread was to be repaired")
+        self._owed, self._rewriting = [data for data, _ in following.waiting], None  # until it has seen all of it
+        made = b"".join(itertools.chain(*(rewriting.feed(*one) for one in (*following.left, *following.waiting))))
+        left = sum(len(data) for data, _ in following.left)
+        if not b"".join([*(data for data, _ in following.left), *self._owed]).startswith(made) or len(made) < left:
+            raise ValueError("what has left unread was to be repaired")
+        self._owed, self._rewriting = [made[left:]] if len(made) > left else [], rewriting
 
     def _note(self, out: list[bytes]) -> list[bytes]:
-        """Takes down what is handed out."""
+        """Takes down what is handed out, with what was to leave before it."""
+        if self._owed:
+            out, self._owed = [*self._owed, *out], []
         try:
             self._take_down(out)
         except Exception as error:  # fail open: it is on its way whatever is known of it
@@ -135,15 +149,20 @@ class Passage(ABC):
 
     def _rescue(self, data: bytes, error: Exception) -> list[bytes]:
         """Something in here failed: what is held and what came go out as they are, and so does the rest."""
-        rewriting, self._rewriting, self._following = self._rewriting, None, None
+        self._owed = self._unrepaired(data, error)
+        return self._note([])
+
+    def _unrepaired(self, data: bytes, error: Exception) -> list[bytes]:
+        """What is held and what came, as it came; the rest passes unrepaired."""
+        following, rewriting = self._following, self._rewriting
+        self._following = self._rewriting = None
         visit = self._visit
         came = visit.raw_body() if visit.readable and self._other is None else None
         self._failures.fail(visit, "repairing the reply", error)
         if came is not None:
-            held = came[self._same :]
-        else:
-            held = b"".join(rewriting.flush() if rewriting is not None else ()) + data
-        return self._note([held] if held else [])
+            return [came[self._same :]] if len(came) > self._same else []
+        waiting = [one for one, _ in following.waiting] if following is not None else []
+        return [*self._owed, *waiting, *(rewriting.flush() if rewriting is not None else ()), *([data] if data else [])]
 
     def settle(self) -> None:
         """The exchange is over: the visit hears what became of its reply."""
@@ -152,7 +171,7 @@ class Passage(ABC):
             return
         self._settled = True
         if self._following is not None:
-            visit.read_later(self._following.left)
+            visit.read_later([*self._following.left, *self._following.waiting])
         elif rewriting is not None:
             rewriting.catch_up()
             visit.faults += rewriting.faults

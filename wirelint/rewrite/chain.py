@@ -104,7 +104,7 @@ class Chain:
         """Whether a frame may leave without being pushed. `waiting`: text before it that has waited for more, and leaves
         with it."""
         asleep = self.asleep
-        if asleep is None or asleep.plain is None or (waiting and not self._ends_in_a_word(events[0], waiting)):
+        if asleep is None or asleep.plain is None or (waiting and not self._ends_after(waiting, events[0])):
             return False
         if not asleep.plain.takes(events):
             return False
@@ -118,10 +118,12 @@ class Chain:
             self._calm, self._tail = None, ""
         return True
 
-    def _ends_in_a_word(self, end: Event, waiting: Sequence[Delta]) -> bool:
-        """Whether what may begin something at the end of a text are mere letters, and the text ends there."""
-        text = "".join(piece.text for piece in waiting)
-        place = self.glance(waiting[0].block, text) if type(end) is Stop else LOUD
+    def _ends_after(self, waiting: Sequence[Delta], end: Event) -> bool:
+        return type(end) is Stop and self.ends_in_a_word(waiting[0].block, "".join(piece.text for piece in waiting))
+
+    def ends_in_a_word(self, block: int, text: str) -> bool:
+        """Whether what may begin something at the end of a text that waits are mere letters: nothing if the text ends."""
+        place = self.glance(block, text)
         return place >= 0 and text[place:].isalpha()
 
     def wake(self) -> None:

@@ -1,27 +1,30 @@
 """A reply that goes as the last ones of its kind went: let by event for event, and read when it is over.
 
-Theory of operation. A server tells most replies in the same events: a head, the text, an end. Where two replies in a row
-were told so, and were nothing to any rewriter (`plain`), the bytes of their events make a form (`moulds`). A reply whose
-events fit it, one after the other, says what those said, with another text; and whether that is quiet is asked as always.
+Theory of operation. A server tells most replies in the same events: a head, the text, an end. Where two replies were told
+alike, and were nothing to any rewriter (`plain`), the bytes of their events make a form (`moulds`). A reply whose events
+fit it, one after the other, says what those said, with another text; and whether that is quiet is asked as always. Of
+several forms that are known, a reply follows those that its events have fitted so far.
 
-As long as a reply follows a form nothing of it is read, and its events leave as they came. When one does not fit, all that
-have left are read as if they came now, and what came out of them is what has left. If none does, the reply is read when
-it is judged.
+As long as a reply follows a form nothing of it is read, and its events leave as they came, or wait for more of the text
+where they would if they were read (`unread.Pending`). When one does not fit, all that have come before it are read as if
+they came now, each as of its time, and what comes out of them is what has left. If none does, the reply is read when it is
+judged.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from wirelint.apis.likeness import Likeness
-from wirelint.engine import Session
-from wirelint.events import Delta, Done, Event, Frame, Head, Start
+from wirelint.events import Delta, Done, Event, Frame, Head, Start, Stop
 from wirelint.model import Request
 from wirelint.rewrite.chain import Chain, Seen
 from wirelint.rewrite.moulds import TEXT, Kinds, Mould, said, source_of
 from wirelint.rewrite.plain import is_plain
 from wirelint.rewrite.replies import Rewriting
+from wirelint.rewrite.unread import Pending
 from wirelint.rewriters.quiet import CLEAR, REACH, quiet, still
 
 _MOST = 1 << 16
@@ -43,9 +46,12 @@ class _Source(NamedTuple):
 
 
 class Form:
-    """The events of replies of one kind. The last one of the opening begins the text, which is of `start.block`."""
+    """The events of replies of one kind. The last one of the opening begins the text, which is of `start.block`.
 
-    def __init__(self, source: _Source, start: Start) -> None:
+    `stops`: whether the end begins with the end of the text itself.
+    """
+
+    def __init__(self, source: _Source, start: Start, *, stops: bool) -> None:
         self.opening = len(source.opening)
         self.moulds = tuple([Mould.of(one) for one in (*source.opening, *source.end)])
         begins = self.moulds[self.opening - 1]
@@ -53,93 +59,145 @@ class Form:
         before, _, behind = source.text.partition(TEXT)
         self.still = Mould.of(before + still() + behind)
         """The same, where one need not know what stood before its text."""
-        self.start = start
+        self.start, self.stops = start, stops
+
+    def at(self, number: int, data: bytes, id_: bytes | None) -> re.Match[bytes] | None:
+        """What of an event fits the one of a number, text apart that goes on."""
+        mould = self.moulds[number] if number < len(self.moulds) else None
+        found = mould.match(data) if mould is not None else None
+        if found is None or mould is None:
+            return None
+        return found if not mould.id or id_ is None or found[mould.id] == id_ else None
 
 
 class Following:
-    """One reply that follows a form so far. `left` is what has left of it, with its times."""
+    """One reply that follows forms so far. `left` is what has left of it, with its times; `waiting` what has not."""
 
-    def __init__(self, form: Form, request: Request) -> None:
+    def __init__(self, forms: Sequence[Form], request: Request, longest_hold: float) -> None:
+        """`longest_hold`: milliseconds for which text may wait."""
         self.left: list[tuple[bytes, float | None]] = []
-        self._form, self._model = form, request.model or ""
+        self.holding: float | None = None
+        """Since when anything waits (ms after the request)."""
+        self._forms, self._model, self._longest_hold = list(forms), request.model or "", longest_hold
+        """Those that it has followed so far; where their texts begin they are alike up to there."""
         self._quiet = quiet(names := frozenset([tool.name for tool in request.tools]))
         self._chain = Chain((), names)
         self._next = self._size = 0
         self._id: bytes | None = None
         self._flows = False
-        """Whether its text is in the middle of a line."""
+        """Whether its text is in the middle of a line, and nothing waits."""
+        self._pending: Pending[tuple[bytes, float | None]] = Pending()
         self._unseen = 0
         """Events at the end of `left` of which the chain does not know."""
 
     @property
-    def over(self) -> bool:
-        """Whether it has come to its end."""
-        return self._next == len(self._form.moulds)
+    def waiting(self) -> list[tuple[bytes, float | None]]:
+        return self._pending.waiting
 
-    def lets_by(self, data: bytes, at: float | None) -> bool:
-        """Whether bytes are the next event, and nothing can begin in their text: then they leave. Not asked after a no."""
+    @property
+    def over(self) -> Form | None:
+        """The form to the end of which it has come."""
+        return next((form for form in self._forms if len(form.moulds) == self._next), None)
+
+    def due(self, at: float) -> float | None:
+        """Milliseconds until what waits has to leave; None when nothing does."""
+        return max(self.holding + self._longest_hold - at, 0.0) if self.holding is not None else None
+
+    def passes(self, data: bytes, at: float | None) -> list[bytes] | None:
+        """What leaves now that the next event has come; None if it does not fit, or something may begin in its text.
+
+        Not asked after that.
+        """
         self._size += len(data)
         if self._size > _MOST:
-            return False
-        still = self._form.still
-        found = still.match(data) if self._flows else None
-        if found is not None and (not still.id or found[still.id] == self._id):  # most of what comes
-            self._unseen += 1
+            return None
+        if self._flows:
+            still = self._forms[0].still
+            found = still.match(data)
+            if found is not None and (not still.id or found[still.id] == self._id):  # most of what comes
+                self._unseen += 1
+                self.left.append((data, at))
+                return [data]
+        return self._take(data, at)
+
+    def _take(self, data: bytes, at: float | None) -> list[bytes] | None:
+        """The same of any event."""
+        if self.holding is not None and at is not None and round(at, 3) - self.holding >= self._longest_hold:
+            return None  # as `Rewriting` has it
+        form, ready = self._forms[0], [(data, at)]
+        found = form.text.match(data) if self._next == form.opening else None
+        if found is not None:
+            if form.text.id:
+                if self._id is not None and found[form.text.id] != self._id:
+                    return None
+                self._id = found[form.text.id]
+            going = self._goes_on(found[form.text.text], (data, at))
+            if going is None:
+                return None
+            ready = going
         elif not self._is_next(data):
-            return False
-        self.left.append((data, at))
-        return True
+            return None
+        elif self.waiting:
+            ready = [*self.waiting, (data, at)]
+            self._pending = Pending()
+        self.left += ready
+        if ready or not self.waiting:
+            self.holding = None
+        if self.waiting and self.holding is None:
+            self.holding = round(at, 3) if at is not None else None
+        form = self._forms[0]
+        self._flows = not self.waiting and self._next == form.opening and self._chain.is_in_line(form.start.block)
+        return [one for one, _ in ready]
 
     def _is_next(self, data: bytes) -> bool:
-        """The same of any event."""
-        form, number = self._form, self._next
-        mould = form.text
-        found = mould.match(data) if number == form.opening else None
-        if found is not None:
-            if not self._goes_on(found[mould.text]):
+        """Whether an event is the next one of the opening or of the end, and what waits may leave with it."""
+        number = self._next
+        fits = [(form, found) for form in self._forms if (found := form.at(number, data, self._id)) is not None]
+        if self.waiting:
+            block, text = self._forms[0].start.block, self._pending.text
+            fits = [one for one in fits if one[0].stops]
+            if not fits or not self._chain.ends_in_a_word(block, text):
                 return False
-        else:
-            if number >= len(form.moulds):
-                return False
-            mould = form.moulds[number]
-            found = mould.match(data)
-            if found is None or (mould.text and not self._begins(found[mould.text])):
-                return False
-        if mould.id and found[mould.id] != self._id:
-            if self._id is not None:
-                return False
+        if not fits:
+            return False
+        form, found = fits[0]
+        mould = form.moulds[number]
+        if mould.id:
             self._id = found[mould.id]
-        self._next += mould is not form.text or number < form.opening
-        self._flows = self._next == form.opening and self._chain.is_in_line(form.start.block)
+        if mould.text:
+            if not self._begins(form, found[mould.text]):
+                return False
+            self._forms = [one for one, _ in fits if (one.opening, one.text) == (form.opening, form.text)]
+        else:
+            self._forms = [one for one, _ in fits if not one.moulds[number].text]
+        self._next += 1
         return True
 
-    def _begins(self, literal: bytes) -> bool:
+    def _begins(self, form: Form, literal: bytes) -> bool:
         """Whether the first text of the reply begins nothing, as `plain` has it."""
         text = said(literal)
         if not text or not is_plain(text, self._model) or self._quiet(text, False) != CLEAR:
             return False
-        start = self._form.start
-        events: Sequence[Event] = (start, Delta(start.block, text, None))
+        events: Sequence[Event] = (form.start, Delta(form.start.block, text, None))
         self._chain.know(events)
         self._chain.left(events, untouched=True)
         return True
 
-    def _goes_on(self, literal: bytes) -> bool:
-        """Whether nothing can begin in more of the text, nor at its end."""
+    def _goes_on(self, literal: bytes, new: tuple[bytes, float | None]) -> list[tuple[bytes, float | None]] | None:
+        """What leaves now that there is more of the text; None if something may begin in it."""
         self._catch_up()
-        text, block = said(literal), self._form.start.block
-        if not text or self._chain.lets_by(block, text):
-            return bool(text)
-        if self._chain.glance(block, text) != CLEAR:
-            return False
-        self._chain.gone_by(text)
-        return True
+        text, block = said(literal), self._forms[0].start.block
+        if not text:
+            return None
+        if not self.waiting and self._chain.lets_by(block, text):
+            return [new]
+        return self._pending.ripe(new, block, text, self._chain)
 
     def _catch_up(self) -> None:
         """Has the chain know how the text ends that has left."""
         if not self._unseen:
             return
-        mould, text = self._form.text, ""
+        mould, text = self._forms[0].text, ""
         for place in range(len(self.left) - 1, len(self.left) - 1 - self._unseen, -1):
             found = mould.match(self.left[place][0])
             text = (found[mould.text].decode() if found is not None else "") + text
@@ -150,7 +208,7 @@ class Following:
 
 
 class Forms:
-    """The forms of what servers send, by API and URL."""
+    """The forms of what servers send, by API, URL and model."""
 
     def __init__(self) -> None:
         self._kinds: Kinds[_Source, Form] = Kinds()
@@ -158,40 +216,37 @@ class Forms:
     def following(self, rewriting: Rewriting) -> Following | None:
         """What a reply may follow of which nothing has come yet."""
         making = rewriting.making
-        known = self._kinds.get(_kind(making.session))
-        if known is None or known.form is None or not known.is_promising or not making.may_sleep:
-            return None
+        known = self._kinds.get(making.kind)
         request = making.answered
-        return Following(known.form, request) if request is not None else None
+        if known is None or not known.forms or not making.may_sleep or request is None:
+            return None
+        return Following(known.forms, request, rewriting.longest_hold)
 
-    def followed(self, rewriting: Rewriting) -> None:
+    def followed(self, rewriting: Rewriting, form: Form) -> None:
         """A reply has followed a form to its end."""
-        if (known := self._kinds.get(_kind(rewriting.making.session))) is not None:
-            known.misses = 0
+        if (known := self._kinds.get(rewriting.making.kind)) is not None:
+            known.fitted(form)
 
     def learn(self, rewriting: Rewriting, followed: int | None) -> None:
         """Takes in a reply that was read, and is over. `followed`: the events that had left before it was; None: it had
         nothing to follow."""
-        session, seen = rewriting.making.session, rewriting.making.slept
+        making = rewriting.making
+        session, seen = making.session, making.slept
         if not seen and (followed or 0) < _MANY:
             return
-        known = self._kinds.of(_kind(session))
-        if followed is None and known.form is not None and known.is_promising:
-            return  # it had begun before that form was known
-        known.misses += 1
-        found = _source(session.comparison.last, seen) if seen and known.is_promising else None
-        if found is None:
+        known = self._kinds.of(making.kind)
+        if followed is None and known.forms:
+            return  # it had begun before they were known
+        if not known.may_teach():
             return
-        source, start = found
-        known.learn(source, lambda same: Form(same, start))
+        found = _source(session.comparison.last, seen) if seen else None
+        if found is not None:
+            source, start, stops = found
+            known.learn(source, lambda same: Form(same, start, stops=stops))
 
 
-def _kind(session: Session) -> tuple[str, str]:
-    return session.api.NAME, session.url
-
-
-def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start] | None:
-    """The form of a reply, and how its text starts; None where it has none."""
+def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start, bool] | None:
+    """The form of a reply, how its text starts, and whether its end begins with a stop; None where it has none."""
     parts: tuple[list[tuple[Frame, list[Event]]], ...] = ([], [])
     text = False
     for frame, events in seen:
@@ -231,7 +286,8 @@ def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start] | None:
     if len(made) != len(before) + len(texts) + len(behind):
         return None
     split = len(opening)
-    return _Source(tuple(made[:split]), made[split], tuple(made[split + 1 :])), start._replace(frame=None)
+    source = _Source(tuple(made[:split]), made[split], tuple(made[split + 1 :]))
+    return source, start._replace(frame=None), type(end[0][1][0]) is Stop
 
 
 def _mould(frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[int, int] | None) -> bytes | None:

@@ -48,6 +48,12 @@ class Making:
         return self._request if self._request is not None else self.session.request
 
     @property
+    def kind(self) -> tuple[str, str, str]:
+        """What tells the replies of one server apart by their forms: API, URL and model."""
+        request = self.answered
+        return self.session.api.NAME, self.session.url, request.model if request is not None else ""
+
+    @property
     def may_sleep(self) -> bool:
         """Whether all rewriters are nothing to plain frames, if the reply is a stream."""
         return are_late(self._rules, self.session.api.NAME)

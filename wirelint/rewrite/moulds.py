@@ -2,8 +2,8 @@
 
 Theory of operation. All bytes of an event, or of a whole body, have to be the same but those in its gaps: the reply's id,
 idle values (`apis.likeness`), the numbers of a usage, and the text. A reader goes by the bytes alone, and does not look
-into these gaps but to hand on what stands there. So what fits says the same, with another text. What two messages in a row
-of one kind have made is taken for the way in which its server writes them.
+into these gaps but to hand on what stands there. So what fits says the same, with another text. What two messages of one
+kind have made is taken for a way in which its server writes them. It may have several: with a usage or without.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, NamedTuple, TypeVar
 
 import orjson
@@ -23,8 +23,10 @@ S = TypeVar("S")
 F = TypeVar("F")
 
 _MOST_KINDS = 64
-_PATIENCE, _SELDOM = 8, 32
-"""So many replies that follow no form, one after the other: from then on only every so manyth is looked at."""
+_MOST_FORMS, _MOST_SOURCES = 4, 12
+"""Forms of a kind, and ways of being told that are remembered, those of the forms with them."""
+_PATIENCE, _SELDOM = 32, 32
+"""So many replies that follow no form, one after the other: from then on only every so manyth is learnt from."""
 _ID = rb'(?P<id>[^"\\\x00-\x1f\x7f-\xff]++)'
 TEXT = rb'(?P<text>[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+)'
 """What fits a gap for a text (source)."""
@@ -41,29 +43,50 @@ class Mould(NamedTuple):
 
     @classmethod
     def of(cls, source: bytes) -> Mould:
-        form = re.compile(source, re.DOTALL)
-        return cls(form.fullmatch, form.groupindex.get("id", 0), form.groupindex.get("text", 0))
+        """The same one for the same source, as long as it is remembered."""
+        return _mould_of(source)
 
 
-@dataclass(slots=True)
+@lru_cache(maxsize=256)
+def _mould_of(source: bytes) -> Mould:
+    form = re.compile(source, re.DOTALL)
+    return Mould(form.fullmatch, form.groupindex.get("id", 0), form.groupindex.get("text", 0))
+
+
 class Known(Generic[S, F]):
-    """What is known of a kind of replies. `misses`: how many, of which something was expected, followed no form since."""
+    """What is known of a kind of replies: `forms`, the one that a reply fitted last first, and how others were told."""
 
-    source: S | None = None
-    form: F | None = None
-    misses: int = 0
+    def __init__(self) -> None:
+        self.forms: tuple[F, ...] = ()
+        self._sources: dict[S, F | None] = {}
+        self._misses = 0
+        """How many replies that were read have followed no form since one did."""
 
-    @property
-    def is_promising(self) -> bool:
-        """Whether it is worth the while to learn from a reply, or to have one follow."""
-        return self.misses < _PATIENCE or not self.misses % _SELDOM
+    def may_teach(self) -> bool:
+        """Whether it is worth the while to learn from the reply that was read just now."""
+        self._misses += 1
+        return self._misses < _PATIENCE or not self._misses % _SELDOM
+
+    def fitted(self, form: F) -> None:
+        """A reply was told as the form has it."""
+        self._misses = 0
+        if self.forms[0] is not form:
+            self.forms = (form, *(one for one in self.forms if one is not form))
 
     def learn(self, source: S, make: Callable[[S], F]) -> None:
-        """Takes in how a reply was told. The second one in a row that is told so makes the form."""
-        if source != self.source:
-            self.source, self.form = source, None
-        elif self.form is None:
-            self.form, self.misses = make(source), 0
+        """Takes in how a reply was told. The second one of late that is told so makes a form."""
+        is_known, form = source in self._sources, self._sources.pop(source, None)
+        if is_known and form is None:
+            form, self._misses = make(source), 0
+            self.forms = (form, *self.forms)[:_MOST_FORMS]
+        self._sources[source] = form
+        kept = set(map(id, self.forms))
+        for one, made in [*self._sources.items()]:
+            if made is not None and id(made) not in kept:
+                del self._sources[one]
+        while len(self._sources) > _MOST_SOURCES:
+            oldest = next((one for one, made in self._sources.items() if made is None), source)
+            del self._sources[oldest]
 
 
 class Kinds(Generic[S, F]):

@@ -1,8 +1,8 @@
 """A whole reply that is written as the last ones of its kind were: that nothing is to be repaired is told by its bytes.
 
-Theory of operation. A server writes its replies of one text in the same way each time. Where two of them in a row were
-written so, and were nothing to any rewriter (`plain`), their bytes make a form (`moulds`). A reply that fits it says what
-those said, with another text; and whether that is quiet is asked as it always is. It is read when it is judged.
+Theory of operation. A server writes its replies of one text in the same way each time. Where two of them were written so,
+and were nothing to any rewriter (`plain`), their bytes make a form (`moulds`). A reply that fits it says what those said,
+with another text; and whether that is quiet is asked as it always is. It is read when it is judged.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wirelint.apis.likeness import span_of
-from wirelint.engine import Session
 from wirelint.events import Delta, Event, Frame, Head
 from wirelint.rewrite.making import Making
 from wirelint.rewrite.moulds import Kinds, Mould, said, source_of
@@ -22,35 +21,36 @@ _AROUND = 1 << 13
 
 
 class Pages:
-    """The forms of what servers send, by API, URL and type of the body."""
+    """The forms of what servers send, by API, URL, model and type of the body."""
 
     def __init__(self) -> None:
         self._kinds: Kinds[bytes, Mould] = Kinds()
 
     def say_plainly(self, making: Making, body: bytes) -> bool:
         """Whether a whole reply fits a form, and is nothing to any rewriter. If not, it may be so all the same."""
-        known = self._kinds.get(_kind(making.session))
-        if known is None or known.form is None or not known.is_promising or len(body) > _LONGEST:
+        known = self._kinds.get(_kind(making))
+        if known is None or len(body) > _LONGEST:
             return False
-        form = known.form
-        found = form.match(body)
-        text = said(found[form.text]) if found is not None else None
-        if not text or not making.leaves_alone(text):
-            return False
-        known.misses = 0
-        return True
+        for form in known.forms:
+            found = form.match(body)
+            if found is None:
+                continue
+            text = said(found[form.text])
+            if text and making.leaves_alone(text):
+                known.fitted(form)
+                return True
+        return False
 
     def learn(self, making: Making, frame: Frame, events: Sequence[Event], *, plain: bool) -> None:
         """Takes in a reply that was read. `plain`: it was nothing to any rewriter."""
-        known = self._kinds.of(_kind(making.session))
-        known.misses += 1
-        source = _source(frame, events) if plain and known.is_promising else None
+        known = self._kinds.of(_kind(making))
+        source = _source(frame, events) if known.may_teach() and plain else None
         if source is not None:
             known.learn(source, Mould.of)
 
 
-def _kind(session: Session) -> tuple[str, ...]:
-    return session.api.NAME, session.url, session.reply_headers.get("content-type", "")
+def _kind(making: Making) -> tuple[str, ...]:
+    return *making.kind, making.session.reply_headers.get("content-type", "")
 
 
 def _source(frame: Frame, events: Sequence[Event]) -> bytes | None:

@@ -63,7 +63,7 @@ class Rewriting:
         self._unread = Unread(session)
         self.changed = self._raw = self._as_it_came = False
         self.holding: float | None = None  # since when anything is held (ms after the request)
-        self._longest_hold = longest_hold
+        self.longest_hold = longest_hold
 
     @classmethod
     def begin(
@@ -132,7 +132,7 @@ class Rewriting:
         """Milliseconds until what is held has to leave; None when nothing is held."""
         if self._raw or self.holding is None or not self._waits:
             return None
-        return max(self.holding + self._longest_hold - at, 0.0)
+        return max(self.holding + self.longest_hold - at, 0.0)
 
     def tick(self, at: float) -> list[bytes]:
         """What has to leave now, if nothing has come for so long."""
@@ -324,7 +324,7 @@ class Rewriting:
             self._hand_out(out)
         elif self.holding is None:
             self.holding = at
-        elif at is not None and at - self.holding >= self._longest_hold:
+        elif at is not None and at - self.holding >= self.longest_hold:
             self.making.note(f"text was held for {(at - self.holding) / 1000:.0f} s and released as it came")
             self._hand_out(out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from wirelint.engine import Session
 from wirelint.events import Delta
@@ -13,6 +13,8 @@ from wirelint.rewrite.chain import Chain, ChainError
 from wirelint.rewriters.quiet import CLEAR, HELD_AT_AN_END, LOUD
 from wirelint.rule import Rule
 from wirelint.settings.roster import Kind
+
+T = TypeVar("T")
 
 _MOST = 1 << 14
 """Bytes of events that may leave before they are read."""
@@ -35,18 +37,53 @@ _Left: TypeAlias = "tuple[bytes, float | None, str]"
 """The data, time and text of one that has left."""
 
 
-class Unread:
+class Pending(Generic[T]):
+    """Text at the end of what has come that may begin something, and whatever says it (`waiting`).
+
+    It is a word, most of the time, that turns out to be another with the next piece. Then it waits here for the next one,
+    without the rewriters being asked. Whether there is a quiet text or not is told by both together.
+    """
+
+    def __init__(self) -> None:
+        self.waiting: list[T] = []
+        """What has not left: its end has to be seen with what comes next."""
+        self.text = ""
+        """What all of that says."""
+        self._is_held = False
+        """Whether its end is one that a rewriter would hold, so that it must not leave alone."""
+
+    def ripe(self, new: T, block: int, said: str, chain: Chain) -> list[T] | None:
+        """What leaves now that something has come that says more of a text, in order. None if it may not leave unseen; then
+        nothing was done."""
+        waiting = self.waiting
+        text = self.text + said if waiting else said
+        place = chain.glance(block, text) if not waiting or len(text) <= _MOST_WAITING else LOUD
+        if place == LOUD:
+            return None
+        if place == CLEAR:
+            chain.gone_by(text)
+            ready, self.waiting, self.text = [*waiting, new], [], ""
+            return ready
+        if place > len(self.text) and waiting and not self._is_held:
+            chain.gone_by(self.text)
+            place -= len(self.text)
+            ready, self.waiting, self.text = waiting, [new], said
+            self._is_held = said[place] in HELD_AT_AN_END
+            return ready
+        waiting.append(new)
+        self.text, self._is_held = text, text[place] in HELD_AT_AN_END
+        return []
+
+
+class Unread(Pending[Passing]):
     """Events that have left and are not read yet, and those before the next of them.
 
     Most events are the one before with other text (`apis.likeness`), and in most text nothing can begin. Such an event
     may leave before it is read; the reading is done for many of them together, which takes a fraction of the time.
-
-    The end of such a text may begin something after all: a word, most of the time, that turns out to be another with
-    the next piece. Then the event waits here for the next one, without the rewriters being asked. Whether there is a
-    quiet text or not is told by both together.
     """
 
     def __init__(self, session: Session) -> None:
+        super().__init__()
         self._session = session
         self._left: list[_Left] = []
         self._block = 0
@@ -54,11 +91,6 @@ class Unread:
         self._size = 0
         self.full = False
         """Whether so much has left that it should be read."""
-        self._text = ""
-        self._is_held = False
-        """Whether its end is one that a rewriter would hold, so that it must not leave alone."""
-        self.waiting: list[Passing] = []
-        """What has not left: its end has to be seen with what comes next."""
 
     def __bool__(self) -> bool:
         return bool(self._left)
@@ -102,23 +134,9 @@ class Unread:
             raise error if isinstance(error, ChainError) else ChainError("quiet text", error) from error
 
     def _passes(self, new: Passing, chain: Chain) -> list[bytes] | None:
-        waiting = self.waiting
-        text = self._text + new.text if waiting else new.text
-        place = chain.glance(new.block, text) if not waiting or len(text) <= _MOST_WAITING else LOUD
-        if place == LOUD:
+        ready = self.ripe(new, new.block, new.text, chain)
+        if ready is None:
             return None
-        if place == CLEAR:
-            chain.gone_by(text)
-            ready, self.waiting, self._text = [*waiting, new], [], ""
-        elif place > len(self._text) and waiting and not self._is_held:
-            chain.gone_by(self._text)
-            place -= len(self._text)
-            ready, self.waiting, self._text = waiting, [new], new.text
-            self._is_held = new.text[place] in HELD_AT_AN_END
-        else:
-            waiting.append(new)
-            self._text, self._is_held = text, text[place] in HELD_AT_AN_END
-            return []
         for one in ready:
             if one.event is None:
                 self._leave(one)
@@ -154,7 +172,7 @@ class Unread:
 
     def settle(self) -> list[Passing]:
         """What waits, which has been read, and waits no more."""
-        waiting, self.waiting, self._text = self.waiting, [], ""
+        waiting, self.waiting, self.text = self.waiting, [], ""
         return waiting
 
     def _read(self, data: bytes, at: float | None) -> Delta | None:
