@@ -21,7 +21,7 @@ from wirelint.capture.parts import Keep, parse_keep, prune
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Piece, Store
+from wirelint.capture.store import Counts, Piece, Store
 
 LINES = "exchanges.jsonl"
 PATIENCE = 20.0
@@ -286,6 +286,45 @@ def test_a_torn_entry_that_cannot_be_cut_off(tmp_path: Path, monkeypatch: pytest
     assert [path.read_text() for path in sorted(tmp_path.glob(f"*/{LINES}"))] == ["line 0\nlin", "line 1\n"]
 
 
+@pytest.mark.parametrize("room", range(1, 40))
+def test_of_several_entries_those_that_fitted_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    """They are written in one go, which fails in the middle of one of them."""
+    disk = _Disk(room=room)
+    monkeypatch.setattr("wirelint.capture.parts.os.write", disk.write)
+    store, _ = _store(tmp_path)
+    gate = threading.Event()
+    store.put("exchanges.jsonl", lambda: b"" if gate.wait(PATIENCE) else b"late\n")
+    for number in range(5):
+        store.put_all(*_both(f"line {number}"))
+    gate.set()
+    _until(lambda: disk.refused >= 2)
+    assert _lines(tmp_path) == [f"line {number}" for number in range(min(room // 7, 5))]
+    disk.room = 1000
+    _until(lambda: store.counts.written == 11)
+    assert store.close(PATIENCE)
+    assert _lines(tmp_path) == [f"line {number}" for number in range(5)]
+    assert [path.read_text() for path in tmp_path.glob("*/flows.mitm")] == ["line 0;line 1;line 2;line 3;line 4;"]
+    assert store.counts == Counts(written=11, dropped=0, failed=0)
+
+
+def test_entries_that_gathered_are_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[bytes] = []
+    real = os.write
+
+    def noted(descriptor: int, data: bytes) -> int:
+        if threading.current_thread().name == "wirelint-captures":
+            written.append(bytes(data))
+        return real(descriptor, data)
+
+    monkeypatch.setattr("wirelint.capture.parts.os.write", noted)
+    store, _ = _store(tmp_path)
+    for number in range(4):
+        store.put_all(*_both(f"line {number}"))
+    assert store.close(PATIENCE)
+    assert b"".join(sorted(written)).count(b"line") == 8
+    assert len(written) < 8
+
+
 def test_closing_on_a_full_disk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wirelint.capture.parts.os.write", _Disk(room=0).write)
     store, said = _store(tmp_path, backoff=(60.0, 60.0))
@@ -321,7 +360,7 @@ WRITER = """
 import sys, threading
 from pathlib import Path
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Piece, Store
+from wirelint.capture.store import Counts, Piece, Store
 from wirelint.capture.record import Record
 store = Store(Path(sys.argv[1]), Redactor(), report=lambda line: print("said", line, flush=True), backoff=(0.01, 0.01))
 for number in range(int(sys.argv[2])):

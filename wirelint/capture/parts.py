@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -46,6 +47,16 @@ def parse_keep(text: str) -> Keep:
         else:
             total = int(float(match[1]) * _BYTES[unit])
     return Keep(total, age)
+
+
+class UnwrittenError(OSError):
+    """Of some entries only the first `whole` ones were written. `torn`: a part of the next one was left behind, so that
+    nothing may be appended to its file any more."""
+
+    def __init__(self, error: OSError, whole: int, *, torn: bool) -> None:
+        super().__init__(error.errno, error.strerror or str(error))
+        self.whole = whole
+        self.torn = torn
 
 
 class _Open:
@@ -100,25 +111,33 @@ class Part:
     def is_intact(self) -> bool:
         return all(file.is_intact() for file in self._files.values()) if self._files else self.path.is_dir()
 
-    def append(self, name: str, data: bytes) -> bool:
-        """Writes an entry, all of it or nothing. Raises OSError when nothing was written.
-
-        False when a torn entry was left behind: then nothing may be appended to this file any more.
-        """
-        file = self._files.get(name)
-        if file is None:
-            file = self._files[name] = _Open(self.path / name)
+    def append(self, name: str, entries: Sequence[bytes]) -> None:
+        """Writes entries, in one go, each of them whole or not at all. Raises UnwrittenError when not all were written."""
+        data = b"".join(entries) if len(entries) > 1 else entries[0]
+        written = 0
         try:
+            file = self._files.get(name)
+            if file is None:
+                file = self._files[name] = _Open(self.path / name)
             view = memoryview(data)
-            while view:
-                view = view[os.write(file.descriptor, view) :]
-        except OSError:
-            try:
-                os.ftruncate(file.descriptor, file.size)
-            except OSError:
-                return False
-            raise
+            while written < len(data):
+                written += os.write(file.descriptor, view[written:])
+        except OSError as error:
+            whole, size = 0, 0
+            while size + len(entries[whole]) <= written:
+                size += len(entries[whole])
+                whole += 1
+            raise UnwrittenError(error, whole, torn=written > size and not self._cut(name, size)) from error
         file.size += len(data)
+
+    def _cut(self, name: str, size: int) -> bool:
+        """Removes what stands behind the next `size` bytes of a file, which are whole entries; whether it is gone."""
+        file = self._files[name]
+        file.size += size
+        try:
+            os.ftruncate(file.descriptor, file.size)
+        except OSError:
+            return False
         return True
 
     def close(self) -> None:

@@ -2,11 +2,11 @@
 
 Theory of operation. `put` hands a function over and returns; a thread of its own calls it for the bytes and appends them
 to a file of the current *part*, a folder named by its time and process (`20260131T094500Z-4242`). One part a run, until
-it is too large or too old and the next one begins. Each exchange is one write to an unbuffered file, so that a killed
+it is too large or too old and the next one begins. Some exchanges are one write to an unbuffered file, so that a killed
 process leaves at most one torn line, and a new process never appends to an old part.
 
 What goes wrong stays here. When a write fails (the disk is full, the folder is gone or read-only), what was written of
-the exchange is cut off again, the failure is reported once, and the same exchange is tried again after a pause that
+an exchange in part is cut off again, the failure is reported once, and the same exchange is tried again after a pause that
 doubles. Meanwhile exchanges wait in a queue which holds a limited number of bytes; those that find it full are dropped
 and counted.
 
@@ -20,13 +20,13 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
 from wirelint.capture.format import encode
-from wirelint.capture.parts import Keep, Part, parse_keep, prune
+from wirelint.capture.parts import Keep, Part, UnwrittenError, parse_keep, prune
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.model import Json
@@ -35,11 +35,14 @@ File = Literal["exchanges.jsonl", "flows.mitm"]
 
 _MIB = 1 << 20
 _DEFAULT_SIZE = 4096
-_GATHER = 0.2
+_GATHER = 0.4
 """Seconds for which entries gather before the first of them is written: of several in a row all but the first are written
 in a fraction of the time, since the code and data that they need are at hand."""
-_SPELL = 0.001
-"""Seconds of work after which the writer rests, at the end of the entry that it is at: a rest costs time as well."""
+_SPELL = 0.004
+"""Seconds of work after which the writer rests, at the end of the entry that it is at: a rest costs time as well. What was
+made by then is written in one go."""
+_MOST_AT_ONCE = _MIB
+"""Bytes above which no other entry is made before what was made is written."""
 _RESTS = 3
 """How many times as long as it has worked the writer rests, while the queue is short."""
 _SHORT = 4
@@ -65,6 +68,9 @@ class Piece(NamedTuple):
 class _Entry(NamedTuple):
     pieces: tuple[Piece, ...]
     size: int
+
+
+_Made: TypeAlias = "tuple[File, bytes]"
 
 
 class Store:
@@ -187,37 +193,65 @@ class Store:
             self._thread.start()
 
     def _run(self) -> None:
-        worked = 0.0
-        while (entry := self._next()) is not None:
+        while self._wait():
             began = time.thread_time()
-            self._write_entry(entry)
-            worked += time.thread_time() - began
+            entries, made = self._make_some(began)
+            self._write_all(made)
             with self._condition:
-                if self._queue and self._queue[0] is entry:
-                    self._queue.popleft()
-                    self._queued -= entry.size
-                if worked >= _SPELL or not self._queue:
-                    self._rest(_RESTS * worked)
-                    worked = 0.0
+                for entry in entries:
+                    if self._queue and self._queue[0] is entry:
+                        self._queue.popleft()
+                        self._queued -= entry.size
+                self._rest(_RESTS * (time.thread_time() - began))
 
-    def _next(self) -> _Entry | None:
-        """The oldest entry, which stays in the queue while it is worked on: it still takes its memory."""
+    def _wait(self) -> bool:
+        """Waits for entries; False when no more will come."""
         with self._condition:
             if not self._queue:
                 self._condition.wait_for(lambda: self._queue or self._closing)
                 self._rest(_GATHER)
-            return self._queue[0] if self._queue else None
+            return bool(self._queue)
 
     def _rest(self, seconds: float) -> None:
         if self._queue and self._queued < self._max_queue / _SHORT:
             self._condition.wait_for(lambda: self._closing, seconds)
 
-    def _write_entry(self, entry: _Entry) -> None:
+    def _make_some(self, began: float) -> tuple[list[_Entry], list[list[_Made]]]:
+        """The oldest entries, which stay in the queue while they are worked on: they still take their memory. And what is
+        to be written of each."""
+        entries: list[_Entry] = []
+        made: list[list[_Made]] = []
+        size = 0
+        while size < _MOST_AT_ONCE and (not entries or time.thread_time() - began < _SPELL):
+            with self._condition:
+                if len(entries) == len(self._queue):
+                    break
+                entry = self._queue[len(entries)]
+            entries.append(entry)
+            found = [(piece.file, data) for piece in entry.pieces if (data := self._make(piece)) is not None]
+            made.append(found)
+            size += sum(len(data) for _, data in found)
+        return entries, made
+
+    def _write_all(self, made: Iterable[Sequence[_Made]]) -> None:
+        """Writes what was made of some entries, file by file; what belongs together goes into one part."""
+        together: dict[File, list[bytes]] = {}
+        size = 0
+        for pieces in made:
+            if together and any(
+                file == self._leader and self._is_over(self._clock(), len(data), size) for file, data in pieces
+            ):
+                self._write_together(together)
+                together, size = {}, 0
+            for file, data in pieces:
+                together.setdefault(file, []).append(data)
+                size += len(data)
+        self._write_together(together)
+
+    def _write_together(self, together: Mapping[File, Sequence[bytes]]) -> None:
         looked = False
-        for piece in entry.pieces:
-            data = self._make(piece)
-            if data is not None:
-                looked = self._write_until_done(piece.file, data, looked=looked)
+        for file, entries in together.items():
+            looked = self._write_until_done(file, entries, looked=looked)
 
     def _make(self, piece: Piece) -> bytes | None:
         try:
@@ -229,47 +263,54 @@ class Store:
             )
             return None
 
-    def _write_until_done(self, file: File, data: bytes, *, looked: bool) -> bool:
-        """Whether it was written. `looked`: the part was found to be in its place, a moment ago."""
+    def _write_until_done(self, file: File, entries: Sequence[bytes], *, looked: bool) -> bool:
+        """Whether all were written. `looked`: the part was found to be in its place, a moment ago."""
         pause, longest = self._backoff
         while True:
             try:
-                self._write(file, data, looked=looked)
+                self._write(file, entries, looked=looked)
             except OSError as error:
+                whole = error.whole if isinstance(error, UnwrittenError) else 0
+                self._written += whole
+                entries, looked = entries[whole:], False
                 self._tell(
                     f"errno {error.errno}",
                     f"captures cannot be written to {self.folder}: {error.strerror or error}; trying again",
                 )
-                looked = False
             else:
-                self._written += 1
+                self._written += len(entries)
                 return True
             with self._condition:
                 if self._closing:
-                    self._dropped += 1
+                    self._dropped += len(entries)
                     return False
                 self._condition.wait_for(lambda: self._closing, pause)
             pause = min(pause * 2, longest)
 
-    def _write(self, file: File, data: bytes, *, looked: bool) -> None:
+    def _write(self, file: File, entries: Sequence[bytes], *, looked: bool) -> None:
         """Appends to the current part, or to a new one where that is due or the old one is gone. Raises OSError."""
         now = self._clock()
         if self._part is not None and (
-            not (looked or self._part.is_intact()) or (file == self._leader and self._is_over(now, len(data)))
+            not (looked or self._part.is_intact())
+            or (file == self._leader and self._is_over(now, sum(map(len, entries))))
         ):
             self._close_part()
         if self._part is None:
             self._part = Part.create(self.folder, now)
             if self._keep is not None:
                 prune(self.folder, self._keep, now, except_for=self._part.path)
-        if not self._part.append(file, data):
-            # A torn entry could not be cut off: nothing may follow it.
-            self._close_part()
-            raise OSError(None, "an unfinished entry could not be removed")
+        try:
+            self._part.append(file, entries)
+        except UnwrittenError as error:
+            if error.torn:
+                self._close_part()
+            raise
 
-    def _is_over(self, now: float, size: int) -> bool:
+    def _is_over(self, now: float, size: int, before: int = 0) -> bool:
+        """Whether the part ends before an entry of `size` bytes. `before`: bytes that go into it before that entry."""
         part, (most, oldest) = self._part, self._limits
-        return part is not None and part.size > 0 and (part.size + size > most or now - part.started >= oldest)
+        held = before + (part.size if part is not None else 0)
+        return held > 0 and (held + size > most or (part is not None and now - part.started >= oldest))
 
     def _close_part(self) -> None:
         if self._part is not None:
