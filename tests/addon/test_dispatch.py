@@ -56,6 +56,27 @@ class Raising(Hearing):
         raise copy.copy(self._error)
 
 
+class RaisingLate(Hearing):
+    """Its hook takes time, and fails then."""
+
+    async def request(self, flow: http.HTTPFlow) -> None:  # type: ignore[override]
+        await asyncio.sleep(0)
+        super().request(flow)
+        raise ValueError("of its own")
+
+
+class Answering(Hearing):
+    """Its hook gives something, which nobody asks for."""
+
+    def __init__(self, name: str, said: Said, answer: object) -> None:
+        super().__init__(name, said)
+        self._answer = answer
+
+    def request(self, flow: http.HTTPFlow) -> Any:
+        super().request(flow)
+        return self._answer
+
+
 class Deaf:
     """It hears nothing that happens here."""
 
@@ -136,6 +157,8 @@ def _chains(said: Said) -> dict[str, list[object]]:
             Late("c", said),
         ],
         "raises late": [Deaf("a", Late("b", said), Raising("c", said, OSError(5, "io"))), Hearing("d", said)],
+        "raises in time": [RaisingLate("a", said), Hearing("b", said)],
+        "answers": [Answering("a", said, 7), Answering("b", said, [None]), Hearing("c", said)],
         "halts": [Hearing("a", said), Raising("b", said, exceptions.AddonHalt()), Hearing("c", said)],  # type: ignore[no-untyped-call]
         "an option": [Raising("a", said, exceptions.OptionsError("no")), Hearing("b", said)],  # type: ignore[no-untyped-call]
         "is cancelled": [Raising("a", said, asyncio.CancelledError()), Hearing("b", said)],
@@ -240,9 +263,9 @@ def test_a_hook_that_takes_time_is_not_called_where_nothing_can_be_waited_for(ki
     assert len(lines) == 2 * kind.count("late") + 4 * kind.count("time")
 
 
-@pytest.mark.parametrize("at_once", [False, True])
-def test_a_hook_that_raises_is_shown_from_its_own_lines_on(at_once: bool) -> None:
-    _, lines, _ = _go("raises", lambda: Dispatch().open(Failures()), at_once)
+@pytest.mark.parametrize(("kind", "at_once"), [("raises", False), ("raises", True), ("raises in time", False)])
+def test_a_hook_that_raises_is_shown_from_its_own_lines_on(kind: str, at_once: bool) -> None:
+    _, lines, _ = _go(kind, lambda: Dispatch().open(Failures()), at_once)
     assert lines == [("mitmproxy.addonmanager", logging.ERROR, "Addon error: of its own", ["request"])] * 2
 
 

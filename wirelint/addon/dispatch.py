@@ -3,9 +3,9 @@
 Theory of operation. For every event of every exchange mitmproxy enters a context and starts a coroutine for each of its
 thirty addons, few of which have a hook for it: with a short exchange that is nearly half of what the proxy does. Each line
 of its log is an event as well, goes by another way, and is heard by hardly anybody. So its manager of addons gets another
-`trigger_event` and another `trigger` while we are loaded: an addon in which nothing has a hook of that name is passed over,
-and to all others happens what would have. What an addon hears is looked up each time, as before, so that hooks may come and
-go. An addon that is made in a way of its own is handed every event.
+`trigger_event` and another `trigger` while we are loaded. An addon in which nothing has a hook of that name is passed over,
+the hook of one that has no addons of its own is called, and all others are handed the event as before. What an addon hears
+is looked up each time, so that hooks may come and go.
 
 The manager is changed where it is the one that we know, and only that one object; otherwise all goes on as without this
 module.
@@ -13,8 +13,9 @@ module.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
 
 from mitmproxy import ctx, exceptions
 from mitmproxy.addonmanager import AddonManager, safecall
@@ -25,7 +26,7 @@ from wirelint.addon.failures import Failures
 _Ways: TypeAlias = "dict[str, Callable[[Hook], object]]"
 """What an event is given to, by its name in the manager."""
 
-_NONE = object()
+_NONE, _UNKNOWN = object(), object()
 
 
 class Dispatch:
@@ -63,13 +64,21 @@ def _is_known(manager: AddonManager, ways: _Ways) -> bool:
 
 
 def _ways_of(manager: AddonManager) -> _Ways:
-    def hearing(name: str) -> Iterator[object]:
-        return (addon for addon in manager.chain if hears(addon, name))
-
     async def trigger_event(event: Hook) -> None:
-        for addon in hearing(event.name):
+        name, args = event.name, None
+        for addon in manager.chain:
             try:
-                await manager.invoke_addon(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
+                hook = _hook_of(addon, name)
+                if hook is None:
+                    continue
+                if hook is _UNKNOWN:
+                    await manager.invoke_addon(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
+                    continue
+                if args is None:
+                    args = event.args()
+                result = _AtOnce.invoke_addon(hook, args)
+                if result is not None and inspect.isawaitable(result):
+                    await _InTime.invoke_addon(result)
             except exceptions.AddonHalt:
                 return
             except exceptions.OptionsError:
@@ -78,9 +87,10 @@ def _ways_of(manager: AddonManager) -> _Ways:
                 _tell()
 
     def trigger(event: Hook) -> None:
-        for addon in hearing(event.name):
+        for addon in manager.chain:
             try:
-                manager.invoke_addon_sync(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
+                if _hook_of(addon, event.name) is not None:
+                    manager.invoke_addon_sync(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
             except exceptions.AddonHalt:
                 return
             except exceptions.OptionsError:
@@ -91,22 +101,49 @@ def _ways_of(manager: AddonManager) -> _Ways:
     return {"trigger_event": trigger_event, "trigger": trigger}
 
 
+# Of a traceback mitmproxy shows what stands behind the function that called a hook. It knows that function by its name.
+
+
+class _AtOnce:
+    @staticmethod
+    def invoke_addon(hook: Callable[..., object], args: Sequence[object]) -> object:
+        return hook(*args)
+
+
+class _InTime:
+    @staticmethod
+    async def invoke_addon(result: Awaitable[object]) -> None:
+        await result
+
+
 def _tell() -> None:
     """Tells of an addon's exception, which is being handled, as mitmproxy tells of it."""
     with safecall():  # type: ignore[no-untyped-call, unused-ignore]
         raise
 
 
+def _hook_of(addon: object, name: str) -> Any:
+    """An addon's hook for an event of a name; None where neither it nor one of those in it has one; `_UNKNOWN` where that
+    is for mitmproxy to find out. Never raises."""
+    try:
+        hook = getattr(addon, name, None)
+        inner = getattr(addon, "addons", _NONE)
+        if inner is not _NONE:
+            return _UNKNOWN if hook or _hears_inside(inner, name) else None
+        if not hook:
+            return None
+        return hook if callable(hook) else _UNKNOWN
+    except Exception:  # mitmproxy is to meet it, and to tell of it
+        return _UNKNOWN
+
+
+def _hears_inside(inner: object, name: str) -> bool:
+    """Whether one of an addon's addons may have a hook of a name."""
+    if type(inner) is not list and type(inner) is not tuple:
+        return True  # perhaps they can be gone through only once
+    return any(hears(one, name) for one in inner)
+
+
 def hears(addon: object, name: str) -> bool:
     """Whether an addon, or one of those in it, may have a hook of a name. Never raises."""
-    try:
-        if getattr(addon, name, None):
-            return True
-        inner = getattr(addon, "addons", _NONE)
-        if inner is _NONE:
-            return False
-        if type(inner) is not list and type(inner) is not tuple:
-            return True  # perhaps they can be gone through only once
-        return any(hears(one, name) for one in inner)
-    except Exception:  # mitmproxy is to meet it, and to tell of it
-        return True
+    return _hook_of(addon, name) is not None
