@@ -29,6 +29,9 @@ from wirelint.rule import Rule
 _BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
 """What markup at the beginning of a text begins with, names of tools aside."""
 
+_FIRST_WORDS = 24
+"""Characters of a first piece that is remembered: models begin with few words, again and again."""
+
 _BEGINNING = 256
 """Characters of a text by which what its beginning is can be told."""
 
@@ -116,6 +119,10 @@ def begins_nothing(text: str, model: str, quiet: Quiet) -> bool:
 
 def is_plain(text: str, model: str) -> bool:
     """Whether the first piece of a text begins nothing that only the beginning of a text can, where it is quiet as well."""
+    return _is_plain_again(text, model) if len(text) <= _FIRST_WORDS else _is_plain(text, model)
+
+
+def _is_plain(text: str, model: str) -> bool:
     if not text or text[0].isspace() or _BEGUN.match(text) is not None:
         return False
     if may_hold_token(text) or may_hold_thinking(text) or may_open(text, 0):
@@ -123,6 +130,9 @@ def is_plain(text: str, model: str) -> bool:
     if residue(text, model) or residue_may_come(text, model):
         return False
     return residue_head(text, 0, model) is False
+
+
+_is_plain_again = lru_cache(maxsize=1024)(_is_plain)
 
 
 def are_late(rules: Sequence[Rule], api: str) -> bool:
