@@ -68,7 +68,13 @@ def _ways_of(manager: AddonManager) -> _Ways:
         name, args = event.name, None
         for addon in manager.chain:
             try:
-                hook = _hook_of(addon, name)
+                hook = getattr(addon, name, None)
+                if not hook and getattr(addon, "addons", _NONE) is _NONE:
+                    continue  # most of them, as quickly as that can be told
+                hook = _hook_of(addon, name, hook)
+            except Exception:  # mitmproxy is to meet it, and to tell of it
+                hook = _UNKNOWN
+            try:
                 if hook is None:
                     continue
                 if hook is _UNKNOWN:
@@ -89,7 +95,7 @@ def _ways_of(manager: AddonManager) -> _Ways:
     def trigger(event: Hook) -> None:
         for addon in manager.chain:
             try:
-                if _hook_of(addon, event.name) is not None:
+                if hears(addon, event.name):
                     manager.invoke_addon_sync(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
             except exceptions.AddonHalt:
                 return
@@ -122,19 +128,15 @@ def _tell() -> None:
         raise
 
 
-def _hook_of(addon: object, name: str) -> Any:
-    """An addon's hook for an event of a name; None where neither it nor one of those in it has one; `_UNKNOWN` where that
-    is for mitmproxy to find out. Never raises."""
-    try:
-        hook = getattr(addon, name, None)
-        inner = getattr(addon, "addons", _NONE)
-        if inner is not _NONE:
-            return _UNKNOWN if hook or _hears_inside(inner, name) else None
-        if not hook:
-            return None
-        return hook if callable(hook) else _UNKNOWN
-    except Exception:  # mitmproxy is to meet it, and to tell of it
-        return _UNKNOWN
+def _hook_of(addon: object, name: str, hook: Any) -> Any:
+    """The hook that an addon is to be called by for an event of a name, if `hook` is its attribute of that name. None where
+    neither it nor one of those in it has one; `_UNKNOWN` where that is for mitmproxy to find out. Raises what they do."""
+    inner = getattr(addon, "addons", _NONE)
+    if inner is not _NONE:
+        return _UNKNOWN if hook or _hears_inside(inner, name) else None
+    if not hook:
+        return None
+    return hook if callable(hook) else _UNKNOWN
 
 
 def _hears_inside(inner: object, name: str) -> bool:
@@ -146,4 +148,7 @@ def _hears_inside(inner: object, name: str) -> bool:
 
 def hears(addon: object, name: str) -> bool:
     """Whether an addon, or one of those in it, may have a hook of a name. Never raises."""
-    return _hook_of(addon, name) is not None
+    try:
+        return _hook_of(addon, name, getattr(addon, name, None)) is not None
+    except Exception:  # mitmproxy is to meet it, and to tell of it
+        return True
