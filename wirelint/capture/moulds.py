@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import orjson
@@ -49,7 +49,7 @@ class Joiner:
         while position < len(documents):
             if self._mould is not None:
                 places = [gap.texts for gap in self._gaps]
-                poured = self._mould.pour(itertools.islice(documents, position, None), places)
+                poured = self._mould.pour(documents[position:] if position else documents, places)
                 self._repeats += poured
                 position += poured
                 if position == len(documents):
@@ -140,24 +140,36 @@ class Mould:
         mould = cls([*fixed, document[position:]])
         return mould if mould.strings(before) is not None and mould.strings(document) is not None else None
 
-    def pour(self, documents: Iterable[str], places: Sequence[list[str]]) -> int:
+    def pour(self, documents: Sequence[str], places: Sequence[list[str]]) -> int:
         """Puts the strings of documents into `places`, up to the first that is not of this form; tells how many were."""
-        if self._inner:
-            return self._pour_all(documents, places)
         first, last = self._first, self._last
         before, behind = len(first), len(last)
-        found: list[str] = []
+        middles: list[str] = []
         for document in documents:
             if not document.startswith(first) or not document.endswith(last) or len(document) < before + behind:
                 break
-            string = _plain(document[before:-behind])
-            if string is None:
-                break
-            found.append(string)
-        places[0].extend(found)
-        return len(found)
+            middles.append(document[before:-behind])
+        columns = self._columns(middles)
+        if columns is None:
+            return self._pour_each(documents, places)
+        for place, column in zip(places, columns, strict=True):
+            place.extend(column)
+        return len(middles)
 
-    def _pour_all(self, documents: Iterable[str], places: Sequence[list[str]]) -> int:
+    def _columns(self, middles: list[str]) -> tuple[Sequence[str], ...] | None:
+        """The strings of each gap, for what stands between the first and the last fixed text of documents. None where there
+        are more gaps, or where a string does not stand for itself: those are looked at one by one."""
+        columns: tuple[Sequence[str], ...] = (middles,)
+        if self._inner:
+            inner = self._inner[0]
+            parts = [middle.partition(inner) for middle in middles]
+            if len(self._inner) > 1 or not all(found for _, found, _ in parts):
+                return None
+            columns = [one for one, _, _ in parts], [other for _, _, other in parts]
+        said = "".join(itertools.chain.from_iterable(columns))
+        return columns if _is_plain(said) else None
+
+    def _pour_each(self, documents: Sequence[str], places: Sequence[list[str]]) -> int:
         poured = 0
         for document in documents:
             strings = self.strings(document)
@@ -186,10 +198,15 @@ class Mould:
         return found
 
 
+def _is_plain(string: str) -> bool:
+    """Whether what stands between quotation marks is what it says."""
+    # Control characters, which JSON does not allow as they are, and lone surrogates are not printable.
+    return '"' not in string and "\\" not in string and string.isprintable()
+
+
 def _plain(string: str) -> str | None:
     """What a JSON string says, by what stands between its quotation marks; None when it is none."""
-    # Control characters, which JSON does not allow as they are, and lone surrogates are not printable.
-    if '"' not in string and "\\" not in string and string.isprintable():
+    if _is_plain(string):
         return string
     try:
         plain: str = orjson.loads(f'"{string}"')
