@@ -50,6 +50,7 @@ class PlaceholderArgument(Rule):
     name = "placeholder-argument"
     severity = "warning"
     layer = "model"
+    mends = frozenset({"mcp"})
     overlooks = frozenset({"stream_options"})
     of_request = frozenset({"history"})
     of_reply = frozenset({"calls"})

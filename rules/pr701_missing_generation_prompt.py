@@ -46,6 +46,7 @@ class MissingGenerationPrompt(Rule):
     name = "missing-generation-prompt"
     severity = "warning"
     layer = "client"
+    mends = _RAW
     overlooks = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {

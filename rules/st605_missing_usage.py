@@ -45,6 +45,7 @@ class MissingUsage(Rule):
     name = "missing-usage"
     severity = "warning"
     layer = "gateway"
+    mends = frozenset({"openai.chat"})
     needs = frozenset({"framing"})
     of_reply = frozenset({"stream"})
     fires: ClassVar[dict[str, Json]] = {

@@ -107,6 +107,8 @@ class Rule:
     """The same for `check_reply`."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
+    mends: ClassVar[frozenset[str] | None] = None
+    """The APIs whose requests `mend` may repair, and `answer` may answer; None: all that it is asked about."""
     overlooks: ClassVar[frozenset[str]] = frozenset()
     """Outermost members of a request that `mend` does not look at; after a change of them alone it is not asked again."""
     limits: Limits = Limits()

@@ -22,9 +22,9 @@ _TELLING = """
 import logging
 from wirelint.rewrite.following import Forms
 real = Forms.followed
-def followed(self, rewriting):
+def followed(self, *given):
     logging.getLogger("telling").warning("followed to the end")
-    real(self, rewriting)
+    real(self, *given)
 Forms.followed = followed
 """
 _numbers = itertools.count(1)

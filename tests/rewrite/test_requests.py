@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
+from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
 from tests.rewrite.mending import SAFE, UNSAFE, head, mend
 from wirelint.apis import by_name
 from wirelint.capture.record import Record
@@ -381,6 +381,27 @@ def test_what_is_overlooked_changes_no_repair(code: str) -> None:
             body = {**exchange.request.body, **dict.fromkeys(rule.overlooks, value)}
             other = dataclasses.replace(exchange.request, body=body, wants_usage=True)
             assert list(rule.mend(dataclasses.replace(exchange, request=other), Ledger(), permit)) == made
+
+
+@pytest.mark.parametrize(
+    "rule", [rule for rule in REGISTRY.rules if rule.mends is not None], ids=lambda rule: rule.code
+)
+def test_a_rule_says_of_all_apis_whose_requests_it_mends(rule: Rule) -> None:
+    """Asked all the same, with the requests of its own examples or with others, it repairs none of another API."""
+    assert rule.mends is not None
+    permit = Permit("unsafe", clean_history=True)
+    named = {exchange.api for one in (rule.fires, rule.silent) if (exchange := read(one)).request is not None}
+    dug = (Assistant(calls=(Call("dig", {}, "call_1"),)), Result("call_1", "a root"))
+    talks = [Talk(text="Yes.", history=(User("Dig."), *made), tools={"dig": schema()}) for made in ((), dug)]
+    for api in set(APIS) - rule.mends:
+        for record in [talk.record(api, streamed) for talk in talks for streamed in (False, True)]:
+            exchange = dataclasses.replace(read(record), status=None, reply=None, end="unknown")
+            assert not list(rule.mend(exchange, Ledger(), permit))
+            assert rule.answer(exchange, Ledger(), permit) is None
+    for one in (rule.fires, rule.silent):
+        exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
+        for api in {*APIS, *named} - rule.mends:
+            assert not list(rule.mend(dataclasses.replace(exchange, api=api), Ledger(), permit))
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,7 @@ def _is_known(manager: AddonManager, ways: _Ways) -> bool:
 def _ways_of(manager: AddonManager) -> _Ways:
     async def trigger_event(event: Hook) -> None:
         name, args = event.name, None
+        hook: Any
         for addon in manager.chain:
             try:
                 hook = getattr(addon, name, None)

@@ -50,7 +50,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     if head.request is None or not permit:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
-    able = _able(tuple(rules), channel_of(head.api))
+    able = _able(tuple(rules), head.api)
     asked: Sequence[Rule] = able.anything if head.request.has_history else able.words
     for _ in range(_MOST_ROUNDS):
         work.touched = set()
@@ -70,11 +70,21 @@ class _Able(NamedTuple):
     words: tuple[Rule, ...]
 
 
-@lru_cache(maxsize=64)
-def _able(rules: tuple[Rule, ...], channel: str) -> _Able:
-    able = (rule for rule in rules if channel in rule.channels and type(rule).mend is not Rule.mend)
+@lru_cache(maxsize=256)
+def _able(rules: tuple[Rule, ...], api: str) -> _Able:
+    able = (rule for rule in rules if type(rule).mend is not Rule.mend and _acts_on(rule, api))
     anything = tuple(sorted(able, key=lambda rule: rule.code))
     return _Able(anything, tuple(rule for rule in anything if "history" not in rule.of_request))
+
+
+@lru_cache(maxsize=256)
+def _answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
+    """The rules that can answer a request."""
+    return tuple(rule for rule in rules if type(rule).answer is not Rule.answer and _acts_on(rule, api))
+
+
+def _acts_on(rule: Rule, api: str) -> bool:
+    return channel_of(api) in rule.channels and (rule.mends is None or api in rule.mends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +100,7 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
     if head.request is None or not permit:
         return Answered()
     faults: list[Finding] = []
-    for rule in rules:
-        if type(rule).answer is Rule.answer or channel_of(head.api) not in rule.channels:
-            continue
+    for rule in _answering(tuple(rules), head.api):
         try:
             answer = rule.answer(head, ledger, permit)
         except Exception as error:  # fail open: the request goes out
