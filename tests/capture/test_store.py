@@ -360,7 +360,7 @@ WRITER = """
 import sys, threading
 from pathlib import Path
 from wirelint.capture.redact import Redactor
-from wirelint.capture.store import Counts, Piece, Store
+from wirelint.capture.store import Piece, Store
 from wirelint.capture.record import Record
 store = Store(Path(sys.argv[1]), Redactor(), report=lambda line: print("said", line, flush=True), backoff=(0.01, 0.01))
 for number in range(int(sys.argv[2])):
