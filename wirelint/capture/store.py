@@ -250,8 +250,8 @@ class Store:
 
     def _write_together(self, together: Mapping[File, Sequence[bytes]]) -> None:
         looked = False
-        for file, entries in together.items():
-            looked = self._write_until_done(file, entries, looked=looked)
+        for file in sorted(together, key=lambda file: file != self._leader):  # what follows it must not end its part
+            looked = self._write_until_done(file, together[file], looked=looked)
 
     def _make(self, piece: Piece) -> bytes | None:
         try:
