@@ -109,14 +109,14 @@ class FabricatedCall(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or not request.client_tools:
             return
-        if all(choice.calls or choice.hosted for choice in reply.choices) or is_raw(exchange.api, request):
+        spoken = [choice for choice in reply.choices if not choice.calls and not choice.hosted]
+        if not spoken or is_raw(exchange.api, request):
             return  # at raw endpoints, what ran stands in the prompt, in whatever notation
         if evidence.anything_ran(request):
             yield from self._beside_the_calls(request, reply, ledger)
             return
-        for choice in reply.choices:
-            if not choice.calls and not choice.hosted:
-                yield from self._judge(request, choice, ledger)
+        for choice in spoken:
+            yield from self._judge(request, choice, ledger)
 
     def _beside_the_calls(self, request: Request, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
         """A claim of an action that no tool which ran in this conversation can do."""

@@ -176,7 +176,7 @@ class Ledger:
                 self._complaints.popitem(last=False)
         for issued in _issued(exchange, self._lineage.number):
             self._add(conversation, issued)
-        if exchange.request is not None:
+        if exchange.request is not None and exchange.request.has_history:
             self._add_results(exchange, exchange.request)
         if conversation in self._memories:
             self._memories.move_to_end(conversation)

@@ -173,15 +173,15 @@ class Message:
 
     @property
     def text(self) -> str:
-        return "\n".join(part.text for part in self.parts if isinstance(part, Text))
+        return "\n".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+        return tuple([part for part in self.parts if isinstance(part, ToolResult)])
 
     @property
     def words(self) -> str:
@@ -191,12 +191,12 @@ class Message:
     @property
     def speaks(self) -> bool:
         """Whether a user says something in it. Tool results with text beside them, and reminders, are the client's."""
-        if self.role != "user" or any(isinstance(part, ToolResult) for part in self.parts):
+        if self.role != "user" or self.results:
             return False
-        return any(
-            isinstance(part, Opaque) or (isinstance(part, Text) and not _REMINDER.match(part.text))
-            for part in self.parts
-        )
+        for part in self.parts:
+            if isinstance(part, Opaque) or (isinstance(part, Text) and not _REMINDER.match(part.text)):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,7 +248,7 @@ class Request(Copied):
 
     @cached_property
     def client_tools(self) -> tuple[Tool, ...]:
-        return tuple(tool for tool in self.tools if not tool.hosted)
+        return tuple([tool for tool in self.tools if not tool.hosted])
 
     def tool(self, name: str | None) -> Tool | None:
         return next((tool for tool in self.tools if tool.name == name), None)
@@ -256,10 +256,13 @@ class Request(Copied):
     @cached_property
     def has_history(self) -> bool:
         """Whether its messages hold calls or results; OpenAI's Responses have items with ids for all that was said."""
-        kinds = (ToolCall, ToolResult)
-        return self.api == "openai.responses" or any(
-            isinstance(part, kinds) for message in self.messages for part in message.parts
-        )
+        if self.api == "openai.responses":
+            return True
+        for message in self.messages:
+            for part in message.parts:
+                if isinstance(part, (ToolCall, ToolResult)):
+                    return True
+        return False
 
     @cached_property
     def turn(self) -> tuple[Message, ...]:
@@ -294,7 +297,7 @@ class Choice:
 
     @property
     def text(self) -> str:
-        return "".join(part.text for part in self.parts if isinstance(part, Text))
+        return "".join([part.text for part in self.parts if isinstance(part, Text)])
 
     @property
     def reasoning(self) -> str:
@@ -302,11 +305,11 @@ class Choice:
 
     @cached_property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])
 
     @cached_property
     def hosted(self) -> bool:
-        return any(isinstance(part, (HostedCall, HostedResult)) for part in self.parts)
+        return bool([part for part in self.parts if isinstance(part, (HostedCall, HostedResult))])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -336,12 +339,12 @@ class Reply:
         """Whether it is nothing but words that end as they should: no calls, no fault, no error, nothing left out."""
         if self.error is not None or self.faults or len(self.ids) > 1 or not (self.finished and self.terminated):
             return False
-        return bool(self.choices) and all(
-            choice.finish_reason in _ENDED
-            and not choice.calls
-            and any(isinstance(part, Text) and not part.text.isspace() for part in choice.parts)
-            for choice in self.choices
-        )
+        for choice in self.choices:
+            if choice.finish_reason not in _ENDED or choice.calls:
+                return False
+            if not [part for part in choice.parts if isinstance(part, Text) and not part.text.isspace()]:
+                return False
+        return bool(self.choices)
 
 
 _ENDED = frozenset({"stop", "end_turn", "STOP", "completed"})

@@ -195,7 +195,8 @@ class Rule:
             one_line(title),
             pointer,
             event,
-            *(excerpt(text, _PATCH) if len(text) > _PATCH else text for text in (before, after)),
+            excerpt(before, _PATCH) if len(before) > _PATCH else before,
+            excerpt(after, _PATCH) if len(after) > _PATCH else after,
         )
 
     def finding(

@@ -110,11 +110,11 @@ class Mending:
         session, body = visit.session, visit.request_body
         if session is None or session.request is None or not body:
             return
-        if self._answer(session):
+        if self._scope.answerers and self._answer(session):
             return
         mended = mend_request(session.head(), body, self._scope.menders, self._ledger, self._scope.permit)
         visit.faults += mended.faults
-        if mended.body == body:
+        if mended.body is body or mended.body == body:
             return
         if not is_decodable(request):
             visit.notes.append("the request is not what its content-encoding says; it was not repaired")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Protocol, runtime_checkable
 
 from wirelint.apis import (
@@ -66,6 +67,13 @@ class Unbound(Protocol):
     """An API that has requests which are no posted objects: arrays, streams that are opened, sessions that end."""
 
     def claims_other(self, method: str, path: str, headers: Mapping[str, str], body: Json) -> bool: ...
+
+
+@runtime_checkable
+class Placed(Protocol):
+    """An API that has paths of its own."""
+
+    def serves(self, path: str) -> bool: ...
 
 
 class ReplyReader(Protocol):
@@ -166,10 +174,16 @@ def recognise(method: str, path: str, headers: Mapping[str, str], body: Json, ho
         )
     if host and "host" not in headers:
         headers = {**headers, "host": host}
-    for api in APIS:
+    for api in _may_serve(path):
         if api.claims(path, headers, body):
             return api
     return None
+
+
+@lru_cache(maxsize=256)
+def _may_serve(path: str) -> tuple[Api, ...]:
+    """The APIs whose requests may come at a path: an agent asks at one place."""
+    return tuple([api for api in APIS if not isinstance(api, Placed) or api.serves(path)])
 
 
 def recognise_reply(document: Json) -> Api | None:

@@ -34,6 +34,11 @@ _MESSAGE = "/output/message/content"
 _STOP_POINTER = "/stopReason"
 
 
+def serves(path: str) -> bool:
+    """Whether requests of this API come at a path at all."""
+    return _MODEL.search(path) is not None
+
+
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     found = _MODEL.search(path)
     if found is not None and (found["verb"] or "").startswith("converse"):

@@ -40,8 +40,13 @@ _STOP_POINTER = "/finish_reason"
 _PLAN = ("plan", 0)
 
 
+def serves(path: str) -> bool:
+    """Whether requests of this API come at a path at all."""
+    return path.endswith("/v2/chat")
+
+
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return path.endswith("/v2/chat") and is_conversation(body)
+    return serves(path) and is_conversation(body)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:

@@ -28,8 +28,13 @@ _FAILED = frozenset({"failed", "error", "deleted"})
 _COUNTS = ("num_tokens", "num_input_tokens", "num_output_tokens", "estimated_cost")
 
 
+def serves(path: str) -> bool:
+    """Whether requests of this API come at a path at all."""
+    return _MODEL.search(path) is not None
+
+
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    return isinstance(body.get("input"), str) and _MODEL.search(path) is not None
+    return isinstance(body.get("input"), str) and serves(path)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:

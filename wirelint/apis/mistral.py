@@ -33,8 +33,13 @@ _HOST = "mistral.ai"
 _CLIENTS = ("mistral-client", "mistralai")
 
 
+def serves(path: str) -> bool:
+    """Whether requests of this API come at a path at all."""
+    return path.endswith(("/chat/completions", "/agents/completions"))
+
+
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-    if not path.endswith(("/chat/completions", "/agents/completions")):
+    if not serves(path):
         return False
     host = headers.get("host", "").partition(":")[0].lower()
     ours = host == _HOST or host.endswith(f".{_HOST}") or headers.get("user-agent", "").lower().startswith(_CLIENTS)

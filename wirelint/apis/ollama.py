@@ -48,8 +48,12 @@ class Ollama:
         self._path = path
         self._place = place
 
+    def serves(self, path: str) -> bool:
+        """Whether requests of this API come at a path at all."""
+        return path.endswith(self._path)
+
     def claims(self, path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-        if not path.endswith(self._path) or not isinstance(body.get("model"), str):
+        if not self.serves(path) or not isinstance(body.get("model"), str):
             return False
         messages = body.get("messages")
         return isinstance(messages, list) if self._place else messages is None

@@ -27,13 +27,14 @@ NAME = "openai.completions"
 _REASONING = ("reasoning", "reasoning_content")
 
 
-def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+def serves(path: str) -> bool:
+    """Whether requests of this API come at a path at all."""
     # Mistral's fill-in-the-middle has such requests and the replies of a chat.
-    return (
-        path.endswith("/completions")
-        and not path.endswith(("/chat/completions", "/fim/completions"))
-        and "prompt" in body
-    )
+    return path.endswith("/completions") and not path.endswith(("/chat/completions", "/fim/completions"))
+
+
+def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
+    return "prompt" in body and serves(path)
 
 
 def claims_reply(document: Mapping[str, Json]) -> bool:

@@ -54,7 +54,9 @@ def read_request(body: Mapping[str, Json]) -> Request:
 
 def read_request_again(body: Mapping[str, Json], before: Request) -> Request:
     """A request that differs from another one in some of its outermost members; the others are the very same objects."""
-    if _shares(body, before.body, *((body.keys() | before.body.keys()) - _ASKING)):
+    other = before.body
+    names = body.keys() | other.keys()
+    if not [name for name in names if body.get(name) is not other.get(name) and name not in _ASKING]:
         return before.but(body=body, wants_usage=_wants_usage(body))
     messages = before.messages if _shares(body, before.body, "messages") else _messages(body)
     tools = before.tools if _shares(body, before.body, "tools", "functions") else _tools(body)

@@ -55,12 +55,17 @@ _ENDS = frozenset({"response.completed", "response.incomplete", "response.failed
 _HEADS = frozenset({"response.created", "response.in_progress", "response.queued"})
 
 
+def serves(path: str) -> bool:
+    """Whether requests of this API come at a path at all."""
+    return path.endswith("/responses") or not path.endswith(_OTHER_APIS)
+
+
 def claims(path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
     if path.endswith("/responses"):
         return "messages" not in body and any(name in body for name in ("input", "prompt", "previous_response_id"))
     # Any path may serve this API behind a gateway; a list of typed items is of no other.
     items = mappings(body.get("input"))
-    if not items or "messages" in body or path.endswith(_OTHER_APIS) or not isinstance(body.get("model"), str):
+    if not items or "messages" in body or not serves(path) or not isinstance(body.get("model"), str):
         return False
     return all(isinstance(item.get("role"), str) or item.get("type") in _ITEMS for _, item in items)
 

@@ -84,10 +84,14 @@ def anything_ran(request: Request) -> bool:
     if request.hosted or not request.tools_known:
         return True
     kinds = (ToolCall, ToolResult, HostedCall, HostedResult)
-    if any(isinstance(part, kinds) for message in request.turn for part in message.parts):
-        return True
-    last = next((message for message in reversed(request.messages) if message.role in ("user", "tool")), None)
-    return last is not None and (last.role == "tool" or _is_result(last.text))
+    for message in request.turn:
+        for part in message.parts:
+            if isinstance(part, kinds):
+                return True
+    for message in reversed(request.messages):
+        if message.role in ("user", "tool"):
+            return message.role == "tool" or _is_result(message.text)
+    return False
 
 
 def _is_result(text: str) -> bool:

@@ -53,19 +53,19 @@ class Turn:
     @property
     def ids(self) -> tuple[str, ...]:
         """The ids of its calls, in order."""
-        return tuple(part.id or "" for part in self._parts if isinstance(part, ToolCall))
+        return tuple([part.id or "" for part in self._parts if isinstance(part, ToolCall)])
 
     @property
     def text(self) -> str:
-        return "\n".join(part.text for part in self._parts if isinstance(part, _WORDS))
+        return "\n".join([part.text for part in self._parts if isinstance(part, _WORDS)])
 
     @property
     def empty(self) -> bool:
         """Whether nothing is said in it that a client would send back."""
-        return not any(
-            part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque))
-            for part in self._parts
-        )
+        for part in self._parts:
+            if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
+                return False
+        return True
 
     @property
     def size(self) -> Size:
@@ -140,7 +140,7 @@ def content_of(name: str, arguments: str) -> str:
 
 
 def _without_reminders(message: Message) -> Sequence[Part]:
-    if not any(isinstance(part, Text) and part.text[:32].lstrip()[:1] == "<" for part in message.parts):
+    if not [part for part in message.parts if isinstance(part, Text) and part.text[:32].lstrip()[:1] == "<"]:
         return message.parts
     words = message.words
     if len(words) == len(message.text):
@@ -161,7 +161,7 @@ def _assistant(parts: Sequence[Part]) -> str:
 def _user(parts: Sequence[Part]) -> str:
     words = _plain([part.text for part in parts if isinstance(part, Text)])
     given = [_given(part.text) for part in parts if isinstance(part, ToolResult)]
-    return "\0".join((words, *given, str(sum(isinstance(part, Opaque) for part in parts))))
+    return "\0".join((words, *given, str(len([part for part in parts if isinstance(part, Opaque)]))))
 
 
 @remembered

@@ -142,9 +142,9 @@ class Lineage:
             place.parent,
             asked,
             made,
-            lines=tuple(line for turn in place.answers for line in lines_of(turn.text)),
+            lines=tuple([line for turn in place.answers for line in lines_of(turn.text)]),
             replies=[reply.id] if reply is not None and reply.id else [],
-            broken=all(turn.empty for turn in place.answers)
+            broken=not [turn for turn in place.answers if not turn.empty]
             or reply is None
             or not reply.finished
             or exchange.end in ("client-left", "upstream-died"),
@@ -324,7 +324,7 @@ class Lineage:
 
     def _touch(self, conversation: str | None) -> None:
         """Counts a conversation as used, and those that it branched off from after it."""
-        for name in (conversation, *(name for name, _ in self.trunk(conversation))):
+        for name in (conversation, *[name for name, _ in self.trunk(conversation)]):
             if name in self._conversations:
                 self._conversations.move_to_end(name)
 

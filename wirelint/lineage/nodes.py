@@ -59,7 +59,7 @@ class Node:
 
     @property
     def weight(self) -> int:
-        return 1 + len(self.asked) + sum(1 + len(answer.ids) for answer in self.answers)
+        return 1 + len(self.asked) + sum([1 + len(answer.ids) for answer in self.answers])
 
 
 class Index:
@@ -95,7 +95,10 @@ class Index:
 def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
     if len(node.asked) != len(added):
         return False
-    return all(said.mark == turn.mark for said, turn in zip(reversed(node.asked), reversed(added), strict=True))
+    for said, turn in zip(reversed(node.asked), reversed(added), strict=True):
+        if said.mark != turn.mark:
+            return False
+    return True
 
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
@@ -104,4 +107,4 @@ def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
 
 
 def mark_of(turns: Iterable[Turn | Said]) -> bytes:
-    return b"".join(turn.mark for turn in turns) if turns else b""
+    return b"".join([turn.mark for turn in turns])

@@ -17,6 +17,8 @@ from collections.abc import Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import NamedTuple
 
+import orjson
+
 from wirelint.knowledge.pointers import tokens
 from wirelint.model import Json
 from wirelint.repair import Edit
@@ -136,8 +138,10 @@ def _skip_blanks(text: str, position: int) -> int:
 
 def _write(value: Json) -> str:
     """JSON as it goes into a body: compact, and with lone surrogates escaped, which UTF-8 cannot hold."""
-    written = _encode(value)
-    return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", written)
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # lone surrogates, and integers of more than 64 bits
+        return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", _encode(value))
 
 
 class _Walk:

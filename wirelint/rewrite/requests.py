@@ -49,17 +49,19 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     """
     if head.request is None or not permit:
         return Mended(body, head.request)
-    work = _Work(head, body, ledger, permit)
     able = _able(tuple(rules), head.api)
     asked: Sequence[Rule] = able.anything if head.request.has_history else able.words
+    if not asked:
+        return Mended(body, head.request)
+    work = _Work(head, body, ledger, permit)
     for _ in range(_MOST_ROUNDS):
-        work.touched = set()
+        work.touched = {}
         for rule in asked:
             if rule.code not in work.failed:
                 work.ask(rule)
         if not work.touched:
             break
-        asked = [rule for rule in able.anything if not work.touched <= rule.overlooks]
+        asked = [rule for rule in able.anything if work.concerns(rule)]
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
@@ -95,10 +97,13 @@ class Answered:
     faults: tuple[Finding, ...] = ()
 
 
+_NO_ANSWER = Answered()
+
+
 def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: Permit) -> Answered:
     """The first answer that a rule has for a request that it does not let pass. Never raises."""
-    if head.request is None or not permit:
-        return Answered()
+    if not rules or head.request is None or not permit:
+        return _NO_ANSWER
     faults: list[Finding] = []
     for rule in _answering(tuple(rules), head.api):
         try:
@@ -120,10 +125,17 @@ class _Work:
         self.repairs: list[Repair] = []
         self.faults: list[Finding] = []
         self.failed: set[str] = set()
-        self.touched: set[str] = set()
-        """The outermost members that were changed since somebody emptied it."""
+        self.touched: dict[str, frozenset[str]] = {}
+        """The outermost members that were changed since somebody emptied it, by the code of the rule that did."""
         self._ledger, self._permit = SeenFrom(ledger, head), permit
         self._shifts: list[_Shift] = []
+
+    def concerns(self, rule: Rule) -> bool:
+        """Whether anything was touched that a rule has not seen: what it changed itself is as it wants it."""
+        for code, members in self.touched.items():
+            if code != rule.code and not members <= rule.overlooks:
+                return True
+        return False
 
     def ask(self, rule: Rule) -> None:
         """Makes the repairs of one rule: all of them or, if it fails, none."""
@@ -142,7 +154,7 @@ class _Work:
             changed, again = self._change(edits)
             if changed is self.body:
                 return
-            told = [_placed(repair, self._shifts) for _, repair in found]
+            told = [_placed(repair, self._shifts) for _, repair in found] if self._shifts else [made for _, made in found]
             shift = _shift(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
             fault = internal(f"the repair of requests by {rule.name}", error)
@@ -150,9 +162,10 @@ class _Work:
             self.failed.add(rule.code)
             return
         self.body, self.exchange = changed, again
-        self.touched.update(edit.pointer[1:].partition("/")[0] for edit in edits)
+        self.touched[rule.code] = frozenset([edit.pointer[1:].partition("/")[0] for edit in edits])
         self.repairs += told
-        self._shifts.append(shift)
+        if shift.moves:
+            self._shifts.append(shift)
 
     def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
         """The body with edits made, and the exchange with what it says then. Raises ValueError."""
@@ -188,12 +201,15 @@ class _Shift(NamedTuple):
 
 
 def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift:
+    moves: dict[str, list[tuple[int, bool]]] = {}
+    edits = [edit for edit in edits if edit.op != "replace"]
+    if not edits:
+        return _Shift(moves)
     body = exchange.request.body if exchange.request is not None else None
     gone: dict[str, set[int]] = {}
-    moves: dict[str, list[tuple[int, bool]]] = {}
     for edit in edits:
         array, _, number = edit.pointer.rpartition("/")
-        if edit.op == "replace" or not number.isdecimal() or not isinstance(at(body, array), list):
+        if not number.isdecimal() or not isinstance(at(body, array), list):
             continue
         if edit.op == "remove":
             gone.setdefault(array, set()).add(int(number))
@@ -209,7 +225,7 @@ def _placed(repair: Repair, shifts: Sequence[_Shift]) -> Repair:
 
     What a rule put in has the place that it was put before.
     """
-    if repair.pointer is None or not any(shift.moves for shift in shifts):
+    if repair.pointer is None:
         return repair
     pointer = repair.pointer
     for shift in reversed(shifts):

@@ -45,7 +45,7 @@ class Kind(NamedTuple):
             if request.tools:
                 holds.append("tools")
         if reply is not None:
-            if any(choice.calls for choice in reply.choices):
+            if [choice for choice in reply.choices if choice.calls]:
                 holds.append("calls")
             if reply.streamed:
                 holds.append("stream")
