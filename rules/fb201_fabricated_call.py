@@ -290,7 +290,7 @@ def _said_before(request: Request) -> str:
 
 def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """A tool that is said, by its name, to have answered."""
-    told = list(told_of(read, (tool.name for tool in request.client_tools)))
+    told = list(told_of(read, [tool.name for tool in request.client_tools]))
     if not told:
         return None
     words = evidence.last_words(request)

@@ -191,8 +191,9 @@ def _belongs_to_text(found: Announcement, words: str) -> bool:
 def _ending(choice: Choice) -> Text | Reasoning | None:
     """The part on which a reply ends: its last text, or the reasoning when the text is missing or says nothing."""
     shown = [part for part in choice.parts if isinstance(part, Text) and part.text.strip()]
-    if shown and not all(len(part.text) < 200 and says_nothing(prose.read(part.text)) for part in shown):
-        return shown[-1]
+    for part in shown:
+        if len(part.text) >= 200 or not says_nothing(prose.read(part.text)):
+            return shown[-1]
     thought = [part for part in choice.parts if isinstance(part, Reasoning) and part.text.strip() and not part.opaque]
     return thought[-1] if thought else None
 

@@ -74,6 +74,10 @@ class StreamBurst(Rule):
     fires: ClassVar[dict[str, Json]] = _example(31_000, 0)
     silent: ClassVar[dict[str, Json]] = _example(4_000, 35)
 
+    @property
+    def takes(self) -> float:
+        return self.limits.burst
+
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
         if exchange.open or not arrivals or max(arrivals.times) < self.limits.burst * 1000:

@@ -139,5 +139,6 @@ def _ended_without(exchange: Exchange) -> bool:
     reply = exchange.reply
     if reply is None or not reply.streamed or not exchange.ok or exchange.end == "client-left":
         return False
-    stopped = bool(reply.choices) and all(choice.finish_reason for choice in reply.choices)
-    return reply.usage is None and reply.error is None and stopped and reply.terminated
+    if reply.usage is not None or reply.error is not None or not reply.terminated or not reply.choices:
+        return False
+    return not [choice for choice in reply.choices if not choice.finish_reason]

@@ -76,6 +76,10 @@ class SilentHang(Rule):
     def due(self, arrivals: Arrivals) -> float | None:
         return self.limits.hang * 1000 if arrivals.answered is None else None
 
+    @property
+    def takes(self) -> float:
+        return self.limits.hang
+
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         limit = self.limits.hang * 1000
         end = exchange.timing.duration

@@ -192,7 +192,7 @@ class Session:
         for event in events:
             fold.push(event)
         if not self._log.answered and (
-            fold.first_token or any(isinstance(one, (Failure, Stop, Done)) for one in events)
+            fold.first_token or [one for one in events if isinstance(one, (Failure, Stop, Done))]
         ):
             self._log.answers(frame.number)
             self._first_token = self._log.now if fold.first_token else None

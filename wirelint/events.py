@@ -262,8 +262,8 @@ class Fold:
     def reply(self) -> Reply:
         """The reply as far as it has come."""
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))
-        choices = tuple(self._choice(number) for number in numbers)
-        stopped = bool(choices) and all(choice.finish_reason for choice in choices)
+        choices = tuple([self._choice(number) for number in numbers])
+        stopped = bool(choices) and not [choice for choice in choices if not choice.finish_reason]
         return Reply(
             id=next(iter(self._ids), None),
             ids=tuple(self._ids.items()),
@@ -308,8 +308,8 @@ class Fold:
         block.pieces.append(Piece(number, index, id_, name, block.length))
 
     def _choice(self, number: int) -> Choice:
-        blocks = [block for block in self._blocks.values() if block.start.choice == number]
-        parts = tuple(part for block in blocks if (part := _part(block)) is not None)
+        made = [_part(block) for block in self._blocks.values() if block.start.choice == number]
+        parts = tuple([part for part in made if part is not None])
         reason, pointer, event = self._choices.get(number, (None, "", None))
         return Choice(number, parts, reason, pointer, event)
 

@@ -193,10 +193,9 @@ class Message:
         """Whether a user says something in it. Tool results with text beside them, and reminders, are the client's."""
         if self.role != "user" or self.results:
             return False
-        for part in self.parts:
-            if isinstance(part, Opaque) or (isinstance(part, Text) and not _REMINDER.match(part.text)):
-                return True
-        return False
+        if [part for part in self.parts if isinstance(part, Opaque)]:
+            return True
+        return bool([part for part in self.parts if isinstance(part, Text) and not _REMINDER.match(part.text)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

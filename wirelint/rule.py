@@ -151,6 +151,11 @@ class Rule:
         """
         return ()
 
+    @property
+    def takes(self) -> float:
+        """Seconds below which an exchange, or what is known of it, is too short for `check_course` to find anything."""
+        return 0.0
+
     def due(self, arrivals: Arrivals) -> float | None:
         """When `check_course` is to look at an open exchange, if nothing more comes (ms after the request); None: never.
 

@@ -9,12 +9,14 @@ import pytest
 from tests.build import REGISTRY, as_record
 from tests.test_corpus import CLEAN, FAULTY, Line
 from wirelint.apis import channel_of
+from wirelint.arrivals import Arrivals
 from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
 from wirelint.engine import Engine
-from wirelint.model import Exchange
-from wirelint.rule import Finding, Rule
-from wirelint.settings.roster import Kind, asked, checks_of
+from wirelint.model import Exchange, Timing
+from wirelint.rule import Finding, Limits, Rule
+from wirelint.settings.roster import Kind, asked, checks_of, lasted, least_of
+from wirelint.settings.scopes import Scope
 
 EXAMPLES = [
     {"id": f"{rule.name}/{name}", **record}
@@ -25,7 +27,9 @@ EXAMPLES = [
 
 def not_asked(rule: Rule, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
     """What the checks find that a rule is not asked for, of an exchange of which it knows what it needs."""
-    checks = checks_of(rule, Kind.of(exchange))
+    checks = checks_of(rule, Kind.of(exchange), brief=lasted(exchange) < least_of(REGISTRY.rules))
+    if rule.is_timed and rule.check_course not in checks:
+        yield from rule.check_course(exchange, ledger)
     if exchange.request is not None and "request" not in exchange.lacks and rule.check_request not in checks:
         yield from rule.check_request(exchange, ledger)
     if exchange.reply is not None and rule.check_reply not in checks:
@@ -81,6 +85,42 @@ def test_what_is_asked(kind: Kind, names: list[str]) -> None:
     rule = Listener()
     rule.__class__.of_reply, rule.__class__.needs = frozenset({"stream", "tools"}), frozenset({"framing"})
     assert [check.__name__ for check in checks_of(rule, kind)] == names
+
+
+class Clock(Rule):
+    code, name, severity, layer = "XX903", "clock", "info", "gateway"
+
+    @property
+    def takes(self) -> float:
+        return self.limits.stall
+
+    def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        yield from ()
+
+
+def test_the_course_of_a_brief_exchange_is_nobodys_concern() -> None:
+    rule, patient = Clock(), Clock().within(Limits(stall=90))
+    assert least_of([Listener(), patient, rule]) == 30
+    assert [asked([rule], KIND, brief=brief) for brief in (True, False)] == [(), ((rule, (rule.check_course,)),)]
+
+
+@pytest.mark.parametrize(
+    ("times", "timing", "seconds"),
+    [
+        pytest.param((), Timing(), 0, id="nothing is known"),
+        pytest.param((1000, 31_000), Timing(), 31, id="bytes came"),
+        pytest.param((31_000, 500), Timing(), 31, id="in no order"),
+        pytest.param((), Timing(duration=31_000), 31, id="it ended"),
+        pytest.param((), Timing(first_byte=31_000), 31, id="it began"),
+    ],
+)
+def test_how_long_an_exchange_has_taken(times: tuple[float, ...], timing: Timing, seconds: float) -> None:
+    found = replay(as_record(EXAMPLES[0]))
+    assert found is not None
+    exchange = found.but(arrivals=Arrivals(times), timing=timing)
+    assert lasted(exchange) == seconds
+    scope = Scope((rule := Clock(),))
+    assert [one.rule for one in scope.asked("model", exchange)] == [rule] * (seconds >= 30)
 
 
 def test_a_rule_without_checks_is_not_asked() -> None:

@@ -119,4 +119,4 @@ def add_field(message: http.Message, name: str, value: str) -> None:
 
 def _drop(message: http.Message, names: Set[bytes]) -> None:
     if not names.isdisjoint(_names(message)):
-        message.headers.fields = tuple(field for field in message.headers.fields if field[0].lower() not in names)
+        message.headers.fields = tuple([field for field in message.headers.fields if field[0].lower() not in names])

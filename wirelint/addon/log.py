@@ -121,8 +121,8 @@ def is_shown(level: int) -> bool:
     mitmproxy hands every line on to all of its addons as well, in a hook that is out of use: that alone takes longer than
     to judge a short exchange.
     """
-    handlers = logging.getLogger().handlers
-    return any(handler.level <= level and not isinstance(handler, LegacyLogEvents) for handler in handlers)
+    handlers = [handler for handler in logging.root.handlers if handler.level <= level]
+    return bool([handler for handler in handlers if not isinstance(handler, LegacyLogEvents)])
 
 
 def say(text: str, level: int = logging.INFO, look: screen.Look | None = None) -> None:

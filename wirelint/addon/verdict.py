@@ -44,7 +44,7 @@ class Verdict:
         """Tool calls that the client is to run."""
         if self.exchange is None or self.exchange.reply is None:
             return 0
-        return sum(len(choice.calls) for choice in self.exchange.reply.choices)
+        return sum([len(choice.calls) for choice in self.exchange.reply.choices])
 
     @property
     def streamed(self) -> bool:

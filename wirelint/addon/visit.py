@@ -186,7 +186,7 @@ class Visit:
         came = zip(pieces, times, strict=True)
         read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
         if self.session is not None:
-            feed_all(self.session, [*later, *((plain, at) for plain, at in read if plain)])
+            feed_all(self.session, [*later, *[(plain, at) for plain, at in read if plain]])
         self.mind_the_text()
 
     def mind_the_text(self) -> None:

@@ -79,7 +79,7 @@ class Joiner:
     def _shape(self, before: _Parsed, parsed: _Parsed) -> None:
         """Makes the mould of two documents, where they have one."""
         pairs = zip(parsed.texts, before.texts, strict=True)
-        gaps = tuple(number for number, (text, old) in enumerate(pairs) if text != old)
+        gaps = tuple([number for number, (text, old) in enumerate(pairs) if text != old])
         if not gaps:
             return
         self._left -= 1
@@ -163,7 +163,7 @@ class Mould:
         if self._inner:
             inner = self._inner[0]
             parts = [middle.partition(inner) for middle in middles]
-            if len(self._inner) > 1 or not all(found for _, found, _ in parts):
+            if len(self._inner) > 1 or [middle for middle, found, _ in parts if not found]:
                 return None
             columns = [one for one, _, _ in parts], [other for _, _, other in parts]
         said = "".join(itertools.chain.from_iterable(columns))

@@ -251,7 +251,7 @@ class Redactor:
         """A body without its secrets, and where they were. They are added to `secrets`."""
         edits = self._edits(body, streamed)
         if secrets is not None:
-            secrets.update(edit.secret for edit in edits if edit.secret)
+            secrets.update([edit.secret for edit in edits if edit.secret])
         if not edits or not is_messages(body):
             return _apply(body, edits, self.mark)
         events, _ = _apply(as_events(body), edits, self.mark)
@@ -273,7 +273,7 @@ class Redactor:
         start = text.lstrip("\ufeff \t\r\n")[:1]
         if start in ("{", "["):
             if streamed is False:  # replies do not repeat each other
-                if self._repeats.harmless(text) and not any(is_near(secret, text) for secret in known):
+                if self._repeats.harmless(text) and not [secret for secret in known if is_near(secret, text)]:
                     return []
             elif looks_like_array(body[:256]):
                 return array_edits(text, known)

@@ -130,9 +130,8 @@ class Beginnings:
             match = group.pattern.match(text)
             if match is not None and (not group.named or match["name"] in names):
                 found.append(group)
-        if any(group.named for group in found):
-            named = any(name in text for name in names)
-            found = [group for group in found if named or not group.named]
+        if [group for group in found if group.named] and not [name for name in names if name in text]:
+            found = [group for group in found if not group.named]
         return found
 
     def search(self, reader: Reader) -> Search:

@@ -59,7 +59,13 @@ def _rarest(word: str) -> str:
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
     """Whether a text holds, whatever its case, one string of each group. The strings are in lower case."""
     lower = text.lower()
-    return all(any(cue in lower for cue in cues) for cues in groups)
+    for cues in groups:
+        for cue in cues:
+            if cue in lower:
+                break
+        else:
+            return False
+    return True
 
 
 def has_word_of(text: str, words: frozenset[str]) -> bool:

@@ -95,15 +95,13 @@ class Index:
 def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
     if len(node.asked) != len(added):
         return False
-    for said, turn in zip(reversed(node.asked), reversed(added), strict=True):
-        if said.mark != turn.mark:
-            return False
-    return True
+    return all(said.mark == turn.mark for said, turn in zip(reversed(node.asked), reversed(added), strict=True))
 
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:
     """Whether a node has given all of these answers."""
-    return all(any(answer.mark == turn.mark and answer.ids == turn.ids for answer in node.answers) for turn in made)
+    said = [(answer.mark, answer.ids) for answer in node.answers]
+    return not [turn for turn in made if (turn.mark, turn.ids) not in said]
 
 
 def mark_of(turns: Iterable[Turn | Said]) -> bytes:

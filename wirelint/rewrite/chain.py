@@ -352,6 +352,6 @@ def _able(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
 def _last_said(events: Sequence[Event]) -> Delta | None:
     """The piece of text of a frame that says no more than it, beside what begins with it; None for any other."""
     last = events[-1] if events else None
-    if type(last) is not Delta or not all(type(event) in (Start, Head) for event in events[:-1]):
+    if type(last) is not Delta or [event for event in events[:-1] if type(event) not in (Start, Head)]:
         return None
     return last

@@ -132,10 +132,8 @@ class _Work:
 
     def concerns(self, rule: Rule) -> bool:
         """Whether anything was touched that a rule has not seen: what it changed itself is as it wants it."""
-        for code, members in self.touched.items():
-            if code != rule.code and not members <= rule.overlooks:
-                return True
-        return False
+        others = [members for code, members in self.touched.items() if code != rule.code]
+        return bool([members for members in others if not members <= rule.overlooks])
 
     def ask(self, rule: Rule) -> None:
         """Makes the repairs of one rule: all of them or, if it fails, none."""
@@ -154,7 +152,9 @@ class _Work:
             changed, again = self._change(edits)
             if changed is self.body:
                 return
-            told = [_placed(repair, self._shifts) for _, repair in found] if self._shifts else [made for _, made in found]
+            told = (
+                [_placed(repair, self._shifts) for _, repair in found] if self._shifts else [made for _, made in found]
+            )
             shift = _shift(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
             fault = internal(f"the repair of requests by {rule.name}", error)

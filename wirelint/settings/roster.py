@@ -55,17 +55,18 @@ class Kind(NamedTuple):
         return cls(exchange.open, exchange.lacks, read, reply is not None, frozenset(holds))
 
 
-def asked(rules: Iterable[Rule], kind: Kind) -> tuple[Asked, ...]:
-    """The rules that may find something in exchanges of a kind, in their order."""
-    able = (Asked(rule, checks_of(rule, kind)) for rule in rules)
+def asked(rules: Iterable[Rule], kind: Kind, *, brief: bool = False) -> tuple[Asked, ...]:
+    """The rules that may find something in exchanges of a kind, in their order. `brief`: they take less than `least_of`
+    the rules."""
+    able = (Asked(rule, checks_of(rule, kind, brief=brief)) for rule in rules)
     return tuple(one for one in able if one.checks)
 
 
-def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
+def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ...]:
     """The checks of a rule that may find something: of an exchange that is still open, those of its course alone."""
     if rule.needs & kind.lacks:
         return ()
-    checks: list[Check] = [rule.check_course] if rule.is_timed else []
+    checks: list[Check] = [rule.check_course] if rule.is_timed and not (brief and rule.takes) else []
     if kind.open:
         return tuple(checks)
     if kind.request and rule.of_request <= kind.holds and not _is_inherited(rule.check_request, Rule.check_request):
@@ -73,6 +74,17 @@ def checks_of(rule: Rule, kind: Kind) -> tuple[Check, ...]:
     if kind.reply and rule.of_reply <= kind.holds and not _is_inherited(rule.check_reply, Rule.check_reply):
         checks.append(rule.check_reply)
     return tuple(checks)
+
+
+def least_of(rules: Iterable[Rule]) -> float:
+    """Seconds below which the course of an exchange is nothing to any rule that has such a bound."""
+    return min((rule.takes for rule in rules if rule.is_timed and rule.takes), default=0.0)
+
+
+def lasted(exchange: Exchange) -> float:
+    """The seconds of an exchange, by all that is known of its times."""
+    times, timing = exchange.arrivals.times, exchange.timing
+    return max(max(times) if times else 0.0, timing.duration or 0.0, timing.first_byte or 0.0) / 1000
 
 
 def _is_inherited(check: Check, empty: object) -> bool:

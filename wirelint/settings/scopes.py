@@ -24,7 +24,7 @@ from wirelint.registry import Registry
 from wirelint.repair import NO_FIXES, Permit
 from wirelint.rule import Rule
 from wirelint.settings.layers import Layer, permit_of, rules_of
-from wirelint.settings.roster import Asked, Kind, asked
+from wirelint.settings.roster import Asked, Kind, asked, lasted, least_of
 from wirelint.settings.silence import silenced, without
 
 _MOST_KEPT = 256
@@ -39,10 +39,11 @@ class Scope:
 
     rules: tuple[Rule, ...]
     permit: Permit = NO_FIXES
-    rosters: dict[tuple[str, Kind], tuple[Asked, ...]] = field(default_factory=dict, compare=False, repr=False)
+    rosters: dict[tuple[str, Kind, bool], tuple[Asked, ...]] = field(default_factory=dict, compare=False, repr=False)
     answerers: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     menders: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     rewriters: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
+    _least: float = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         kinds = [(rule, type(rule)) for rule in self.rules]
@@ -50,17 +51,19 @@ class Scope:
         object.__setattr__(self, "menders", tuple(rule for rule, kind in kinds if kind.mend is not Rule.mend))
         object.__setattr__(self, "rewriters", tuple(rule for rule, kind in kinds if kind.rewriter is not Rule.rewriter))
 
+        object.__setattr__(self, "_least", least_of(self.rules))
+
     @property
     def repairs(self) -> bool:
         return bool(self.permit and self.rules)
 
     def asked(self, channel: str, exchange: Exchange) -> tuple[Asked, ...]:
         """The rules that may find something in an exchange of a channel, in their order."""
-        key = channel, Kind.of(exchange)
+        key = channel, Kind.of(exchange), lasted(exchange) < self._least
         found = self.rosters.get(key)
         if found is None:
             of_channel = (rule for rule in self.rules if channel in rule.channels)
-            found = self.rosters[key] = asked(of_channel, key[1])
+            found = self.rosters[key] = asked(of_channel, key[1], brief=key[2])
         return found
 
 
