@@ -18,9 +18,10 @@ from mitmproxy.coretypes.serializable import State
 
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.addon.connections import entry_of, snapshot
-from wirelint.addon.netstrings import dump_chunks, dumps, entries
+from wirelint.addon.netstrings import dump_chunks, dump_fields, dumps, entries
+from wirelint.capture.format import encode_timing
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import beside_received, times_of
+from wirelint.capture.sides import beside_received
 from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
@@ -76,10 +77,9 @@ def _other_entries() -> bytes:
 
 def _metadata(record: Record, made: Annotation) -> bytes:
     """What stands beside a flow, as bytes of the file."""
-    times = prefixed(times_of(record))
-    chunks = times.pop(_CHUNKS, None)
-    data = entries({**made.metadata, **prefixed(beside_received(record)), **times})
-    if chunks:
+    beside = {**beside_received(record), "timing": encode_timing(record.timing)}
+    data = entries({**made.metadata, **prefixed(beside)})
+    if record.chunks:
         data = dumps(_CHUNKS) + dump_chunks(record.chunks) + data
     return b"%d:%b}" % (len(data), data)
 
@@ -91,7 +91,7 @@ def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float
     path = address[address.find("/") :] if "/" in address else "/"
     return {
         "http_version": version.encode(),
-        "headers": _headers(record.request_headers, record.request_body),
+        "headers": dump_fields(_headers(record.request_headers, record.request_body)),
         "content": record.request_body,
         "trailers": None,
         "timestamp_start": times[0],
@@ -108,11 +108,11 @@ def _request(record: Record, head: tuple[str, int, str, str], times: tuple[float
 def _response(record: Record, version: str, reason: str, started: float, ended: float | None) -> State:
     headers = _headers(record.response_headers, record.response_body)
     if record.end != "complete":
-        headers = [field for field in headers if field[0].lower() != END_HEADER.encode()]
-        headers.append((END_HEADER.encode(), record.end.encode()))
+        headers = [field for field in headers if field[0].lower() != END_HEADER]
+        headers.append((END_HEADER, record.end))
     return {
         "http_version": version.encode(),
-        "headers": headers,
+        "headers": dump_fields(headers),
         "content": record.response_body,
         "trailers": None,
         "timestamp_start": started,
@@ -122,17 +122,19 @@ def _response(record: Record, version: str, reason: str, started: float, ended: 
     }
 
 
-def _headers(fields: Headers, body: bytes | None) -> list[tuple[bytes, bytes]]:
+def _headers(fields: Headers, body: bytes | None) -> list[tuple[str, str]]:
     """The fields, made true for a body without codings; left as they are when the body is not there."""
-    headers: list[tuple[bytes, bytes]] = []
+    if body is None:
+        return list(fields)
+    headers: list[tuple[str, str]] = []
     length = False
     for name, value in fields:
-        match name.lower() if body is not None else "":
+        match name.lower():
             case "content-encoding":
                 continue
             case "content-length":
                 if length:
                     continue
-                length, value = True, str(len(body or b""))
-        headers.append((name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")))
+                length, value = True, str(len(body))
+        headers.append((name, value))
     return headers

@@ -8,6 +8,16 @@ from functools import lru_cache
 from mitmproxy.coretypes.serializable import State
 from mitmproxy.io import tnetstring
 
+_SHORT = 128
+"""Characters of a value above which it is not remembered."""
+
+
+class Dumped(bytes):
+    """A value that is in the format already."""
+
+    __slots__ = ()
+
+
 _LITERALS = {None: b"0:~", True: b"4:true!", False: b"5:false!"}
 
 
@@ -33,6 +43,8 @@ def dumps(value: State) -> bytes:
         return b"%d:%b]" % (len(data), data)
     if value is None or kind is bool:
         return _LITERALS[value]
+    if isinstance(value, Dumped):
+        return value
     made: bytes = tnetstring.dumps(value)
     return made
 
@@ -48,6 +60,17 @@ def entries(values: dict[str, State]) -> bytes:
     for name, value in reversed(values.items()):
         pieces += _name(name), dumps(value)
     return b"".join(pieces)
+
+
+def dump_fields(fields: Iterable[tuple[str, str]]) -> Dumped:
+    """The same of the fields of a head, of which most stand in every head."""
+    data = b"".join([_field(*field) if len(field[1]) <= _SHORT else _field.__wrapped__(*field) for field in fields])
+    return Dumped(b"%d:%b]" % (len(data), data))
+
+
+@lru_cache(maxsize=512)
+def _field(name: str, value: str) -> bytes:
+    return dumps((name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")))
 
 
 def dump_chunks(chunks: Iterable[Sequence[float]]) -> bytes:

@@ -331,20 +331,24 @@ def _text(value: Json) -> str:
 
 def printable(value: Json) -> Json:
     """A value without lone surrogates: the bytes behind them read as Latin-1, which every header once was."""
-    match value:
-        case str():
-            return value if _is_unicode(value) else value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-        case dict():
-            return {str(printable(name)): printable(item) for name, item in value.items()}
-        case list():
-            return [printable(item) for item in value]
-        case _:
-            return value
+    if isinstance(value, str):
+        return _printable(value)
+    if isinstance(value, dict):
+        return {
+            _printable(name): _printable(item) if type(item) is str else printable(item) for name, item in value.items()
+        }
+    if isinstance(value, list):
+        return [printable(item) for item in value]
+    return value
+
+
+def _printable(text: str) -> str:
+    if text.isascii() or _is_unicode(text):
+        return text
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
 def _is_unicode(text: str) -> bool:
-    if text.isascii():
-        return True
     try:
         text.encode()
     except UnicodeEncodeError:  # surrogates are all that UTF-8 has no bytes for
