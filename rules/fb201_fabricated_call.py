@@ -169,7 +169,7 @@ class FabricatedCall(Rule):
                 found.append((2, part, *called))
             if not found and (done := _bare(read, request)):
                 found.append((2, part, *done))
-            if all(entry[0] < 2 for entry in found) and (told := _carried_out(read, request)):
+            if not [entry for entry in found if entry[0] >= 2] and (told := _carried_out(read, request)):
                 found.append((2, part, *told))
         if not found:
             return
@@ -345,7 +345,7 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
 
 def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """What is said to have been done in the verb of a tool's own name."""
-    if not is_brief(read) or any(message.calls for message in request.messages):
+    if not is_brief(read) or (request.has_history and any(message.calls for message in request.messages)):
         return None
     words, able = evidence.last_words(request), abilities(request.tools)
     found = done_by_name(read, words, able)

@@ -114,7 +114,7 @@ _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
 """Kinds whose verbs say enough by themselves: nobody searches, sends, books or deletes inside a text."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Ability:
     """What a declared tool can do. `shell`: runs commands; `words`: the nouns of its name and description."""
 
