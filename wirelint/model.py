@@ -186,7 +186,9 @@ class Message:
     @property
     def words(self) -> str:
         """The text without the reminders that clients put beside it (`<system-reminder>…</system-reminder>`)."""
-        return "\n".join([part.text for part in self.parts if isinstance(part, Text) and not _REMINDER.match(part.text)])
+        return "\n".join(
+            [part.text for part in self.parts if isinstance(part, Text) and not _REMINDER.match(part.text)]
+        )
 
     @property
     def speaks(self) -> bool:

@@ -7,7 +7,7 @@ import enum
 import pytest
 from mitmproxy.io import tnetstring
 
-from wirelint.addon.netstrings import dump_chunks, dumps, entries
+from wirelint.addon.netstrings import dump_chunks, dump_fields, dumps, entries
 
 
 class _Text(str):
@@ -51,6 +51,23 @@ def test_a_value(value: object) -> None:
 def test_entries_of_a_dictionary() -> None:
     inner = entries({"a": 1, "b": ["c"]})
     assert tnetstring.dumps({"a": 1, "b": ["c"]}) == b"%d:%b}" % (len(inner), inner)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [],
+        [("content-type", "text/plain"), ("content-type", "text/plain")],
+        [("x-odd", "gr\udcfc\udcdfe"), ("Größe", "")],
+        [("x-long", "y" * 4000), ("x-short", "y")],
+    ],
+)
+def test_fields_of_a_head(fields: list[tuple[str, str]]) -> None:
+    """As often as they come: what is remembered is the same."""
+    encoded = [tuple(part.encode("utf-8", "surrogateescape") for part in field) for field in fields]
+    for _ in range(2):
+        assert dump_fields(fields) == tnetstring.dumps(encoded)
+    assert dumps({"headers": dump_fields(fields)}) == tnetstring.dumps({"headers": encoded})
 
 
 @pytest.mark.parametrize("chunks", [[], [(0.0, 1)], [(1.5, 200), (1767.125, 30000)], [(1, 2), (2.5, True), (0.5, 7)]])

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.apis.shapes import SHAPES, Shape
-from tests.build import FORMS, Call, Talk, read, schema
+from tests.build import FORMS, Call, Talk, as_record, read, schema
 from tests.cuts import cuts, split
 from tests.shared import SHARED, traffic
 from wirelint.apis import APIS, Api, by_name, recognise, recognise_reply
@@ -253,6 +253,30 @@ def test_a_request_is_recognised_and_so_is_its_reply(api: str, stream: bool) -> 
     lost = TALKS["calls"].record(api, stream)
     lost["request"] = {"url": "", "headers": {}, "body": None}
     assert read(lost).api == api
+
+
+PATHS = (
+    "/v1/messages", "/v1/chat/completions", "/v1/completions", "/v1/fim/completions", "/v1/agents/completions",
+    "/v1/responses", "/v1/embeddings", "/api/chat", "/api/generate", "/v2/chat", "/v1/inference/acme/one", "/rpc", "",
+    "/v1beta/models/acme-1:generateContent", "/v1beta/models/acme-1:countTokens", "/model/acme.one/converse",
+    "/model/acme.one/invoke", "/model/acme.one", "/mcp",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("api", [api.NAME for api in APIS])
+def test_an_api_that_claims_a_request_serves_its_path(api: str, path: str) -> None:
+    for stream in (False, True):
+        record = TALKS["calls"].record(api, stream)
+        body = json.loads(as_record(record).request_body or b"{}")
+        for members in (
+            body,
+            {**body, "prompt": "Go."},
+            {**body, "input": "Go."},
+            {**body, "model": "m", "messages": []},
+        ):
+            claimants = [one for one in APIS if one.claims(path, {}, members)]
+            assert recognise("POST", path, {}, members) is next(iter(claimants), None)
 
 
 # --- anything at all -------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
 from wirelint.engine import INTERNAL, Engine
 from wirelint.model import Exchange, Json, Request
+from wirelint.policy.file import parse
 from wirelint.repair import NO_FIXES, Edit, Mending, Permit
 from wirelint.rewrite.requests import Mended, mend_request
 from wirelint.rule import Rule
@@ -368,6 +369,29 @@ def test_rules_are_asked_again_where_what_they_look_at_has_changed() -> None:
     assert len(other.seen) == 2
 
 
+class Counting(Rule):
+    """Adds a member to the body each time it is asked."""
+
+    code, name = "ID307", "counting"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        self.asked += 1
+        yield [Edit("replace", f"/x{self.asked}", self.asked)], self.repair("request", "unsafe", "counted")
+
+
+def test_what_a_rule_changed_itself_is_not_shown_to_it_again() -> None:
+    body = green(turn(called("functionsdig0")), told("functionsdig0")).encode()
+    alone, beside = Counting(), Counting()
+    made = mend_request(head(body, "openai.chat"), body, [alone], Ledger(), UNSAFE)
+    assert (alone.asked, json.loads(made.body).get("x1")) == (1, 1)
+    # What another one changes is: then it changes something of its own again, which is nothing new to it.
+    mend_request(head(body, "openai.chat"), body, [*REGISTRY.select(["ID301"]), beside], Ledger(), UNSAFE)
+    assert beside.asked == 2
+
+
 @pytest.mark.parametrize("code", [rule.code for rule in REGISTRY.rules if rule.overlooks])
 def test_what_is_overlooked_changes_no_repair(code: str) -> None:
     (rule,) = REGISTRY.select([code])
@@ -383,15 +407,27 @@ def test_what_is_overlooked_changes_no_repair(code: str) -> None:
             assert list(rule.mend(dataclasses.replace(exchange, request=other), Ledger(), permit)) == made
 
 
+HELD = parse('[[policy]]\ntools = ["dig"]\narguments = ["where"]\nabsolute-path = true\naction = "block"\n', "p.toml")
+
+
+def test_calls_to_servers_of_tools_are_held_to_policies() -> None:
+    """What is not of its APIs is another matter than what it does not act on anyway."""
+    rule = REGISTRY.get("AR404").under(HELD)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "dig", "arguments": {"where": "x"}}}
+    record = {"request": {"url": "http://tools.test/mcp", "body": json.dumps(call)}, "response": {"body": ""}}
+    exchange = dataclasses.replace(read(record), status=None, reply=None, end="unknown")
+    assert rule.answer(exchange, Ledger(), UNSAFE) is not None
+
+
 @pytest.mark.parametrize(
-    "rule", [rule for rule in REGISTRY.rules if rule.mends is not None], ids=lambda rule: rule.code
+    "rule", [rule.under(HELD) for rule in REGISTRY.rules if rule.mends is not None], ids=lambda rule: rule.code
 )
 def test_a_rule_says_of_all_apis_whose_requests_it_mends(rule: Rule) -> None:
     """Asked all the same, with the requests of its own examples or with others, it repairs none of another API."""
     assert rule.mends is not None
     permit = Permit("unsafe", clean_history=True)
     named = {exchange.api for one in (rule.fires, rule.silent) if (exchange := read(one)).request is not None}
-    dug = (Assistant(calls=(Call("dig", {}, "call_1"),)), Result("call_1", "a root"))
+    dug = (Assistant(calls=(Call("dig", {"where": "x"}, "call_1"),)), Result("call_1", "a root"))
     talks = [Talk(text="Yes.", history=(User("Dig."), *made), tools={"dig": schema()}) for made in ((), dug)]
     for api in set(APIS) - rule.mends:
         for record in [talk.record(api, streamed) for talk in talks for streamed in (False, True)]:
