@@ -20,21 +20,6 @@ ENDS = ("; t", " <", "\nf", "\nfi", "\nto", " <tool", " [", "\n", " `", " func",
 """What may begin something, most of it."""
 
 
-@pytest.fixture
-def followed(monkeypatch: pytest.MonkeyPatch) -> list[Following]:
-    """Fills with what replies follow."""
-    made: list[Following] = []
-    real = Forms.following
-
-    def noted(self: Forms, rewriting: Rewriting) -> Following | None:
-        found = real(self, rewriting)
-        made.extend([found] if found is not None else [])
-        return found
-
-    monkeypatch.setattr(Forms, "following", noted)
-    return made
-
-
 @pytest.mark.parametrize("more", ["", "b> now", " of it", "ind", ".", "\n\n", "<", " <"])
 @pytest.mark.parametrize("end", ENDS)
 def test_an_end_that_waits(end: str, more: str) -> None:

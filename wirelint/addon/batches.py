@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from wirelint.apis.likeness import Likeness
 from wirelint.engine import Session
+from wirelint.rewrite.following import Spoken
 
 
-def feed_all(session: Session, pieces: Iterable[tuple[bytes, float | None]]) -> None:
-    """Feeds a session pieces of a body, each with its time. Of events that are alike many are taken in together."""
+def feed_all(session: Session, pieces: Iterable[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
+    """Feeds a session pieces of a body, each with its time. Of events that are alike many are taken in together.
+
+    `spoken`: what is known of the texts of a body of which this is the beginning, each piece an event.
+    """
     alike: list[tuple[bytes, float | None, str]] = []
-    like = session.like
-    for data, at in pieces:
+    like: Likeness | Spoken | None = session.like
+    for number, (data, at) in enumerate(pieces, 1):
         text = like.text(data) if like is not None else None
         if text is not None:
             alike.append((data, at, text))
@@ -20,7 +25,7 @@ def feed_all(session: Session, pieces: Iterable[tuple[bytes, float | None]]) -> 
             _take(session, like.block, alike)
             alike = []
         session.feed(data, at)
-        like = session.like
+        like = spoken if spoken is not None and number >= spoken.first else session.like
     if like is not None and alike:
         _take(session, like.block, alike)
 

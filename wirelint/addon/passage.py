@@ -171,7 +171,7 @@ class Passage(ABC):
             return
         self._settled = True
         if self._following is not None:
-            visit.read_later([*self._following.left, *self._following.waiting])
+            visit.read_later([*self._following.left, *self._following.waiting], self._following.spoken)
         elif rewriting is not None:
             rewriting.catch_up()
             visit.faults += rewriting.faults

@@ -21,6 +21,7 @@ from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
 from wirelint.model import End, Request, Timing
 from wirelint.repair import Repair
+from wirelint.rewrite.following import Spoken
 from wirelint.rewrite.recorded import arrived
 from wirelint.rule import Finding
 from wirelint.wire import EventStream
@@ -85,6 +86,7 @@ class Visit:
     _times: array[float] = field(default_factory=lambda: array("d"))
     _behind: int = 0
     _later: Sequence[tuple[bytes, float | None]] = ()
+    _spoken: Spoken | None = None
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
@@ -161,9 +163,9 @@ class Visit:
                 chunks.append((self.now() if at is None else at, len(plain)))
         return b"".join(pieces), tuple(chunks)
 
-    def read_later(self, pieces: Sequence[tuple[bytes, float | None]]) -> None:
+    def read_later(self, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
         """What is to be read of such a copy, and when it came: `catch_up` does."""
-        self._later = pieces
+        self._later, self._spoken = pieces, spoken
 
     def arrivals(self) -> Arrivals:
         """What is known by now of when the reply came."""
@@ -181,12 +183,12 @@ class Visit:
 
     def catch_up(self) -> None:
         """Reads what was noted, each piece as of the time at which it came."""
-        pieces, times, later = self._waiting, self._times, self._later
+        pieces, times, later, spoken = self._waiting, self._times, self._later, self._spoken
         self._pass_over()
         came = zip(pieces, times, strict=True)
         read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
         if self.session is not None:
-            feed_all(self.session, [*later, *[(plain, at) for plain, at in read if plain]])
+            feed_all(self.session, [*later, *[(plain, at) for plain, at in read if plain]], spoken)
         self.mind_the_text()
 
     def mind_the_text(self) -> None:
@@ -198,7 +200,7 @@ class Visit:
             )
 
     def _pass_over(self) -> None:
-        self._waiting, self._times, self._behind, self._later = [], array("d"), 0, ()
+        self._waiting, self._times, self._behind, self._later, self._spoken = [], array("d"), 0, (), None
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""

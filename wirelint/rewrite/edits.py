@@ -25,6 +25,7 @@ from wirelint.repair import Edit
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONE = re.compile(r"[\ud800-\udfff]")
+_NULL = b"null"
 _BOM = "\ufeff"
 _WHITE = b" \t\r\n"
 _TAIL = 64
@@ -139,9 +140,12 @@ def _skip_blanks(text: str, position: int) -> int:
 def _write(value: Json) -> str:
     """JSON as it goes into a body: compact, and with lone surrogates escaped, which UTF-8 cannot hold."""
     try:
-        return orjson.dumps(value).decode()
+        written = orjson.dumps(value)
     except TypeError:  # lone surrogates, and integers of more than 64 bits
-        return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", _encode(value))
+        written = _NULL
+    if _NULL not in written:  # numbers that JSON does not have come out so
+        return written.decode()
+    return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", _encode(value))
 
 
 class _Walk:

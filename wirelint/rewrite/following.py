@@ -70,6 +70,22 @@ class Form:
         return found if not mould.id or id_ is None or found[mould.id] == id_ else None
 
 
+class Spoken(NamedTuple):
+    """What is known beforehand of a reply that has followed a form: which of its events say a piece of text, and which.
+
+    Those from `first` on may; reading them would show that they are of `block`, say their text and nothing else.
+    """
+
+    first: int
+    block: int
+    mould: Mould
+
+    def text(self, data: bytes) -> str | None:
+        """The text of such an event; None for any other."""
+        found = self.mould.match(data)
+        return said(found[self.mould.text]) if found is not None else None
+
+
 class Following:
     """One reply that follows forms so far. `left` is what has left of it, with its times; `waiting` what has not."""
 
@@ -98,6 +114,12 @@ class Following:
     def over(self) -> Form | None:
         """The form to the end of which it has come."""
         return next((form for form in self._forms if len(form.moulds) == self._next), None)
+
+    @property
+    def spoken(self) -> Spoken | None:
+        """What is known of its texts, now that it has come to its end."""
+        form = self.over
+        return Spoken(form.opening, form.start.block, form.text) if form is not None else None
 
     def due(self, at: float) -> float | None:
         """Milliseconds until what waits has to leave; None when nothing does."""
