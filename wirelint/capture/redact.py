@@ -252,7 +252,9 @@ class Redactor:
         edits = self._edits(body, streamed)
         if secrets is not None:
             secrets.update([edit.secret for edit in edits if edit.secret])
-        if not edits or not is_messages(body):
+        if not edits:
+            return body, []
+        if not is_messages(body):
             return _apply(body, edits, self.mark)
         events, _ = _apply(as_events(body), edits, self.mark)
         made, place = [], 0
@@ -298,9 +300,7 @@ def _document_edits(text: str, known: tuple[str, ...]) -> list[Edit]:
 
 
 def _apply(body: bytes, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[_ByteEdit]]:
-    """The body with its edits made, and where they were. The same object when there is nothing to do."""
-    if not edits:
-        return body, []
+    """The body with its edits made, and where they were."""
     text = body.decode("utf-8", "surrogateescape")
     pieces: list[bytes] = []
     made: list[_ByteEdit] = []
