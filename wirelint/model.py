@@ -186,18 +186,16 @@ class Message:
     @property
     def words(self) -> str:
         """The text without the reminders that clients put beside it (`<system-reminder>…</system-reminder>`)."""
-        return "\n".join(
-            [part.text for part in self.parts if isinstance(part, Text) and not _REMINDER.match(part.text)]
-        )
+        texts = [part.text for part in self.parts if isinstance(part, Text)]
+        return "\n".join([text for text in texts if not _REMINDER.match(text)])
 
     @property
     def speaks(self) -> bool:
         """Whether a user says something in it. Tool results with text beside them, and reminders, are the client's."""
         if self.role != "user" or self.results:
             return False
-        if [part for part in self.parts if isinstance(part, Opaque)]:
-            return True
-        return bool([part for part in self.parts if isinstance(part, Text) and not _REMINDER.match(part.text)])
+        said = [part for part in self.parts if isinstance(part, (Opaque, Text))]
+        return bool([part for part in said if isinstance(part, Opaque) or not _REMINDER.match(part.text)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
