@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from wirelint.apis.likeness import Likeness
 from wirelint.engine import Session
-from wirelint.rewrite.following import Spoken
+from wirelint.rewrite.spoken import Spoken
 
 
-def feed_all(session: Session, pieces: Iterable[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
+def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
     """Feeds a session pieces of a body, each with its time. Of events that are alike many are taken in together.
 
-    `spoken`: what is known of the texts of a body of which this is the beginning, each piece an event.
+    `spoken`: what is known of a reply of which these are the events, each by itself, and what came behind them.
     """
+    if spoken is not None and spoken.texts is not None:
+        told = zip(pieces[spoken.first : spoken.last], spoken.texts, strict=True)
+        _feed_each(session, pieces[: spoken.first])
+        _take(session, spoken.block, [(data, at, text) for (data, at), text in told])
+        pieces = pieces[spoken.last :]
+    _feed_each(session, pieces)
+
+
+def _feed_each(session: Session, pieces: Iterable[tuple[bytes, float | None]]) -> None:
     alike: list[tuple[bytes, float | None, str]] = []
-    like: Likeness | Spoken | None = session.like
-    for number, (data, at) in enumerate(pieces, 1):
+    like = session.like
+    for data, at in pieces:
         text = like.text(data) if like is not None else None
         if text is not None:
             alike.append((data, at, text))
@@ -25,7 +33,7 @@ def feed_all(session: Session, pieces: Iterable[tuple[bytes, float | None]], spo
             _take(session, like.block, alike)
             alike = []
         session.feed(data, at)
-        like = spoken if spoken is not None and number >= spoken.first else session.like
+        like = session.like
     if like is not None and alike:
         _take(session, like.block, alike)
 

@@ -45,12 +45,16 @@ class Held(Protocol):
         """All that is held, since nothing will come any more."""
 
 
-def attach(flow: http.HTTPFlow, held: Held) -> bool:
-    """Opens the outlet for a reply that streams, and whose head has come. False: there is none."""
+def attach(flow: http.HTTPFlow, held: Held, flows: Callable[[bytes], bool] | None = None) -> bool:
+    """Opens the outlet for a reply that streams, and whose head has come. False: there is none.
+
+    `flows`: whether data pass, and nothing is held before or behind them; the outlet has no part in those.
+    """
     stream = stream_of(flow)
     if stream is None:
         return False
-    stream._handle_event = _streaming(stream, held)
+    handler = _streaming(stream, held)
+    stream._handle_event = _flowing(stream, flows, handler) if flows is not None else handler
     return True
 
 
@@ -86,6 +90,20 @@ def _find(top: layer.Layer, flow: http.HTTPFlow, seen: set[int]) -> HttpStream |
             if inner is not None and (found := _find(inner, flow, seen)) is not None:
                 return found
     return None
+
+
+def _flowing(stream: HttpStream, flows: Callable[[bytes], bool], attend: Handler) -> Handler:
+    """The handler that was there for data that flow, and `attend` for all else: a generator less for each event."""
+    before: Handler = stream._handle_event
+
+    def handle(event: events.Event) -> layer.CommandGenerator[None]:
+        try:
+            attended = type(event) is not ResponseData or not flows(event.data)
+        except Exception:  # fail open: whoever is asked what to send says what is wrong
+            attended = True
+        return attend(event) if attended else before(event)
+
+    return handle
 
 
 def _streaming(stream: HttpStream, held: Held) -> Handler:

@@ -118,6 +118,7 @@ class Passage(ABC):
         following, self._following = self._following, None
         if following is None:
             return
+        following.stop()
         self._for_nothing = len(following.left)
         self._owed, self._rewriting = [data for data, _ in following.waiting], None  # until it has seen all of it
         made = b"".join(itertools.chain(*(rewriting.feed(*one) for one in (*following.left, *following.waiting))))
@@ -171,7 +172,7 @@ class Passage(ABC):
             return
         self._settled = True
         if self._following is not None:
-            visit.read_later([*self._following.left, *self._following.waiting], self._following.spoken)
+            visit.read_later(*self._following.came())
         elif rewriting is not None:
             rewriting.catch_up()
             visit.faults += rewriting.faults

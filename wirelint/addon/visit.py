@@ -17,12 +17,13 @@ from io import BytesIO
 from wirelint.addon.batches import feed_all
 from wirelint.apis.unknown import is_text
 from wirelint.arrivals import NO_ARRIVALS, ArrivalLog, Arrivals
+from wirelint.capture.followed import Followed
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.engine import Session, internal, lower
 from wirelint.model import End, Request, Timing
 from wirelint.repair import Repair
-from wirelint.rewrite.following import Spoken
 from wirelint.rewrite.recorded import arrived
+from wirelint.rewrite.spoken import Spoken
 from wirelint.rule import Finding
 from wirelint.wire import EventStream
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decode, decoder
@@ -87,6 +88,7 @@ class Visit:
     _behind: int = 0
     _later: Sequence[tuple[bytes, float | None]] = ()
     _spoken: Spoken | None = None
+    _told: Spoken | None = None
     _unread: bool = False
     _broken: bool = False
     _closed: bool = False
@@ -189,7 +191,12 @@ class Visit:
         read = [(self._plain_of(piece), round((time - self.began) * 1000, 3)) for piece, time in came]
         if self.session is not None:
             feed_all(self.session, [*later, *[(plain, at) for plain, at in read if plain]], spoken)
+            self._told = self._told or spoken
         self.mind_the_text()
+
+    def followed(self) -> Followed | None:
+        """What is known of a body that was read, and that went as others did."""
+        return self._told.followed() if self._told is not None else None
 
     def mind_the_text(self) -> None:
         """Lets go of a reply that says more than is judged."""
@@ -361,7 +368,7 @@ class Visit:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
         self._pass_over()
-        self._raw, self._plain, self.session = BytesIO(), bytearray(), None
+        self._raw, self._plain, self.session, self._told = BytesIO(), bytearray(), None, None
 
 
 def _coding(value: str | None) -> str | None:

@@ -43,11 +43,12 @@ class _Gap(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """An idle value: where it stands in its event, in bytes, and what else may stand there."""
+    """An idle value: where it stands in its event, in bytes, what else may stand there, and the name of a string."""
 
     start: int
     end: int
     form: re.Pattern[bytes]
+    name: str
 
 
 class _Rest(NamedTuple):
@@ -243,7 +244,10 @@ def idle_values(event: Frame) -> list[_Value]:
     found = [value for value in _VALUES.finditer(raw) if raw.count(b'"%s"' % value[1]) == 1]
     document = document_of(event) if found else {}
     kinds = [(value, 3 if value[2] is None else 2) for value in found if value[1].decode() in document]
-    return [_Value(*value.span(kind), _VALUE if kind == 2 else _NUMBER) for value, kind in kinds]
+    return [
+        _Value(*value.span(kind), _VALUE if kind == 2 else _NUMBER, value[1].decode() if kind == 2 else "")
+        for value, kind in kinds
+    ]
 
 
 def document_of(event: Frame) -> dict[str, object]:

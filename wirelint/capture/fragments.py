@@ -42,7 +42,7 @@ _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
 _OTHER_FIELDS = ("event:", ":", "id:", "retry:")
 _BLOCK = 1 << 18
 _ENDS = frozenset({" [DONE]", "[DONE]"})
-_APART = "\n,\n"
+APART = "\n,\n"
 """Between texts of which each is looked at by itself: no sign of a secret goes over a line end and a comma."""
 
 
@@ -89,6 +89,13 @@ def stream_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
     return _edits(body, units, rest, known)
 
 
+def is_harmless_stream(body: str) -> bool:
+    """Whether a quick look at an event stream proves that no shape and no name in it gives a secret away."""
+    others = set[str]()
+    looked = _look(body, (_event_documents(block, others) for block in _blocks(body)), others)
+    return looked is not None and looked[1]
+
+
 def lines_edits(body: str, known: tuple[str, ...]) -> list[Edit]:
     """The same for a body of one JSON document a line."""
     if _holds_nothing(body, known, (list(filter(None, block.split("\n"))) for block in _blocks(body)), set()):
@@ -126,24 +133,33 @@ def _holds_nothing(
     `batches` are its documents, or None where its form is another; `others` is what else is there, when they have been
     taken.
     """
-    if "\r" in body:
+    looked = _look(body, batches, others)
+    if looked is None:
         return False
+    channels, clear = looked
+    if clear:
+        return not any(is_near(secret, text) for secret in known for text in (body, *channels))
+    return not any(Scope.of(text, known) for text in itertools.chain(_blocks(body), channels))
+
+
+def _look(body: str, batches: Iterable[list[str] | None], others: Collection[str]) -> tuple[list[str], bool] | None:
+    """The joined channels of a body, and whether a quick look proves all of it harmless. None where its form is another."""
+    if "\r" in body:
+        return None
     joiner, clear = Joiner(), True
     try:
         for documents in batches:
             if documents is None:
-                return False
+                return None
             if joiner.parsed:  # of the batch before
-                clear = clear and harmless(_APART.join(joiner.parsed))
+                clear = clear and harmless(APART.join(joiner.parsed))
                 joiner.parsed.clear()
             joiner.add_all(documents)
     except (orjson.JSONDecodeError, UnicodeEncodeError):
-        return False
+        return None
     joiner.close()
     channels = ["".join(channel.texts) for channel in joiner.channels.moving()]
-    if clear and harmless(_APART.join([*others, *joiner.parsed, *channels])):
-        return not any(is_near(secret, text) for secret in known for text in (body, *channels))
-    return not any(Scope.of(text, known) for text in itertools.chain(_blocks(body), channels))
+    return channels, clear and harmless(APART.join([*others, *joiner.parsed, *channels]))
 
 
 def _event_documents(block: str, others: set[str]) -> list[str] | None:

@@ -24,6 +24,7 @@ from wirelint.rewrite.chain import Chain, Seen
 from wirelint.rewrite.moulds import TEXT, Kinds, Mould, said, source_of
 from wirelint.rewrite.plain import is_plain
 from wirelint.rewrite.replies import Rewriting
+from wirelint.rewrite.spoken import Spoken
 from wirelint.rewrite.unread import Pending
 from wirelint.rewriters.quiet import CLEAR, REACH, quiet, still
 
@@ -59,7 +60,7 @@ class Form:
         before, _, behind = source.text.partition(TEXT)
         self.still = Mould.of(before + still() + behind)
         """The same, where one need not know what stood before its text."""
-        self.start, self.stops = start, stops
+        self.start, self.block, self.stops = start, start.block, stops
 
     def at(self, number: int, data: bytes, id_: bytes | None) -> re.Match[bytes] | None:
         """What of an event fits the one of a number, text apart that goes on."""
@@ -68,22 +69,6 @@ class Form:
         if found is None or mould is None:
             return None
         return found if not mould.id or id_ is None or found[mould.id] == id_ else None
-
-
-class Spoken(NamedTuple):
-    """What is known beforehand of a reply that has followed a form: which of its events say a piece of text, and which.
-
-    Those from `first` on may; reading them would show that they are of `block`, say their text and nothing else.
-    """
-
-    first: int
-    block: int
-    mould: Mould
-
-    def text(self, data: bytes) -> str | None:
-        """The text of such an event; None for any other."""
-        found = self.mould.match(data)
-        return said(found[self.mould.text]) if found is not None else None
 
 
 class Following:
@@ -98,13 +83,14 @@ class Following:
         """Those that it has followed so far; where their texts begin they are alike up to there."""
         self._quiet = quiet(names := frozenset([tool.name for tool in request.tools]))
         self._chain = Chain((), names)
-        self._next = self._size = 0
+        self._next = self._size = self._seen = 0
+        """`_seen`: of so many events of `left` the chain knows."""
         self._id: bytes | None = None
-        self._flows = False
-        """Whether its text is in the middle of a line, and nothing waits."""
+        self._still: Mould | None = None
+        """What more of its text is like while that is in the middle of a line, and nothing waits."""
+        self.flowing: bytes | None = None
+        """The event that was found to leave as it came, and that has not been said to have left."""
         self._pending: Pending[tuple[bytes, float | None]] = Pending()
-        self._unseen = 0
-        """Events at the end of `left` of which the chain does not know."""
 
     @property
     def waiting(self) -> list[tuple[bytes, float | None]]:
@@ -115,11 +101,10 @@ class Following:
         """The form to the end of which it has come."""
         return next((form for form in self._forms if len(form.moulds) == self._next), None)
 
-    @property
-    def spoken(self) -> Spoken | None:
-        """What is known of its texts, now that it has come to its end."""
-        form = self.over
-        return Spoken(form.opening, form.start.block, form.text) if form is not None else None
+    def came(self) -> tuple[list[tuple[bytes, float | None]], Spoken | None]:
+        """All that has come, with its times; and what is known of it, when that is a reply to its end."""
+        form, pieces = self.over, [*self.left, *self.waiting]
+        return pieces, Spoken(form, pieces) if form is not None else None
 
     def due(self, at: float) -> float | None:
         """Milliseconds until what waits has to leave; None when nothing does."""
@@ -130,17 +115,34 @@ class Following:
 
         Not asked after that.
         """
+        if self.flows(data):
+            self.went(data, at)
+            return [data]
         self._size += len(data)
-        if self._size > _MOST:
-            return None
-        if self._flows:
-            still = self._forms[0].still
-            found = still.match(data)
-            if found is not None and (not still.id or found[still.id] == self._id):  # most of what comes
-                self._unseen += 1
-                self.left.append((data, at))
-                return [data]
-        return self._take(data, at)
+        return self._take(data, at) if self._size <= _MOST else None
+
+    def flows(self, data: bytes) -> bool:
+        """Whether the next event leaves as it came, with nothing before or behind it, like most of what comes.
+
+        Whoever says then that it `went` need not ask what `passes`.
+        """
+        still, size = self._still, self._size + len(data)
+        if still is None or size > _MOST:
+            return False
+        found = still.match(data)
+        if found is None or (still.id and found[still.id] != self._id):
+            return False
+        self._size, self.flowing = size, data
+        return True
+
+    def went(self, data: bytes, at: float | None) -> None:
+        """What was found to flow has left."""
+        self.flowing = None
+        self.left.append((data, at))
+
+    def stop(self) -> None:
+        """It is followed no more."""
+        self._still = None
 
     def _take(self, data: bytes, at: float | None) -> list[bytes] | None:
         """The same of any event."""
@@ -163,12 +165,14 @@ class Following:
             ready = [*self.waiting, (data, at)]
             self._pending = Pending()
         self.left += ready
+        self._seen = len(self.left)
         if ready or not self.waiting:
             self.holding = None
         if self.waiting and self.holding is None:
             self.holding = round(at, 3) if at is not None else None
         form = self._forms[0]
-        self._flows = not self.waiting and self._next == form.opening and self._chain.is_in_line(form.start.block)
+        flows = not self.waiting and self._next == form.opening and self._chain.is_in_line(form.start.block)
+        self._still = form.still if flows else None
         return [one for one, _ in ready]
 
     def _is_next(self, data: bytes) -> bool:
@@ -217,15 +221,15 @@ class Following:
 
     def _catch_up(self) -> None:
         """Has the chain know how the text ends that has left."""
-        if not self._unseen:
+        if self._seen == len(self.left):
             return
         mould, text = self._forms[0].text, ""
-        for place in range(len(self.left) - 1, len(self.left) - 1 - self._unseen, -1):
+        for place in range(len(self.left) - 1, self._seen - 1, -1):
             found = mould.match(self.left[place][0])
             text = (found[mould.text].decode() if found is not None else "") + text
             if len(text) >= REACH:
                 break
-        self._unseen = 0
+        self._seen = len(self.left)
         self._chain.gone_by(text)
 
 

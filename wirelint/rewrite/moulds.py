@@ -12,7 +12,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import orjson
 
@@ -35,9 +35,14 @@ _NUMBERS = re.compile(rb"(?<=[:\[,]) ?(%b)(?=[ \t\r\n,}\]])" % _NUMBER)
 
 
 class Mould(NamedTuple):
-    """A message of a form. `id` and `text` are the groups of the two in what it matches, 0: it has none."""
+    """A message of a form. `id` and `text` are the groups of the two in what it matches, 0: it has none.
+
+    `strings`: the names of all its groups, which are the gaps for strings; `find` gives what `findall` does.
+    """
 
     match: Callable[[bytes], re.Match[bytes] | None]
+    find: Callable[[bytes], list[Any]]
+    strings: tuple[str, ...]
     id: int
     text: int
 
@@ -46,11 +51,21 @@ class Mould(NamedTuple):
         """The same one for the same source, as long as it is remembered."""
         return _mould_of(source)
 
+    def columns(self, messages: Sequence[bytes]) -> dict[str, Sequence[bytes]] | None:
+        """What stands in each gap of messages that all fit, in one search; None where they turn out not to."""
+        found = self.find(b"".join(messages))
+        if len(found) != len(messages):
+            return None
+        if len(self.strings) == 1:
+            return {self.strings[0]: found}
+        return dict(zip(self.strings, zip(*found, strict=True), strict=True))
+
 
 @lru_cache(maxsize=256)
 def _mould_of(source: bytes) -> Mould:
     form = re.compile(source, re.DOTALL)
-    return Mould(form.fullmatch, form.groupindex.get("id", 0), form.groupindex.get("text", 0))
+    groups = form.groupindex
+    return Mould(form.fullmatch, form.findall, tuple(groups), groups.get("id", 0), groups.get("text", 0))
 
 
 class Known(Generic[S, F]):
@@ -124,7 +139,9 @@ def source_of(
     if len(raw) > longest or frame.faults:
         return None
     gaps: list[tuple[int, int, bytes]] = [(*text, TEXT)] if text is not None else []
-    gaps += [(value.start, value.end, value.form.pattern) for value in idle_values(frame)]
+    for value in idle_values(frame):
+        pattern = value.form.pattern
+        gaps.append((value.start, value.end, b"(?P<%b>%b)" % (value.name.encode(), pattern) if value.name else pattern))
     told = document_of(frame).get("id")
     if told is not None and told != id_:
         return None

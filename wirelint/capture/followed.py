@@ -1,0 +1,48 @@
+"""Streamed bodies that go as others went: of these only what is new is searched for secrets.
+
+Theory of operation. A body is told by a form: a sequence of events whose bytes are fixed but for gaps. Once the quick look
+(`probe`) has proved such a body harmless as a whole, no fixed text of the form gives a secret away: not by a shape, not by
+a name before a gap. Of the next one the events that say more than a piece of text are looked at as they stand, and of all
+others what stands in their gaps, joined as a client joins it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wirelint.capture.fragments import APART, is_harmless_stream
+from wirelint.capture.literals import is_near
+from wirelint.capture.probe import harmless
+
+_MOST = 64
+
+
+class Followed(NamedTuple):
+    """What is known of a streamed body. `form` is equal for bodies whose fixed text is the same.
+
+    `documents` are its events, but of those that say a piece of text and nothing else only the first; `strings` what stands
+    in the gaps of one name in all events, joined, where that changes. `size`: bytes of the body of which all this is told.
+    """
+
+    form: object
+    documents: tuple[str, ...]
+    strings: tuple[str, ...]
+    size: int
+
+
+class Forms:
+    """The forms of which a body was proved harmless. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._harmless: tuple[object, ...] = ()
+
+    def clear(self, body: str, followed: Followed, known: tuple[str, ...]) -> bool:
+        """Whether a quick look proves that a body holds neither a secret nor one of those that are known."""
+        if any(is_near(secret, text) for secret in known for text in (body, *followed.strings)):
+            return False
+        if followed.form in self._harmless:
+            return harmless(APART.join([*followed.documents, *followed.strings]))
+        if not is_harmless_stream(body):
+            return False
+        self._harmless = (followed.form, *self._harmless)[:_MOST]
+        return True
