@@ -10,18 +10,15 @@ wherever else they turn up, such as the error message that repeats the key it re
 
 from __future__ import annotations
 
-import base64
-import binascii
 import dataclasses
 import hmac
-import re
 import secrets as randomness
 import threading
-from collections.abc import Callable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
+from wirelint.capture.credentials import USERINFO, carried, carried_by_url, is_worth_knowing
 from wirelint.capture.followed import Followed, Forms
 from wirelint.capture.fragments import Edit, array_edits, lines_edits, looks_like_lines, stream_edits
 from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, is_near, merge
@@ -35,12 +32,6 @@ from wirelint.wire import looks_like_events
 from wirelint.wire.json_array import looks_like_array
 
 _REMEMBERED = 64
-_SHORTEST_KNOWN = 8
-_SHORTEST_COOKIE = 16
-# What people give a local server that wants no key; words of ordinary text, not worth taking out of it.
-_DUMMIES = frozenset({"lm-studio", "not-needed", "notneeded", "no-key-required", "dummy-key", "anthropic", "openrouter",
-                      "undefined", "placeholder", "anything", "localhost", "not-required", "vllm-local"})  # fmt: skip
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://)([^/?#]*)@")
 _SHORTEST_TEXT = 6
 _GAP = "…"
 """Where `excerpt` left out the middle of a text, and may have cut a secret in two."""
@@ -53,6 +44,21 @@ class _ByteEdit(NamedTuple):
     start: int
     end: int
     size: int
+
+
+_Field = tuple[str, str]
+
+
+class _Heads(NamedTuple):
+    """A URL without secrets, what each field of some headers is without, and whether there were none but in the values of
+    headers whose names tell of them."""
+
+    url: str
+    made: dict[_Field, _Field]
+    clear: bool
+
+    def of(self, headers: Headers) -> Headers:
+        return tuple([self.made[field] for field in headers])
 
 
 class Redactor:
@@ -75,9 +81,9 @@ class Redactor:
         """Remembers the secrets that a request carries, to take them out wherever they turn up from now on."""
         if not self.enabled:
             return
-        found = [secret for name, value in headers if is_secret_header(name, value) for secret in _carried(name, value)]
-        found += _carried_by_url(url)
-        news = [secret for secret in found if secret not in self._known and _worth_knowing(secret)]
+        found = [secret for name, value in headers if is_secret_header(name, value) for secret in carried(name, value)]
+        found += carried_by_url(url)
+        news = [secret for secret in found if secret not in self._known and is_worth_knowing(secret)]
         if not news:
             return
         with self._lock:
@@ -100,7 +106,7 @@ class Redactor:
         """A URL without its user and its secret parameters."""
         if "@" not in url and "?" not in url:
             return url
-        if (match := _USERINFO.match(url)) and not is_marked(match[2]):
+        if (match := USERINFO.match(url)) and not is_marked(match[2]):
             secret = unquote_plus(match[2].partition(":")[2] or match[2])
             # Brackets in this place would make an IPv6 address of it.
             mark = quote(self.mark(secret), safe="")
@@ -138,6 +144,7 @@ class Redactor:
         if not self.enabled:
             return record
         self.learn(record.request_headers, record.url)
+        heads = self._heads(record)
         body, chunks = record.response_body, record.chunks
         secrets: set[str] = set()
         if body and not (followed is not None and self._is_clear(body, followed)):
@@ -145,18 +152,17 @@ class Redactor:
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
-        url, request_headers, response_headers = self._heads(record)
         return record.but(
-            url=url,
-            request_headers=request_headers,
+            url=heads.url,
+            request_headers=heads.of(record.request_headers),
             request_body=self._body(record.request_body, secrets, streamed=False),
-            response_headers=response_headers,
+            response_headers=heads.of(record.response_headers),
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
-            forwarded=self._sent(record.forwarded, secrets, streamed=False),
-            delivered=self._sent(record.delivered, secrets, streamed=None),
-            fixes=self._repairs(record.fixes, secrets),
+            forwarded=self._sent(record.forwarded, heads, secrets, streamed=False),
+            delivered=self._sent(record.delivered, heads, secrets, streamed=None),
+            fixes=record.fixes if heads.clear and not secrets else self._repairs(record.fixes, secrets),
             annotations=annotations,
         )
 
@@ -169,17 +175,14 @@ class Redactor:
     def _body(self, body: bytes | None, secrets: set[str], *, streamed: bool | None) -> bytes | None:
         return self._redacted(body, streamed, secrets)[0] if body else body
 
-    def _sent(self, sent: Sent | None, secrets: set[str], *, streamed: bool | None) -> Sent | None:
+    def _sent(self, sent: Sent | None, heads: _Heads, secrets: set[str], *, streamed: bool | None) -> Sent | None:
         if sent is None:
             return None
-        return Sent(self._headers(sent.headers), self._body(sent.body, secrets, streamed=streamed))
+        return Sent(heads.of(sent.headers), self._body(sent.body, secrets, streamed=streamed))
 
     def _repairs(self, repairs: tuple[Repair, ...], found: set[str]) -> tuple[Repair, ...]:
         """Fixes without the secrets of the bodies, whole or cut short. A fix may leave out what names a secret there."""
-        if not repairs:
-            return repairs
-        said = "\n".join([text for fix in repairs for text in (fix.title, fix.before, fix.after)])
-        if not found and not Scope.of(said, self._known):
+        if not found and not Scope.of("\n".join(_said(repairs)), self._known):
             return repairs
         secrets = sorted(found, key=len, reverse=True)
         fixes: list[Repair] = []
@@ -201,26 +204,34 @@ class Redactor:
                         tail = self.mark(secret) + tail[size:]
         return self.text(head + gap + tail)
 
-    def _heads(self, record: Record) -> tuple[str, Headers, Headers]:
-        """The URL and both sides' headers, which are all looked at in one go."""
-        url, asked, answered = self._address(record.url), record.request_headers, record.response_headers
-        clear = not Scope.of("\n".join([url, *_open_values(asked), *_open_values(answered)]), self._known)
-        return url if clear else self._plain(url), self._marked(asked, clear), self._marked(answered, clear)
+    def _heads(self, record: Record) -> _Heads:
+        """The URL and the headers of all sides, which are looked at in one go, and with them what was said of repairs."""
+        fields = dict.fromkeys([*record.request_headers, *record.response_headers])
+        for sent in (record.forwarded, record.delivered):
+            if sent is not None:
+                fields.update(dict.fromkeys(sent.headers))
+        url = self._address(record.url)
+        made, clear = self._marked(fields, url, *_said(record.fixes))
+        return _Heads(url if clear else self._plain(url), made, clear)
 
     def _headers(self, headers: Headers) -> Headers:
-        return self._marked(headers, not Scope.of("\n".join(_open_values(headers)), self._known))
+        made, _ = self._marked(headers)
+        return tuple([made[field] for field in headers])
 
-    def _marked(self, headers: Headers, clear: bool) -> Headers:
-        """Headers without secrets. `clear`: there are none but those that a header's name tells."""
-        return tuple(
-            [
-                (name, value if clear and not is_secret_header(name, value) else self._header(name, value))
-                for name, value in headers
-            ]
-        )
-
-    def _header(self, name: str, value: str) -> str:
-        return self._secret_header(name, value) if is_secret_header(name, value) else self._plain(value)
+    def _marked(self, fields: Iterable[_Field], *others: str) -> tuple[dict[_Field, _Field], bool]:
+        """What fields are without secrets, and whether there are none in these and in other texts but those that a header's
+        name tells."""
+        secret = {field: is_secret_header(*field) for field in fields}
+        said = [*others, *[field[1] for field, named in secret.items() if not named]]
+        clear = not Scope.of("\n".join(said), self._known)
+        made: dict[_Field, _Field] = {}
+        for field, named in secret.items():
+            name, value = field
+            if named:
+                made[field] = name, self._secret_header(name, value)
+            else:
+                made[field] = field if clear else (name, self._plain(value))
+        return made, clear
 
     def _secret_header(self, name: str, value: str) -> str:
         """A header that holds a secret, without it. The same ones come with every request."""
@@ -343,41 +354,6 @@ def _shift(chunks: tuple[tuple[float, int], ...], edits: list[_ByteEdit]) -> tup
     return tuple(shifted)
 
 
-def _open_values(headers: Headers) -> list[str]:
-    """The values of headers that are not known to be secrets by their names."""
-    return [value for name, value in headers if not is_secret_header(name, value)]
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _carried(name: str, value: str) -> list[str]:
-    """The secrets in one header of a request that holds some, each by itself."""
-    if "cookie" in name.lower():
-        values = [crumb.partition("=")[2].strip() for crumb in value.split(";")]
-        return [crumb for crumb in values if len(crumb) >= _SHORTEST_COOKIE]
-    scheme, secret = split_scheme(value)
-    secret = secret.strip()
-    if scheme.strip().lower() != "basic":
-        return [secret]
-    try:
-        plain = base64.b64decode(secret, validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError):
-        return [secret]
-    return [secret, plain.partition(":")[2]]
-
-
-def _carried_by_url(url: str) -> list[str]:
-    if "@" not in url and "?" not in url:
-        return []
-    found: list[str] = []
-    if match := _USERINFO.match(url):
-        found.append(match[2].partition(":")[2] or match[2])
-    for parameter in url.partition("?")[2].partition("#")[0].split("&"):
-        name, _, value = parameter.partition("=")
-        if is_secret_parameter(unquote_plus(name)):
-            found.append(value)
-    plain = [unquote_plus(secret) for secret in found]
-    return found + [secret for secret in plain if secret not in found]
-
-
-def _worth_knowing(secret: str) -> bool:
-    return len(secret) >= _SHORTEST_KNOWN and secret.lower() not in _DUMMIES and not is_marked(secret)
+def _said(repairs: Iterable[Repair]) -> list[str]:
+    """The texts of repairs."""
+    return [text for fix in repairs for text in (fix.title, fix.before, fix.after)]
