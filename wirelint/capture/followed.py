@@ -20,12 +20,13 @@ _MOST = 64
 class Followed(NamedTuple):
     """What is known of a streamed body. `form` is equal for bodies whose fixed text is the same.
 
-    `documents` are its events, but of those that say a piece of text and nothing else only the first; `strings` what stands
-    in the gaps of one name in all events, joined, where that changes. `size`: bytes of the body of which all this is told.
+    `documents` are its events, but of those that say a piece of text and nothing else only the first, in lines of their
+    own; `strings` what stands in the gaps of one name in all events, joined, where that changes. `size`: bytes of the body
+    of which all this is told.
     """
 
     form: object
-    documents: tuple[str, ...]
+    documents: str
     strings: tuple[str, ...]
     size: int
 
@@ -41,7 +42,7 @@ class Forms:
         if any(is_near(secret, text) for secret in known for text in (body, *followed.strings)):
             return False
         if followed.form in self._harmless:
-            return harmless(APART.join([*followed.documents, *followed.strings]))
+            return harmless(APART.join([followed.documents, *followed.strings]))
         if not is_harmless_stream(body):
             return False
         self._harmless = (followed.form, *self._harmless)[:_MOST]

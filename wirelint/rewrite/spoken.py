@@ -58,19 +58,17 @@ class Spoken:
         if columns is None or texts is None:
             return None
         events, first, last = [data for data, _ in self._pieces], self.first, self.last
-        gaps = {name: [*map(bytes.decode, found)] if name != "text" else texts for name, found in columns.items()}
         opening, end = events[:first], events[last:]
-        said_before = _gaps(self._form.moulds[:first], opening)
-        said_behind = _gaps(self._form.moulds[first:], end)
-        if said_before is None or said_behind is None:
+        before, behind = _gaps(self._form.moulds[:first], opening), _gaps(self._form.moulds[first:], end)
+        if before is None or behind is None:
             return None
-        strings: list[str] = []
-        for name in dict.fromkeys([*said_before, *gaps, *said_behind]):
-            said_all = [*said_before.get(name, ()), *gaps.get(name, ()), *said_behind.get(name, ())]
-            if said_all.count(said_all[0]) < len(said_all):
-                strings.append("".join(said_all))
-        documents = [one.decode("utf-8", "surrogateescape") for one in (*opening, events[first], *end)]
-        return Followed(self._form, tuple(documents), tuple(strings), sum(map(len, events)))
+        strings = ["".join([*[said(one) or "" for one in before.get("text", ())], *texts])]
+        for name in dict.fromkeys([*before, *columns, *behind]):
+            found = [*before.get(name, ()), *columns.get(name, ()), *behind.get(name, ())]
+            if name != "text" and found.count(found[0]) < len(found):
+                strings.append(b"".join(found).decode())
+        documents = b"\n".join([*opening, events[first], *end]).decode("utf-8", "surrogateescape")
+        return Followed(self._form, documents, tuple(strings), sum(map(len, events)))
 
 
 def _texts(literals: Sequence[bytes]) -> list[str] | None:
@@ -82,14 +80,13 @@ def _texts(literals: Sequence[bytes]) -> list[str] | None:
     return known if len(known) == len(texts) else None
 
 
-def _gaps(moulds: Iterable[Mould], events: Iterable[bytes]) -> Mapping[str, list[str]] | None:
+def _gaps(moulds: Iterable[Mould], events: Iterable[bytes]) -> Mapping[str, list[bytes]] | None:
     """What stands in the gaps of events, by name; None where one does not fit."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[bytes]] = {}
     for mould, event in zip(moulds, events, strict=True):
         match = mould.match(event)
         if match is None:
             return None
         for name in mould.strings:
-            text = said(match[name])
-            found.setdefault(name, []).append(text if text is not None else "")
+            found.setdefault(name, []).append(match[name])
     return found
