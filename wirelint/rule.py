@@ -6,6 +6,7 @@ import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 from wirelint.arrivals import Arrivals
@@ -233,6 +234,7 @@ class Rule:
         )
 
 
+@lru_cache(maxsize=512)  # many say what was said before
 def one_line(text: str) -> str:
     """Text from the wire made fit for a line of a terminal: white space folded, control characters shown escaped."""
     return printable(" ".join(text.split()))

@@ -9,7 +9,7 @@ afterwards. A whole body is left to mitmproxy, which codes it as it was and corr
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 
 from mitmproxy import http
 
@@ -80,9 +80,10 @@ def has_known_end(response: http.Response) -> bool:
     return response.http_version.startswith("HTTP/1") and not _LENGTHS.isdisjoint(_names(response))
 
 
-def is_plainly_framed(response: http.Response) -> bool:
-    """Whether the body comes without codings of its transfer, which mitmproxy does not undo."""
-    return (field_of(response, b"transfer-encoding") or "").strip().lower() in ("", "chunked", "identity")
+def is_plainly_framed(fields: Mapping[str, str]) -> bool:
+    """Whether a body comes without codings of its transfer, which mitmproxy does not undo. `fields`: by names in lower
+    case."""
+    return fields.get("transfer-encoding", "").strip().lower() in ("", "chunked", "identity")
 
 
 def make_open_ended(request: http.Request, response: http.Response) -> None:

@@ -42,7 +42,7 @@ from wirelint.model import Json
 from wirelint.repair import Edit, Repair
 from wirelint.rewrite import Rewriting, rewrite_reply
 from wirelint.rewrite.edits import apply
-from wirelint.rewrite.requests import answer_request, mend_request
+from wirelint.rewrite.requests import answer_request, answering, mend_request
 from wirelint.settings.scopes import Scope
 
 _GOOD = (200, 201, 202, 203)
@@ -110,7 +110,7 @@ class Mending:
         session, body = visit.session, visit.request_body
         if session is None or session.request is None or not body:
             return
-        if self._scope.answerers and self._answer(session):
+        if answering(self._scope.answerers, session.api.NAME) and self._answer(session):
             return
         mended = mend_request(session.head(), body, self._scope.menders, self._ledger, self._scope.permit)
         visit.faults += mended.faults
@@ -202,13 +202,13 @@ class Mending:
         visit = self._visit
         if visit.session is None or channel_of(visit.session.api.NAME) != "model":
             return False  # what tools say is passed on as it comes
-        good = response.status_code in _GOOD and is_plainly_framed(response)
+        good = response.status_code in _GOOD and is_plainly_framed(visit.session.reply_headers)
         return good and visit.readable and not visit.unread
 
     def _is_document(self, response: http.Response) -> bool:
         """Whether a reply is a JSON document that nobody waits to see the beginning of, small enough to be held."""
         session = self._visit.session
-        if not is_json(response) or session is None or session.request is None or session.request.stream:
+        if session is None or session.request is None or session.request.stream or not is_json(response):
             return False
         return length_of(response) is None or is_within(response, self._visit.limit)
 

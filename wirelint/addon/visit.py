@@ -9,7 +9,6 @@ limit; above that, and where a coding cannot be undone, it lets go of what it ha
 from __future__ import annotations
 
 import dataclasses
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -45,7 +44,8 @@ class Visit:
     handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
     `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
-    `heard_by` is called when bytes have come.
+    `heard_by` is called when bytes have come. `flowed` are the last bytes of the body, without codings, as long as they are
+    not stored: whoever hands them on puts them there.
     """
 
     id: str
@@ -80,11 +80,12 @@ class Visit:
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
+    flowed: list[bytes] = field(default_factory=list)
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
     _size: int = 0
     _waiting: list[bytes] = field(default_factory=list)
-    _times: array[float] = field(default_factory=lambda: array("d"))
+    _times: list[float] = field(default_factory=list)
     _behind: int = 0
     _later: Sequence[tuple[bytes, float | None]] = ()
     _spoken: Spoken | None = None
@@ -207,7 +208,7 @@ class Visit:
             )
 
     def _pass_over(self) -> None:
-        self._waiting, self._times, self._behind, self._later, self._spoken = [], array("d"), 0, (), None
+        self._waiting, self._times, self._behind, self._later, self._spoken = [], [], 0, (), None
 
     def keep(self, data: bytes) -> bytes | None:
         """Takes a copy of bytes that came; gives what is to be read of them, None when nothing is read any more."""
@@ -219,6 +220,8 @@ class Visit:
         """The same of bytes without codings; whether they are to be read."""
         if self._closed or not data:
             return False
+        if self.flowed:
+            self._save()
         self._size += len(data)
         if self._size > self.limit:
             if self._raw.tell() or not self._unread:
@@ -226,6 +229,11 @@ class Visit:
             return False
         self._raw.write(data)
         return not (self._unread or self._broken or self.session is None)
+
+    def _save(self) -> None:
+        """Stores what has flowed by."""
+        flowed, self.flowed = self.flowed, []
+        self.store(b"".join(flowed))
 
     def _plain_of(self, data: bytes) -> bytes | None:
         """Bytes without their codings; None once it is known that they cannot be read."""
@@ -273,6 +281,7 @@ class Visit:
 
         None where that cannot be done now. An event that names the address of a session is part of all that come after it.
         """
+        self._save()
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
         if self._decoder is not None or self._unread or self._broken or stream.waiting or not frames:
@@ -304,6 +313,7 @@ class Visit:
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes."""
+        self._save()
         return len(self.request_body or b"") + min(self._size, self.limit) + 4096
 
     @property
@@ -313,15 +323,17 @@ class Visit:
     @property
     def overflown(self) -> bool:
         """Whether the body is larger than what is kept of it."""
+        self._save()
         return self._size > self.limit
 
     @property
     def empty(self) -> bool:
         """Whether no byte of the reply's body has come by."""
-        return self._size == 0
+        return self._size == 0 and not self.flowed
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
+        self._save()
         if self._size > self.limit or len(self._before) > self.limit:
             return None
         return self._before + self._raw.getvalue()[self._repeated :] if self._before else self._raw.getvalue()
@@ -350,6 +362,7 @@ class Visit:
     def _body(self) -> bytes | None:
         if self.status is None or self._unread:
             return None
+        self._save()
         if self._decoder is None:
             return self._readable(self._raw.getvalue())
         if not (self._broken or self.unknown):
@@ -368,6 +381,7 @@ class Visit:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
         self._pass_over()
+        self.flowed.clear()
         self._raw, self._plain, self.session, self._told = BytesIO(), bytearray(), None, None
 
 

@@ -161,17 +161,18 @@ class Following:
             ready = going
         elif not self._is_next(data):
             return None
-        elif self.waiting:
-            ready = [*self.waiting, (data, at)]
+        elif self._pending.waiting:
+            ready = [*self._pending.waiting, (data, at)]
             self._pending = Pending()
         self.left += ready
         self._seen = len(self.left)
-        if ready or not self.waiting:
+        waits = bool(self._pending.waiting)
+        if ready or not waits:
             self.holding = None
-        if self.waiting and self.holding is None:
+        if waits and self.holding is None:
             self.holding = round(at, 3) if at is not None else None
         form = self._forms[0]
-        flows = not self.waiting and self._next == form.opening and self._chain.is_in_line(form.start.block)
+        flows = not waits and self._next == form.opening and self._chain.is_in_line(form.block)
         self._still = form.still if flows else None
         return [one for one, _ in ready]
 
@@ -179,10 +180,9 @@ class Following:
         """Whether an event is the next one of the opening or of the end, and what waits may leave with it."""
         number = self._next
         fits = [(form, found) for form in self._forms if (found := form.at(number, data, self._id)) is not None]
-        if self.waiting:
-            block, text = self._forms[0].start.block, self._pending.text
+        if self._pending.waiting:
             fits = [one for one in fits if one[0].stops]
-            if not fits or not self._chain.ends_in_a_word(block, text):
+            if not fits or not self._chain.ends_in_a_word(self._forms[0].block, self._pending.text):
                 return False
         if not fits:
             return False
@@ -204,7 +204,7 @@ class Following:
         text = said(literal)
         if not text or not is_plain(text, self._model) or self._quiet(text, False) != CLEAR:
             return False
-        events: Sequence[Event] = (form.start, Delta(form.start.block, text, None))
+        events: Sequence[Event] = (form.start, Delta(form.block, text, None))
         self._chain.know(events)
         self._chain.left(events, untouched=True)
         return True
@@ -212,10 +212,10 @@ class Following:
     def _goes_on(self, literal: bytes, new: tuple[bytes, float | None]) -> list[tuple[bytes, float | None]] | None:
         """What leaves now that there is more of the text; None if something may begin in it."""
         self._catch_up()
-        text, block = said(literal), self._forms[0].start.block
+        text, block = said(literal), self._forms[0].block
         if not text:
             return None
-        if not self.waiting and self._chain.lets_by(block, text):
+        if not self._pending.waiting and self._chain.lets_by(block, text):
             return [new]
         return self._pending.ripe(new, block, text, self._chain)
 

@@ -6,7 +6,7 @@ A request of which no rule has anything to repair is returned as it is: nothing 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -61,7 +61,7 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
                 work.ask(rule)
         if not work.touched:
             break
-        asked = [rule for rule in able.anything if work.concerns(rule)]
+        asked = work.concerned(able.anything)
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
@@ -80,8 +80,8 @@ def _able(rules: tuple[Rule, ...], api: str) -> _Able:
 
 
 @lru_cache(maxsize=256)
-def _answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
-    """The rules that can answer a request."""
+def answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
+    """The rules that can answer a request of an API."""
     return tuple(rule for rule in rules if type(rule).answer is not Rule.answer and _acts_on(rule, api))
 
 
@@ -105,7 +105,7 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
     if not rules or head.request is None or not permit:
         return _NO_ANSWER
     faults: list[Finding] = []
-    for rule in _answering(tuple(rules), head.api):
+    for rule in answering(tuple(rules), head.api):
         try:
             answer = rule.answer(head, ledger, permit)
         except Exception as error:  # fail open: the request goes out
@@ -130,10 +130,13 @@ class _Work:
         self._ledger, self._permit = SeenFrom(ledger, head), permit
         self._shifts: list[_Shift] = []
 
-    def concerns(self, rule: Rule) -> bool:
-        """Whether anything was touched that a rule has not seen: what it changed itself is as it wants it."""
-        others = [members for code, members in self.touched.items() if code != rule.code]
-        return bool([members for members in others if not members <= rule.overlooks])
+    def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Those for which anything was touched that they have not seen: what a rule changed itself is as it wants it."""
+        return [
+            rule
+            for rule in rules
+            if [code for code, members in self.touched.items() if code != rule.code and not members <= rule.overlooks]
+        ]
 
     def ask(self, rule: Rule) -> None:
         """Makes the repairs of one rule: all of them or, if it fails, none."""
@@ -164,7 +167,7 @@ class _Work:
         self.body, self.exchange = changed, again
         self.touched[rule.code] = frozenset([edit.pointer[1:].partition("/")[0] for edit in edits])
         self.repairs += told
-        if shift.moves:
+        if shift is not None and shift.moves:
             self._shifts.append(shift)
 
     def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
@@ -200,11 +203,11 @@ class _Shift(NamedTuple):
     moves: dict[str, list[tuple[int, bool]]]
 
 
-def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift:
-    moves: dict[str, list[tuple[int, bool]]] = {}
+def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift | None:
     edits = [edit for edit in edits if edit.op != "replace"]
     if not edits:
-        return _Shift(moves)
+        return None
+    moves: dict[str, list[tuple[int, bool]]] = {}
     body = exchange.request.body if exchange.request is not None else None
     gone: dict[str, set[int]] = {}
     for edit in edits:
