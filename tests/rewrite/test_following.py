@@ -84,15 +84,23 @@ def started(
 
 
 def passing(
-    pieces: Sequence[bytes], forms: Forms | None, request: dict[str, Any] = REQUEST, *, end: bool = True
+    pieces: Sequence[bytes],
+    forms: Forms | None,
+    request: dict[str, Any] = REQUEST,
+    *,
+    end: bool = True,
+    asked: bool = False,
 ) -> Seen:
-    """Has a reply pass, 5 ms between its pieces. `end` False: it breaks off."""
+    """Has a reply pass, 5 ms between its pieces. `end` False: it breaks off. `asked`: it is asked what flows, as the outlet
+    does."""
     clock = Clock()
     delivery, visit = started(forms, request, clock)
     assert visit.session is not None
     got: list[tuple[bytes, ...]] = []
     for piece in pieces:
         clock.time += 0.005
+        if asked and (following := delivery._following) is not None:
+            following.flows(piece)
         got.append(tuple(delivery(piece)))
     clock.time += 0.005
     got.append(tuple(delivery(b"") if end else delivery.remains()))
@@ -192,6 +200,9 @@ def _with(place: int, old: bytes, new: bytes, **told: Any) -> list[bytes]:
 
 
 SPLIT = events(number=9)
+LONG = events(("The ferry leaves", " at nine", ", and comes", " back", " at two", " o'clock", " then."), number=9)
+
+
 UNFIT: dict[str, list[bytes]] = {
     "another finish reason": events(number=9, reason="length"),
     "promises calls": events(number=9, reason="tool_calls"),
@@ -234,6 +245,58 @@ def test_what_does_not_fit_is_read(name: str, end: bool, followed: list[Followin
     forms = known()
     assert passing(UNFIT[name], forms, end=end) == passing(UNFIT[name], None, end=end)
     assert name in ("more after the end", "the end twice") or not followed[-1].over
+
+
+@pytest.mark.parametrize("end", [True, False], ids=["ends", "breaks off"])
+@pytest.mark.parametrize("name", [*FITTING, *UNFIT])
+def test_what_flows_is_asked_for_beforehand(name: str, end: bool) -> None:
+    pieces = FITTING.get(name) or UNFIT[name]
+    assert passing(pieces, known(), end=end, asked=True) == passing(pieces, None, end=end)
+
+
+@pytest.mark.parametrize("size", range(len(LONG)))
+def test_all_that_flowed_is_there_whenever_it_is_looked_at(size: int) -> None:
+    """When it breaks off, when it fails, and when somebody looks while it comes."""
+    body = b"".join(LONG[:size])
+    delivery, visit = started(known())
+    for piece in LONG[:size]:
+        if (following := delivery._following) is not None:
+            following.flows(piece)
+        assert delivery(piece) == [piece]
+    assert visit.empty is (not size)
+    assert visit.raw_body() == body
+    assert visit.size == 4096 + len(visit.request_body or b"") + len(body)
+    delivery.catch_up()
+    for piece in LONG[size:]:
+        assert delivery._following is None
+        assert delivery(piece) == [piece]
+    assert visit.raw_body() == b"".join(LONG)
+
+
+def test_an_event_that_flows_and_is_not_sent_is_no_part_of_the_reply() -> None:
+    """mitmproxy asks for no bytes of a reply whose client has left."""
+    delivery, visit = started(known())
+    for piece in LONG[:4]:
+        assert delivery(piece) == [piece]
+    following = delivery._following
+    assert following is not None
+    assert following.flows(LONG[4])
+    delivery.settle()
+    assert visit.raw_body() == b"".join(LONG[:4])
+
+
+def test_the_same_bytes_twice_flow_once_each_time_that_they_are_found_to() -> None:
+    delivery, _ = started(known())
+    for piece in LONG[:4]:
+        delivery(piece)
+    following = delivery._following
+    assert following is not None
+    assert following.flows(LONG[4])
+    assert delivery(LONG[4]) == [LONG[4]]
+    following.stop()
+    assert not following.flows(LONG[4])
+    assert following.flowing is None
+    assert len(following.left) == 5
 
 
 @pytest.mark.parametrize("size", range(len(SPLIT)))
