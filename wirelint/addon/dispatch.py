@@ -4,8 +4,9 @@ Theory of operation. For every event of every exchange mitmproxy enters a contex
 thirty addons, few of which have a hook for it: with a short exchange that is nearly half of what the proxy does. Each line
 of its log is an event as well, goes by another way, and is heard by hardly anybody. So its manager of addons gets another
 `trigger_event` and another `trigger` while we are loaded. An addon in which nothing has a hook of that name is passed over,
-the hook of one that has no addons of its own is called, and all others are handed the event as before. What an addon hears
-is looked up each time, so that hooks may come and go.
+and the hooks of all others are called. What an addon hears is looked up each time, so that hooks may come and go; but of
+mitmproxy's own addons, most of which hear little, those that do not hear an event are remembered as long as the manager has
+the same addons.
 
 The manager is changed where it is the one that we know, and only that one object; otherwise all goes on as without this
 module.
@@ -14,8 +15,10 @@ module.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+import operator
+import types
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, NoReturn, TypeAlias
 
 from mitmproxy import ctx, exceptions
 from mitmproxy.addonmanager import AddonManager, safecall
@@ -26,7 +29,8 @@ from wirelint.addon.failures import Failures
 _Ways: TypeAlias = "dict[str, Callable[[Hook], object]]"
 """What an event is given to, by its name in the manager."""
 
-_NONE, _UNKNOWN = object(), object()
+_NONE = object()
+_NO_MORE: Iterator[Any] = iter(())
 
 
 class Dispatch:
@@ -63,29 +67,68 @@ def _is_known(manager: AddonManager, ways: _Ways) -> bool:
     return all(getattr(AddonManager, name).__module__ == AddonManager.__module__ for name in ways)
 
 
+class _Chain:
+    """The addons of a manager, in their order."""
+
+    def __init__(self, manager: AddonManager) -> None:
+        self._manager = manager
+        self._known: list[object] = []
+        self._hearing: dict[str, tuple[object, ...]] = {}
+
+    def hearing(self, name: str) -> Iterator[object]:
+        """Those that may have a hook of a name; and those that are put behind the others while these are gone through."""
+        chain: list[object] = self._manager.chain
+        size = len(chain)
+        if size != len(self._known) or not all(map(operator.is_, chain, self._known)):
+            self._known, self._hearing = [*chain], {}
+        found = self._hearing.get(name)
+        if found is None:
+            found = self._hearing[name] = tuple([addon for addon in chain if not _is_deaf(addon, name)])
+        yield from found
+        while size < len(chain):
+            size += 1
+            yield chain[size - 1]
+
+
+def _is_deaf(addon: object, name: str) -> bool:
+    """Whether an addon is mitmproxy's own, and has no hook of a name and no addons of its own."""
+    kind = type(addon)
+    return (
+        kind.__module__.partition(".")[0] == "mitmproxy"
+        and kind.__getattribute__ is object.__getattribute__
+        and not hasattr(kind, "__getattr__")
+        and getattr(addon, name, None) is None
+        and getattr(addon, "addons", _NONE) is _NONE
+    )
+
+
 def _ways_of(manager: AddonManager) -> _Ways:
+    chain = _Chain(manager)
+
     async def trigger_event(event: Hook) -> None:
         name, args = event.name, None
-        hook: Any
-        for addon in manager.chain:
+        more: Iterator[Any]
+        for addon in chain.hearing(name):
             try:
-                hook = getattr(addon, name, None)
-                if not hook and getattr(addon, "addons", _NONE) is _NONE:
-                    continue  # most of them, as quickly as that can be told
-                hook = _hook_of(addon, name, hook)
+                more = _hooks_of(addon, name) if getattr(addon, "addons", _NONE) is not _NONE else _NO_MORE
+                hook = next(more, None) if more is not _NO_MORE else getattr(addon, name, None)
             except Exception:  # mitmproxy is to meet it, and to tell of it
-                hook = _UNKNOWN
+                hook = _NONE
             try:
-                if hook is None:
+                if not hook:
                     continue
-                if hook is _UNKNOWN:
+                if not callable(hook):
                     await manager.invoke_addon(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
                     continue
                 if args is None:
                     args = event.args()
-                result = _AtOnce.invoke_addon(hook, args)
-                if result is not None and inspect.isawaitable(result):
-                    await _InTime.invoke_addon(result)
+                while hook is not None:
+                    result = _AtOnce.invoke_addon(hook, args)
+                    if result is not None and inspect.isawaitable(result):
+                        await _InTime.invoke_addon(result)
+                    hook = next(more, None)
+                    if hook is not None and not callable(hook):
+                        _refuse(name, addon)
             except exceptions.AddonHalt:
                 return
             except exceptions.OptionsError:
@@ -94,7 +137,7 @@ def _ways_of(manager: AddonManager) -> _Ways:
                 _tell()
 
     def trigger(event: Hook) -> None:
-        for addon in manager.chain:
+        for addon in chain.hearing(event.name):
             try:
                 if hears(addon, event.name):
                     manager.invoke_addon_sync(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
@@ -129,27 +172,30 @@ def _tell() -> None:
         raise
 
 
-def _hook_of(addon: object, name: str, hook: Any) -> Any:
-    """The hook that an addon is to be called by for an event of a name, if `hook` is its attribute of that name. None where
-    neither it nor one of those in it has one; `_UNKNOWN` where that is for mitmproxy to find out. Raises what they do."""
-    inner = getattr(addon, "addons", _NONE)
-    if inner is not _NONE:
-        return _UNKNOWN if hook or _hears_inside(inner, name) else None
-    if not hook:
-        return None
-    return hook if callable(hook) else _UNKNOWN
+def _refuse(name: str, addon: object) -> NoReturn:
+    """What mitmproxy says of a hook that cannot be called."""
+    raise exceptions.AddonManagerError(f"Addon handler {name} ({addon}) not callable")  # type: ignore[no-untyped-call, unused-ignore]
 
 
-def _hears_inside(inner: object, name: str) -> bool:
-    """Whether one of an addon's addons may have a hook of a name."""
-    if type(inner) is not list and type(inner) is not tuple:
-        return True  # perhaps they can be gone through only once
-    return any(hears(one, name) for one in inner)
+def _hooks_of(addon: object, name: str) -> Iterator[Any]:
+    """The hooks of a name of an addon and of those in it, each looked up when the one before it has been called."""
+    levels = [iter((addon,))]
+    while levels:
+        for one in levels[-1]:
+            hook = getattr(one, name, None)
+            if hook and not isinstance(hook, types.ModuleType):  # a module may happen to have its name
+                yield hook
+            inner = getattr(one, "addons", _NONE)
+            if inner is not _NONE:
+                levels.append(iter(inner))  # type: ignore[call-overload]
+                break
+        else:
+            levels.pop()
 
 
 def hears(addon: object, name: str) -> bool:
     """Whether an addon, or one of those in it, may have a hook of a name. Never raises."""
     try:
-        return _hook_of(addon, name, getattr(addon, name, None)) is not None
+        return next(_hooks_of(addon, name), None) is not None
     except Exception:  # mitmproxy is to meet it, and to tell of it
         return True
