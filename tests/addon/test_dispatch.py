@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from mitmproxy import addons, exceptions, hooks, http, log
+from mitmproxy import addons, ctx, exceptions, hooks, http, log
 from mitmproxy.addonmanager import AddonManager
+from mitmproxy.addons.disable_h2c import DisableH2C
+from mitmproxy.addons.keepserving import KeepServing
 from mitmproxy.proxy.layers.http._hooks import HttpRequestHook, HttpResponseHook
 from mitmproxy.test import taddons, tflow
 
@@ -104,6 +106,32 @@ class Learning(Hearing):
         self._said.append(("pupil", flow.request.path))
 
 
+class Joining(Hearing):
+    """It puts another addon behind all that are there, when it first hears of anything."""
+
+    def __init__(self, name: str, said: Said, other: object) -> None:
+        super().__init__(name, said)
+        self._others = [other]
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        super().request(flow)
+        if self._others:
+            ctx.master.addons.chain.append(self._others.pop())
+
+
+class Leaving(Hearing):
+    """It takes others away when it hears of anything."""
+
+    def __init__(self, name: str, said: Said, *others: object) -> None:
+        super().__init__(name, said)
+        self._others = others
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        super().request(flow)
+        manager = ctx.master.addons
+        manager.chain = [one for one in manager.chain if one not in self._others]
+
+
 class Made:
     """It is made of a hook that nobody can ask for."""
 
@@ -144,8 +172,21 @@ class Imported:
     request = types
 
 
+class Heir(KeepServing):
+    """One of mitmproxy's addons, with a hook that it does not have there."""
+
+    name = "heir"
+
+    def __init__(self, said: Said) -> None:
+        super().__init__()
+        self._said = said
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        self._said.append((self.name, flow.request.path))
+
+
 def _chains(said: Said) -> dict[str, list[object]]:
-    pupil = Deaf("pupil")
+    pupil, inside, gone = Deaf("pupil"), Deaf("inside"), Hearing("gone", said)
     return {
         "some hear": [Deaf("a"), Hearing("b", said), Deaf("c"), Hearing("d", said)],
         "nobody hears": [Deaf("a"), Deaf("b", Deaf("c"))],
@@ -162,6 +203,16 @@ def _chains(said: Said) -> dict[str, list[object]]:
         "halts": [Hearing("a", said), Raising("b", said, exceptions.AddonHalt()), Hearing("c", said)],  # type: ignore[no-untyped-call]
         "an option": [Raising("a", said, exceptions.OptionsError("no")), Hearing("b", said)],  # type: ignore[no-untyped-call]
         "is cancelled": [Raising("a", said, asyncio.CancelledError()), Hearing("b", said)],
+        "inside, one behind the other": [Deaf("a", Hearing("b", said), Late("c", said), Hearing("d", said))],
+        "inside, the second raises": [
+            Deaf("a", Hearing("b", said), Raising("c", said, ValueError("of its own")), Hearing("d", said)),
+            Hearing("e", said),
+        ],
+        "inside, learns": [Deaf("a", Learning("b", said, inside), inside)],
+        "inside, a module": [Deaf("a", Imported(), Hearing("b", said))],
+        "puts one behind": [Joining("a", said, Hearing("later", said)), Hearing("b", said)],
+        "takes one away": [Leaving("a", said, gone), gone, Hearing("b", said)],
+        "of mitmproxy": [KeepServing(), DisableH2C(), Hearing("a", said), Heir(said)],
         "learns": [Learning("a", said, pupil), pupil],
         "cannot be asked": [Made(), Hearing("b", said)],
         "only once": [Once(said), Hearing("b", said)],
@@ -245,6 +296,10 @@ def test_addons_hear_what_they_hear_without_us(kind: str, at_once: bool) -> None
         ("only once", ["inside once", "b"] * 2, 0, "done"),
         ("cannot be asked", ["b", "b"], 2, "done"),
         ("no hook", ["b", "b"], 2, "done"),
+        ("inside, learns", ["b", "pupil"] * 2, 0, "done"),
+        ("puts one behind", ["a", "b", "later"] * 2, 0, "done"),
+        ("takes one away", ["a", "gone", "b", "a", "b"], 0, "done"),
+        ("of mitmproxy", ["a", "heir"] * 2, 0, "done"),
     ],
 )
 def test_what_they_hear(kind: str, heard: list[str], logged: int, out: str, at_once: bool) -> None:
@@ -252,6 +307,25 @@ def test_what_they_hear(kind: str, heard: list[str], logged: int, out: str, at_o
     assert [name for name, _ in said] == heard
     assert isinstance(lines, list)
     assert (len(lines), came) == (logged, out)
+
+
+def test_an_odd_hook_inside_of_an_addon_is_told_of() -> None:
+    said: Said = []
+    with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+        manager = context.master.addons
+        manager.chain = [Deaf("a", Hearing("b", said), Odd(), Hearing("c", said)), Hearing("d", said)]
+        Dispatch().open(Failures())
+        lines = _Lines()
+        logger = logging.getLogger("mitmproxy.addonmanager")
+        logger.addHandler(lines)
+        logger.propagate = False
+        try:
+            asyncio.run(manager.trigger_event(HttpRequestHook(tflow.tflow())))
+        finally:
+            logger.propagate = True
+            logger.removeHandler(lines)
+    assert [name for name, _ in said] == ["b", "d"]
+    assert ["request" in line and line.endswith("not callable") for _, _, line, _ in lines.lines] == [True]
 
 
 @pytest.mark.parametrize("kind", ["takes time", "raises late"])

@@ -15,9 +15,10 @@ module.
 from __future__ import annotations
 
 import inspect
+import itertools
 import operator
 import types
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from mitmproxy import ctx, exceptions
@@ -67,39 +68,51 @@ def _is_known(manager: AddonManager, ways: _Ways) -> bool:
     return all(getattr(AddonManager, name).__module__ == AddonManager.__module__ for name in ways)
 
 
+_Heard: TypeAlias = "tuple[object, bool]"
+"""An addon, and whether it is known to have no addons of its own."""
+
+
 class _Chain:
     """The addons of a manager, in their order."""
 
     def __init__(self, manager: AddonManager) -> None:
         self._manager = manager
         self._known: list[object] = []
-        self._hearing: dict[str, tuple[object, ...]] = {}
+        self._hearing: dict[str, tuple[_Heard, ...]] = {}
 
-    def hearing(self, name: str) -> Iterator[object]:
+    def hearing(self, name: str) -> Iterable[_Heard]:
         """Those that may have a hook of a name; and those that are put behind the others while these are gone through."""
         chain: list[object] = self._manager.chain
-        size = len(chain)
-        if size != len(self._known) or not all(map(operator.is_, chain, self._known)):
+        if len(chain) != len(self._known) or not all(map(operator.is_, chain, self._known)):
             self._known, self._hearing = [*chain], {}
         found = self._hearing.get(name)
         if found is None:
-            found = self._hearing[name] = tuple([addon for addon in chain if not _is_deaf(addon, name)])
-        yield from found
-        while size < len(chain):
-            size += 1
-            yield chain[size - 1]
+            heard = [(addon, _is_simple(addon)) for addon in chain if not _is_deaf(addon, name)]
+            found = self._hearing[name] = tuple(heard)
+        return itertools.chain(found, _put_behind(chain, len(chain)))
 
 
-def _is_deaf(addon: object, name: str) -> bool:
-    """Whether an addon is mitmproxy's own, and has no hook of a name and no addons of its own."""
+def _put_behind(chain: Sequence[object], size: int) -> Iterator[_Heard]:
+    """The addons that stand behind so many by now."""
+    while size < len(chain):
+        yield chain[size], False
+        size += 1
+
+
+def _is_simple(addon: object) -> bool:
+    """Whether an addon is mitmproxy's own, and has no addons of its own."""
     kind = type(addon)
     return (
         kind.__module__.partition(".")[0] == "mitmproxy"
         and kind.__getattribute__ is object.__getattribute__
         and not hasattr(kind, "__getattr__")
-        and getattr(addon, name, None) is None
         and getattr(addon, "addons", _NONE) is _NONE
     )
+
+
+def _is_deaf(addon: object, name: str) -> bool:
+    """Whether such an addon has no hook of a name."""
+    return _is_simple(addon) and getattr(addon, name, None) is None
 
 
 def _ways_of(manager: AddonManager) -> _Ways:
@@ -108,10 +121,10 @@ def _ways_of(manager: AddonManager) -> _Ways:
     async def trigger_event(event: Hook) -> None:
         name, args = event.name, None
         more: Iterator[Any]
-        for addon in chain.hearing(name):
+        for addon, is_simple in chain.hearing(name):
             try:
-                more = _hooks_of(addon, name) if getattr(addon, "addons", _NONE) is not _NONE else _NO_MORE
-                hook = next(more, None) if more is not _NO_MORE else getattr(addon, name, None)
+                more = _NO_MORE if is_simple or getattr(addon, "addons", _NONE) is _NONE else _hooks_of(addon, name)
+                hook = getattr(addon, name, None) if more is _NO_MORE else next(more, None)
             except Exception:  # mitmproxy is to meet it, and to tell of it
                 hook = _NONE
             try:
@@ -137,7 +150,7 @@ def _ways_of(manager: AddonManager) -> _Ways:
                 _tell()
 
     def trigger(event: Hook) -> None:
-        for addon in chain.hearing(event.name):
+        for addon, _ in chain.hearing(event.name):
             try:
                 if hears(addon, event.name):
                     manager.invoke_addon_sync(addon, event)  # type: ignore[no-untyped-call, unused-ignore]
