@@ -111,7 +111,9 @@ class Session:
         return self._request
 
     def respond(self, status: int | None, headers: Mapping[str, str]) -> None:
-        self._status, self.reply_headers, self._head = status, headers, None
+        self._status, self.reply_headers = status, headers
+        if self._head is not None:
+            self._head = self._head.but(status=status, response_headers=headers)
         self._framer = Sniffer(headers)
 
     def feed(self, data: bytes, at: float | None = None) -> None:

@@ -309,6 +309,26 @@ def test_what_they_hear(kind: str, heard: list[str], logged: int, out: str, at_o
     assert (len(lines), came) == (logged, out)
 
 
+def test_an_addon_that_is_equal_to_another_is_not_taken_for_it() -> None:
+    class Equal(Hearing):
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Equal)
+
+        def __hash__(self) -> int:
+            return 7
+
+    said: Said = []
+    with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+        manager = context.master.addons
+        Dispatch().open(Failures())
+        for name in ("a", "b", "c"):
+            manager.chain = [Equal(name, said)] if name != "c" else manager.chain
+            if name == "c":
+                manager.chain[0] = Equal(name, said)
+            asyncio.run(manager.trigger_event(HttpRequestHook(tflow.tflow())))
+    assert [name for name, _ in said] == ["a", "b", "c"]
+
+
 def test_an_odd_hook_inside_of_an_addon_is_told_of() -> None:
     said: Said = []
     with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]

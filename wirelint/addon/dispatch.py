@@ -78,13 +78,16 @@ class _Chain:
     def __init__(self, manager: AddonManager) -> None:
         self._manager = manager
         self._known: list[object] = []
+        self._tells_apart = True
+        """Whether those that are known are equal to themselves alone: then one look tells whether they are still there."""
         self._hearing: dict[str, tuple[_Heard, ...]] = {}
 
     def hearing(self, name: str) -> Iterable[_Heard]:
         """Those that may have a hook of a name; and those that are put behind the others while these are gone through."""
         chain: list[object] = self._manager.chain
-        if len(chain) != len(self._known) or not all(map(operator.is_, chain, self._known)):
+        if chain != self._known or not (self._tells_apart or all(map(operator.is_, chain, self._known))):
             self._known, self._hearing = [*chain], {}
+            self._tells_apart = all(type(addon).__eq__ is object.__eq__ for addon in chain)
         found = self._hearing.get(name)
         if found is None:
             heard = [(addon, _is_simple(addon)) for addon in chain if not _is_deaf(addon, name)]
