@@ -6,6 +6,7 @@ import gzip
 import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,12 @@ from tests.live.leaks import (
     split_events,
 )
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
+from tests.rewrite.test_following import REQUEST
+from tests.rewrite.test_following import events as events_of
 
 pytestmark = pytest.mark.live
+
+ASKED = REQUEST["request"]["body"].encode()
 
 
 def _zlib(window: int) -> Callable[[Iterable[bytes]], Iterator[bytes]]:
@@ -255,3 +260,52 @@ def test_http2_held_text(h2_upstream: H2Upstream, tmp_path: Path, tunnel: bool) 
             reply = client.post(PATHS[OPENAI], record["request"]["body"].encode(), given, seen)
             assert (reply.complete, reply.body) == (whole, b"".join(events) if whole else begun)
             assert proxy.wait_for_record(test)["end"] == ("complete" if whole else "upstream-died")
+
+
+def test_http2_replies_that_follow_a_form(h2_upstream: H2Upstream, tmp_path: Path) -> None:
+    """From the third reply of a kind on its events flow by: also around one that waits, and until it breaks off."""
+    waits = 6  # of the events: its end may begin something
+    pieces = ("The ferry leaves", " at nine", " and comes", " back", " at two, if <", "nobody", " is ill", " that day.")
+    opened = threading.Event()
+
+    def told(number: int) -> list[bytes]:
+        return events_of(pieces, number=number)
+
+    def goes(stream: Stream, number: int) -> None:
+        stream.head(**EVENTS)
+        for event in told(number):
+            stream.data(event)
+            stream.data(b"")
+        stream.data(b"", end=True)
+
+    def silent(stream: Stream, number: int) -> None:
+        stream.head(**EVENTS)
+        for event in told(number)[:waits]:
+            stream.data(event)
+        assert opened.wait(PATIENCE), "held for longer than the limit"
+        for event in told(number)[waits:]:
+            stream.data(event)
+        stream.data(b"", end=True)
+
+    def breaks_off(stream: Stream, number: int) -> None:
+        stream.head(**EVENTS)
+        for event in told(number)[:waits]:
+            stream.data(event)
+        stream.reset()
+
+    def seen(reply: H2Reply) -> None:
+        if reply.body == b"".join(told(5)[:waits]):
+            opened.set()
+
+    options = ("ssl_insecure=true", "wirelint_fix=unsafe", "wirelint_hold=0.2")
+    with running(tmp_path, h2_upstream.url, *options) as proxy, H2Client(proxy.port) as client:
+        for number, script in enumerate((goes, goes, goes, goes, silent, breaks_off, goes), 1):
+            test = f"follows {number}"
+            h2_upstream.scripts[test] = partial(script, number=number)
+            reply = client.post(PATHS[OPENAI], ASKED, {SCRIPT: test, "x-test-id": test}, seen)
+            whole = script is not breaks_off
+            expected = b"".join(told(number)[: None if whole else waits])
+            assert (reply.complete, reply.body) == (whole, expected)
+            captured = proxy.wait_for_record(test)
+            assert captured["response"]["body"].encode() == expected
+            assert "delivered" not in captured
