@@ -20,7 +20,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.model import Timing
 from wirelint.rewrite.following import Following, Forms
-from wirelint.rewrite.spoken import Spoken
+from wirelint.rewrite.spoken import New, Spoken
 
 KEY = "sk-proj-4f9Zq7LmT2xVb8NcR5wYd3Ke"
 KNOWN = "correct-horse-battery-9"
@@ -87,7 +87,7 @@ def test_a_text_that_is_none(text: str, followed: list[Following]) -> None:
     form = followed[-1]._forms[0]
     broken = [(piece.replace(b" at nine, and", text.encode("utf-8", "surrogatepass")), 1.0) for piece in pieces]
     assert Spoken(form, broken).texts is None
-    assert Spoken(form, broken).followed() is None
+    assert Spoken(form, broken).new() is None
 
 
 SECRETS: dict[str, tuple[list[bytes], bool]] = {
@@ -198,6 +198,7 @@ def test_a_body_of_another_size_is_searched() -> None:
 def test_as_many_forms_are_remembered_as_there_is_room_for() -> None:
     forms = module.Forms()
     for number in range(3 * module._MOST):
-        told: Any = Followed(number, "", (), 0)
+        form: Any = number
+        told = New(form, "", (), 0)
         assert forms.clear('data: {"a": "b"}\n\n', told, ())
     assert len(forms._harmless) == module._MOST

@@ -197,7 +197,7 @@ class Visit:
 
     def followed(self) -> Followed | None:
         """What is known of a body that was read, and that went as others did."""
-        return self._told.followed() if self._told is not None else None
+        return self._told.new() if self._told is not None else None
 
     def mind_the_text(self) -> None:
         """Lets go of a reply that says more than is judged."""

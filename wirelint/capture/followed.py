@@ -8,7 +8,7 @@ others what stands in their gaps, joined as a client joins it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Protocol
 
 from wirelint.capture.fragments import APART, is_harmless_stream
 from wirelint.capture.literals import is_near
@@ -17,7 +17,7 @@ from wirelint.capture.probe import harmless
 _MOST = 64
 
 
-class Followed(NamedTuple):
+class Followed(Protocol):
     """What is known of a streamed body. `form` is equal for bodies whose fixed text is the same.
 
     `documents` are its events, but of those that say a piece of text and nothing else only the first, in lines of their
@@ -25,10 +25,17 @@ class Followed(NamedTuple):
     of which all this is told.
     """
 
-    form: object
-    documents: str
-    strings: tuple[str, ...]
-    size: int
+    @property
+    def form(self) -> object: ...
+
+    @property
+    def documents(self) -> str: ...
+
+    @property
+    def strings(self) -> tuple[str, ...]: ...
+
+    @property
+    def size(self) -> int: ...
 
 
 class Forms:

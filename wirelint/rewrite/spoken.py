@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from wirelint.capture.followed import Followed
 from wirelint.rewrite.moulds import Mould, said
 
 
@@ -29,6 +28,19 @@ class Form(Protocol):
 
     @property
     def block(self) -> int: ...
+
+
+class New(NamedTuple):
+    """What of a reply is not known from others of its form.
+
+    `documents` are its events, but of those that say a piece of text and nothing else only the first, in lines of their
+    own; `strings` what stands in the gaps of one name in all events, joined, where that changes; `size` is in bytes.
+    """
+
+    form: Form
+    documents: str
+    strings: tuple[str, ...]
+    size: int
 
 
 class Spoken:
@@ -52,7 +64,7 @@ class Spoken:
         """What those say; None where that is not known."""
         return _texts(self._columns["text"]) if self._columns is not None else None
 
-    def followed(self) -> Followed | None:
+    def new(self) -> New | None:
         """What of it is not known from others of the form."""
         columns, texts = self._columns, self.texts
         if columns is None or texts is None:
@@ -68,7 +80,7 @@ class Spoken:
             if name != "text" and found.count(found[0]) < len(found):
                 strings.append(b"".join(found).decode())
         documents = b"\n".join([*opening, events[first], *end]).decode("utf-8", "surrogateescape")
-        return Followed(self._form, documents, tuple(strings), sum(map(len, events)))
+        return New(self._form, documents, tuple(strings), sum(map(len, events)))
 
 
 def _texts(literals: Sequence[bytes]) -> list[str] | None:
