@@ -7,6 +7,7 @@ import copy
 import logging
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -240,14 +241,23 @@ class _Lines(logging.Handler):
         self.lines.append((record.name, record.levelno, record.getMessage(), frames))
 
 
-def _go(kind: str, opened: Callable[[], object], at_once: bool) -> tuple[Said, object, str]:
-    """What is said and logged, and what comes out of it, when a request has come twice. `at_once`: by the way on which
-    nothing can be waited for."""
-    said: Said = []
+@contextmanager
+def _listening() -> Iterator[_Lines]:
     lines = _Lines()
     logger = logging.getLogger("mitmproxy.addonmanager")
     logger.addHandler(lines)
     logger.propagate = False  # to a handler of mitmproxy's, which wants a loop that runs
+    try:
+        yield lines
+    finally:
+        logger.propagate = True
+        logger.removeHandler(lines)
+
+
+def _go(kind: str, opened: Callable[[], object], at_once: bool) -> tuple[Said, object, str]:
+    """What is said and logged, and what comes out of it, when a request has come twice. `at_once`: by the way on which
+    nothing can be waited for."""
+    said: Said = []
     out = "done"
 
     async def go(manager: AddonManager) -> None:
@@ -260,16 +270,13 @@ def _go(kind: str, opened: Callable[[], object], at_once: bool) -> tuple[Said, o
                 await manager.handle_lifecycle(HttpRequestHook(flow))
 
     try:
-        with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+        with _listening() as lines, taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
             manager = context.master.addons
             manager.chain = _chains(said)[kind]
             opened()
             asyncio.run(go(manager))
     except BaseException as error:
         out = repr(error)
-    finally:
-        logger.propagate = True
-        logger.removeHandler(lines)
     return said, lines.lines, out
 
 
@@ -322,9 +329,7 @@ def test_an_addon_that_is_equal_to_another_is_not_taken_for_it() -> None:
         manager = context.master.addons
         Dispatch().open(Failures())
         for name in ("a", "b", "c"):
-            manager.chain = [Equal(name, said)] if name != "c" else manager.chain
-            if name == "c":
-                manager.chain[0] = Equal(name, said)
+            manager.chain[:] = [Equal(name, said)]
             asyncio.run(manager.trigger_event(HttpRequestHook(tflow.tflow())))
     assert [name for name, _ in said] == ["a", "b", "c"]
 
@@ -335,15 +340,8 @@ def test_an_odd_hook_inside_of_an_addon_is_told_of() -> None:
         manager = context.master.addons
         manager.chain = [Deaf("a", Hearing("b", said), Odd(), Hearing("c", said)), Hearing("d", said)]
         Dispatch().open(Failures())
-        lines = _Lines()
-        logger = logging.getLogger("mitmproxy.addonmanager")
-        logger.addHandler(lines)
-        logger.propagate = False
-        try:
+        with _listening() as lines:
             asyncio.run(manager.trigger_event(HttpRequestHook(tflow.tflow())))
-        finally:
-            logger.propagate = True
-            logger.removeHandler(lines)
     assert [name for name, _ in said] == ["b", "d"]
     assert ["request" in line and line.endswith("not callable") for _, _, line, _ in lines.lines] == [True]
 

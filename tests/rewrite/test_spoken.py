@@ -169,15 +169,20 @@ def test_any_text_in_any_pieces(words: list[str], cuts: list[float]) -> None:
     assert short.record(record, of_it).response_body == long.record(record).response_body
 
 
-def test_once_a_form_is_known_to_be_harmless_no_body_of_it_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[str] = []
-    real = is_harmless_stream
+@pytest.fixture
+def looked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Fills with the bodies that are looked at as a whole because their form is not known."""
+    bodies: list[str] = []
 
     def counted(body: str) -> bool:
-        looked.append(body)
-        return real(body)
+        bodies.append(body)
+        return is_harmless_stream(body)
 
     monkeypatch.setattr(module, "is_harmless_stream", counted)
+    return bodies
+
+
+def test_once_a_form_is_known_to_be_harmless_no_body_of_it_is_searched(looked: list[str]) -> None:
     redactor = Redactor(b"key")
     for number in range(3, 9):
         record, of_it = followed_by(events(PLAIN, number=number))
@@ -201,4 +206,14 @@ def test_as_many_forms_are_remembered_as_there_is_room_for() -> None:
         form: Any = number
         told = New(form, "", (), 0)
         assert forms.clear('data: {"a": "b"}\n\n', told, ())
-    assert len(forms._harmless) == module._MOST
+    assert len(forms._known) == module._MOST
+
+
+def test_a_form_whose_body_was_not_harmless_is_not_looked_at_again(looked: list[str]) -> None:
+    redactor = Redactor(b"key")
+    for number in range(3, 9):
+        record, of_it = followed_by(events(("The key is", f" {KEY}", ", so."), number=number))
+        assert KEY.encode() not in (redactor.record(record, of_it).response_body or b"")
+    assert len(looked) == 1
+    record, of_it = followed_by(events(PLAIN, number=9))
+    assert redactor.record(record, of_it).response_body == record.response_body

@@ -39,18 +39,21 @@ class Followed(Protocol):
 
 
 class Forms:
-    """The forms of which a body was proved harmless. Safe to use from several threads."""
+    """The forms of which a body was looked at, and whether that was harmless. Safe to use from several threads.
+
+    Of a form whose first body was not every body is searched, as one of no form is: it is not looked at for nothing again.
+    """
 
     def __init__(self) -> None:
-        self._harmless: tuple[object, ...] = ()
+        self._known: tuple[tuple[object, bool], ...] = ()
 
     def clear(self, body: str, followed: Followed, known: tuple[str, ...]) -> bool:
         """Whether a quick look proves that a body holds neither a secret nor one of those that are known."""
         if any(is_near(secret, text) for secret in known for text in (body, *followed.strings)):
             return False
-        if followed.form in self._harmless:
-            return harmless(APART.join([followed.documents, *followed.strings]))
-        if not is_harmless_stream(body):
-            return False
-        self._harmless = (followed.form, *self._harmless)[:_MOST]
-        return True
+        for form, is_harmless in self._known:
+            if form == followed.form:
+                return is_harmless and harmless(APART.join([followed.documents, *followed.strings]))
+        is_harmless = is_harmless_stream(body)
+        self._known = ((followed.form, is_harmless), *self._known)[:_MOST]
+        return is_harmless
