@@ -1,16 +1,22 @@
-# demo · test · check · docs · bench · clean. Everything runs in .venv, which is made on first use.
+# demo · test · test-all · check · docs · bench · fuzz · soak · clean. Everything runs in .venv, which is made on first use.
 # PYTHON=/path/to/python picks the interpreter; VENV=dir another place for the environment.
 
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: demo test check docs bench clean install
+.PHONY: demo test test-all check docs bench fuzz soak clean install
 
 demo: install
 	@$(RUN) -m wirelint demo
 
+# The tests start a hundred processes; without bytecode each of them would compile every module anew.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: install
 	$(RUN) -m pytest -q -n auto --dist loadgroup
+
+test-all: install
+	$(RUN) -m pytest -q -n auto --dist loadgroup --all
 
 check: install
 	$(RUN) -m ruff check .
@@ -23,6 +29,13 @@ docs: install
 
 bench: install
 	$(RUN) -m tests.bench
+
+# ARGS='--seed 7 --bodies 100000', ARGS='--minutes 30'
+fuzz: install
+	$(RUN) -m tests.fuzz $(ARGS)
+
+soak: install
+	$(RUN) -m tests.fuzz.soak $(ARGS)
 
 install: $(VENV)/installed
 

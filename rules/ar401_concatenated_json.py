@@ -4,11 +4,16 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
+from wirelint.events import Delta, Start
 from wirelint.knowledge.argument_faults import Glued, came_to_an_end, glued
 from wirelint.knowledge.argument_repairs import unglued
-from wirelint.model import Choice, Exchange, Json, ToolCall
+from wirelint.knowledge.past_arguments import past_damage
+from wirelint.model import Choice, Exchange, Json, Reply, ToolCall
+from wirelint.rewriters.announced import EmptyStarts
 from wirelint.rewriters.arguments import Unglue
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
+from wirelint.rewriters.chained import Chained
+from wirelint.rewriters.increments import Increments
+from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Situation, excerpt
 
 
 class ConcatenatedJson(Rule):
@@ -16,7 +21,9 @@ class ConcatenatedJson(Rule):
 
     ## What it does
     Reports a tool call whose assembled arguments are several JSON values in a row, and an Anthropic stream whose
-    `content_block_start` carries a whole input that `input_json_delta` events then repeat or continue.
+    `content_block_start` carries a whole input that `input_json_delta` events then repeat or continue. So may an item of
+    OpenAI's Responses be added with arguments, to which clients append the deltas. Deltas that each repeat all arguments
+    so far (`{"ci`, `{"city":"O`, `{"city":"Oslo"}`) count too, and so do calls in the history of a request.
 
     ## Why is this bad?
     A client that joins what it was sent gets `{"command":"ls"}{"command":"ls"}`, and its JSON parser stops at the second
@@ -30,9 +37,11 @@ class ConcatenatedJson(Rule):
     that carries everything and has no deltas is fine, too. Custom tools take free text and are left alone.
 
     ## Fix safety
-    Safe when all values that say anything are equal (`{}` says nothing): one of them stays; and when the deltas say all
-    that the start does. Unsafe when values that differ each fit the declared schema: they are parallel calls that lost
-    their index, and are split into as many; and when members that follow a complete object make one object with it.
+    Safe when all values that say anything are equal (`{}` says nothing): one of them stays; when the deltas say all that
+    the start does; an item whose arguments come in deltas is added with empty ones; and when the deltas grow: what each
+    adds is passed on. Unsafe when values that differ each fit the declared schema: they are parallel calls that lost their
+    index, and are split into as many; and when members that follow a complete object make one object with it. In the
+    history a call has one result, so of values that differ the first stays: unsafe.
 
     ## References
     - RFC 8259: a JSON text is one value
@@ -44,6 +53,8 @@ class ConcatenatedJson(Rule):
     name = "concatenated-json"
     severity = "error"
     layer = "gateway"
+    overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
     of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
@@ -92,6 +103,27 @@ class ConcatenatedJson(Rule):
         },
     }
 
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        refused = exchange.status is not None and 400 <= exchange.status < 500
+        for found in past_damage(exchange):
+            if found.glued:
+                yield self.finding(
+                    "request",
+                    f"{found.name}: in the history the arguments are {found.words}",
+                    found.call.pointer,
+                    severity="error" if refused else "warning",
+                    fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
+                )
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        for found in past_damage(exchange):
+            if found.glued and found.right is not None and permit.allows(self.code, found.safety):
+                where, before = found.call.pointer, found.call.arguments.text
+                yield (
+                    (found.edit,),
+                    self.repair("request", found.safety, found.done, where, before=before, after=found.right),
+                )
+
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
             return
@@ -109,8 +141,43 @@ class ConcatenatedJson(Rule):
                     fix=_fix(exchange, choice, call),
                 )
 
+        yield from self._announced(exchange.reply)
+
+    def _announced(self, reply: Reply) -> Iterator[Finding]:
+        """Calls of OpenAI's Responses that were announced with arguments, to which clients append the deltas."""
+        calls = {call.pointer: call for choice in reply.choices for call in choice.calls}
+        for fault in reply.faults:
+            place, _, given = fault.detail.partition(" ")
+            if fault.kind == "repeated-start" and (call := calls.get(place)) is not None:
+                yield self.finding(
+                    "response",
+                    f"{call.name or 'a call without a name'}: the item is added with the arguments {excerpt(given, 60)}, "
+                    "and the deltas bring them again",
+                    place,
+                    event=fault.event,
+                    fix=Fix("safe", "add the item with empty arguments"),
+                )
+
     def rewriter(self, situation: Situation) -> Rewriter | None:
-        return Unglue(self, situation)
+        unglue = Unglue(self, situation)
+        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+            return unglue
+
+        def emptied(start: Start) -> None:
+            title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
+            number = start.frame.number if start.frame is not None else None
+            situation.repairs.append(
+                self.repair("response", "safe", title, start.pointer, event=number, before=start.given)
+            )
+
+        def repaired(start: Start, second: Delta) -> None:
+            title = f"{start.name or 'a call'}: passed on what each delta adds"
+            event = second.frame.number if second.frame is not None else None
+            made = self.repair("response", "safe", title, start.pointer, event=event, before=second.text)
+            situation.repairs.append(made)
+
+        starts = (EmptyStarts(emptied),) if situation.exchange.api == "openai.responses" else ()
+        return Chained(unglue.phase, *starts, Increments(situation, repaired), unglue)
 
 
 def _evidence(call: ToolCall, found: Glued) -> str:
@@ -132,6 +199,8 @@ def _evidence(call: ToolCall, found: Glued) -> str:
             return f"the arguments go on after a complete object: {shown}"
         case "cut":
             return f"the arguments are complete and begin anew: {shown}"
+        case "grow":
+            return f"each delta repeats all arguments before it: {shown}"
         case _:
             return f"the arguments hold {len(found.values)} JSON values: {shown}"
 

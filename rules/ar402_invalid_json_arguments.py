@@ -7,9 +7,10 @@ from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
 from wirelint.knowledge.argument_repairs import as_text, in_order
+from wirelint.knowledge.past_arguments import past_damage, past_faults
 from wirelint.model import Choice, Exchange, Json, Tool, ToolCall
 from wirelint.rewriters.arguments import PutInOrder
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation
+from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Situation, excerpt
 
 
 class InvalidJsonArguments(Rule):
@@ -18,25 +19,28 @@ class InvalidJsonArguments(Rule):
     ## What it does
     Reports a tool call whose arguments no JSON parser takes (cut off, single quotes, a trailing comma, a raw line feed in a
     string), whose arguments are JSON but no object (encoded twice, an array, null), that has none at all for a tool that
-    requires some, or that carries an object where the API has text.
+    requires some, or that carries an object where the API has text. In the history of a request it reports calls whose
+    arguments are of another type (`[]`, `null`, a bare string, an object where the API has text), empty or damaged.
 
     ## Why is this bad?
     Clients parse the arguments before they run a tool. Some raise and end the turn, some hand the error to the model and
-    pay for another try, some run the tool with nothing.
+    pay for another try, some run the tool with nothing. Sent back in the history, servers refuse the whole request.
 
     ## Example
     `{"name":"lookup","arguments":"{'city': 'Oslo', 'exact': True}"}`
 
     ## False positives
-    An empty text is what several servers send for a tool without parameters. A cut that the finish reason admits
+    An empty text is what several servers send for a tool without parameters; only in a history, where others read it as
+    JSON, it is worth knowing. A cut that the finish reason admits
     (`length`, `max_tokens`, a content filter), a stream that broke off, an error in the reply: the arguments are then
     incomplete and nobody said otherwise. Several values in a row are `concatenated-json`.
 
     ## Fix safety
     Unsafe: the damage is undone and the result must fit the declared schema. All of it must be spelled in what came, key by
-    key and value by value, with nothing left out. Arguments that were cut off stay as they are; what is missing cannot be
-    made up.
-    Safe: JSON where the API has text is written as text.
+    key and value by value, with nothing left out but the control tokens and tags of tool calls at its edges. Arguments
+    that were cut off stay as they are; what is missing cannot be made up.
+    Safe: JSON where the API has text is written as text. In a history an empty value (`[]`, `null`, an empty text) becomes
+    `{}`, an object encoded twice is unwrapped, and where the call passed here its own arguments are put back.
 
     ## References
     - RFC 8259, The JavaScript Object Notation (JSON) Data Interchange Format
@@ -48,6 +52,8 @@ class InvalidJsonArguments(Rule):
     severity = "error"
     layer = "model"
     needs = frozenset({"arguments"})
+    overlooks = frozenset({"stream_options"})
+    of_request = frozenset({"history"})
     of_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
@@ -100,6 +106,43 @@ class InvalidJsonArguments(Rule):
             for call in choice.calls:
                 if came_whole(exchange, choice, call):
                     yield from self._check(exchange, choice, call)
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        for fault in past_faults(exchange, ledger):
+            yield self.finding(
+                "request",
+                f"{fault.name}: in the history the arguments are {fault.words}",
+                fault.pointer,
+                layer=fault.layer,
+                severity="warning",
+                fix=Fix("safe", f"write them as {excerpt(fault.right)}") if fault.edit is not None else None,
+            )
+        refused = exchange.status is not None and 400 <= exchange.status < 500
+        for found in past_damage(exchange):
+            if not found.glued:
+                yield self.finding(
+                    "request",
+                    f"{found.name}: in the history the arguments are {found.words}",
+                    found.call.pointer,
+                    severity="error" if refused else "info" if found.nothing else "warning",
+                    fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
+                )
+
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+        for fault in past_faults(exchange, ledger) if permit.allows(self.code, "safe") else ():
+            if fault.edit is not None:
+                title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
+                yield (
+                    (fault.edit,),
+                    self.repair("request", "safe", title, fault.pointer, before=fault.given, after=fault.right),
+                )
+        for found in past_damage(exchange):
+            if not found.glued and found.right is not None and permit.allows(self.code, found.safety):
+                where, before = found.call.pointer, found.call.arguments.text
+                yield (
+                    (found.edit,),
+                    self.repair("request", found.safety, found.done, where, before=before, after=found.right),
+                )
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         return PutInOrder(self, situation)

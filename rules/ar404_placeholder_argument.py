@@ -7,13 +7,15 @@ from typing import ClassVar
 from wirelint.conversation import Ledger
 from wirelint.knowledge.argument_faults import REDACTED, came_whole
 from wirelint.knowledge.argument_members import Gone
+from wirelint.knowledge.error_texts import is_own_error
 from wirelint.knowledge.pointers import at, escaped
+from wirelint.knowledge.refused_arguments import refused
 from wirelint.knowledge.unsaid import Said
-from wirelint.model import Exchange, Json, Request, Tool, ToolCall
+from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Policies
 from wirelint.policy.outcome import Fault, Outcome, hold
 from wirelint.rewriters.policing import Police, farewell
-from wirelint.rule import Answer, Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Safety, Side, Situation
+from wirelint.rule import Answer, Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Safety, Side, Situation, excerpt
 
 
 class PlaceholderArgument(Rule):
@@ -21,9 +23,10 @@ class PlaceholderArgument(Rule):
 
     ## What it does
     Looks at the arguments of every call for values that are inventions for their parameter: `default` for a workspace,
-    `/path/to/config.json` for a file, `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. It
-    holds them to the argument policies of a `--policy` file too: what those who run a tool know of its arguments and
-    nobody could tell from one exchange.
+    `/path/to/config.json` for a file, `your_api_key`, `<project-id>`, `user@example.com`, the word `null` in quotes. Of a
+    call to an MCP server it reports the argument that the server's own error refuses (`Unknown workspace: 'default'`): as
+    a warning where the value is such an invention, else as info. It holds arguments to the policies of a `--policy` file
+    too: what those who run a tool know of its arguments and nobody could tell from one exchange.
 
     ## Why is this bad?
     The model knows that there is such a parameter and not what its value is, so it writes one that looks right. The tool
@@ -53,7 +56,7 @@ class PlaceholderArgument(Rule):
     mends = frozenset({"mcp"})
     overlooks = frozenset({"stream_options"})
     of_request = frozenset({"history"})
-    of_reply = frozenset({"calls"})
+    of_reply = frozenset({"more"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
@@ -119,6 +122,9 @@ class PlaceholderArgument(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None:
             return
+        if exchange.api == "mcp":
+            yield from self._refused(request, reply)
+            return
         said: Said | None = None
         for choice in reply.choices:
             for call in choice.calls:
@@ -128,6 +134,26 @@ class PlaceholderArgument(Rule):
                 said = said or Said(request)
                 for fault in self._hold(call, arguments, _declared(call, request), said).faults:
                     yield self._tell("response", fault, call, call.pointer)
+
+    def _refused(self, request: Request, reply: Reply) -> Iterator[Finding]:
+        """Arguments that a server of tools refuses by name."""
+        calls = {call.id: call for message in request.messages for call in message.calls}
+        for choice in reply.choices:
+            for part in choice.parts:
+                answered = _error(part, calls)
+                if answered is None or REDACTED in answered[1]:
+                    continue
+                call, error = answered
+                for found in refused(call.arguments.mapping or {}, error):
+                    why = f", which is {found.sign.why}" if found.sign is not None else ""
+                    yield self.finding(
+                        "request",
+                        f"{call.name}: the server refuses {found.name} {excerpt(found.value, 40)!r}{why}: "
+                        f"{excerpt(error, 90)!r}",
+                        f"{call.pointer}/arguments/{escaped(found.name)}",
+                        severity=None if found.sign is not None else "info",
+                        confidence=None if found.sign is not None else "low",
+                    )
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         request = situation.exchange.request
@@ -219,6 +245,20 @@ class PlaceholderArgument(Rule):
             confidence=fault.confidence,
             fix=Fix(fault.safety, fault.order) if fault.safety is not None and fixable else None,
         )
+
+
+def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, str] | None:
+    """The call that failed by this part of a reply, and the text of its error."""
+    if isinstance(part, ToolResult):
+        call = calls.get(part.call_id)
+        failed = call is not None and (
+            part.is_error is True or is_own_error(part.text, call.name or "", call.arguments.mapping)
+        )
+        return (call, part.text) if call is not None and failed else None
+    if isinstance(part, Rpc) and part.form == "error" and isinstance(part.value, dict):
+        call, message = calls.get(part.id), part.value.get("message")
+        return (call, message) if call is not None and isinstance(message, str) else None
+    return None
 
 
 def _answer(body: Mapping[str, Json], call: ToolCall, said: str) -> Json:

@@ -24,7 +24,8 @@ class FabricatedResult(Rule):
 
     ## What it does
     Reports a reply in which the model wrote a tool's result itself, in the notation in which results are handed to
-    models (`<tool_response>`, `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name), and a
+    models (`<tool_response>`, `[TOOL_RESULTS]`, `Observation:` after an action, a message in the tool's name) or behind a
+    call in markup of its own (`<x_function_calls>`, `<x_function_result>`), whatever is declared, and a
     reply whose text contradicts the results of its turn: nothing found against hits or against an error, a success
     against an error, a count, a test outcome or an argument that differs.
 
@@ -99,7 +100,7 @@ class FabricatedResult(Rule):
 
         def counts(found: Invented) -> bool:
             asked = _was_asked_about(found.marker, evidence.last_words(request))
-            return not asked and _has_results(request, found.marker)
+            return not asked and (found.called or _has_results(request, found.marker))
 
         return Editor(situation, self.repair, counts)
 
@@ -112,7 +113,7 @@ class FabricatedResult(Rule):
                 found = invented_result(part.text)
                 if found is None or _was_asked_about(found.marker, evidence.last_words(request)):
                     continue
-                if not _has_results(request, found.marker):
+                if not found.called and not _has_results(request, found.marker):
                     return
                 spoken = kind is Reasoning and found.marker.startswith("Observation")
                 yield self.finding(
@@ -129,7 +130,7 @@ class FabricatedResult(Rule):
 
     def _contradicted(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         """A statement that the results of this turn contradict."""
-        if not request.has_history or choice.calls or choice.hosted or request.hosted:
+        if not request.has_history or not request.shows_turn or choice.calls or choice.hosted or request.hosted:
             return
         ran = evidence.ran(request.turn)
         known = facts(request, ran)

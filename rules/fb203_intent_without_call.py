@@ -6,19 +6,29 @@ from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.conversation import Ledger
-from wirelint.knowledge import evidence, ids, prose
-from wirelint.knowledge.announcements import Announcement, announcement, may_announce, says_nothing
+from wirelint.knowledge import evidence, prose
+from wirelint.knowledge.announcements import (
+    Announcement,
+    announcement,
+    decision,
+    may_announce,
+    says_nothing,
+)
 from wirelint.knowledge.asks import besides, composes
 from wirelint.knowledge.meant import announced_by_name, meant
+from wirelint.knowledge.origins import manglings
 from wirelint.knowledge.reach import acts_loosely, acts_outside, mends
 from wirelint.knowledge.toolkinds import Ability, abilities, matching
-from wirelint.model import Arguments, Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
+from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 
 _BRIEF = 240
 _REDACTED = "[redacted:"
 _MARKUP = re.compile(
     r"<(?:\w+:)?(?:invoke|tool_call|function_calls?|function=)|<[|｜]|\[TOOL_CALLS\]|^Action(?: Input)?:", re.MULTILINE
+)
+_NO_NEED = re.compile(
+    r"\b(?:no|not|n['’]t|without|never) (?:\w+ )?need\b|n['’]t (?:\w+ )?need\b|\bneedn['’]t\b", re.IGNORECASE
 )
 _HELD_BACK = re.compile(
     r"\b(?:how (?:would|will|do) you|what (?:would|will) you|what['’]?s (?:your|the) plan|plan\b|don['’]t (?:do|"
@@ -51,7 +61,8 @@ class IntentWithoutCall(Rule):
     ## What it does
     Reports a reply whose text ends on the announcement of an immediate action ("Let me search …", "Now I will write
     …") that a declared tool does, while its finish reason says that the turn is over and no call is in it. A reply
-    whose text is missing, or no more than "One moment please.", is judged by how its reasoning ends.
+    whose text is missing, or no more than "One moment please.", is judged by how its reasoning ends; of a reply without
+    any text a last sentence that decides to call a tool by its name is enough ("Next: get_weather(…)").
 
     ## Why is this bad?
     The agent's loop ends here: there is no call to run, and the user is left with a promise. Typical causes are a
@@ -121,9 +132,27 @@ class IntentWithoutCall(Rule):
             return
         for choice in reply.choices:
             if not choice.calls and not choice.hosted and ending(choice.finish_reason) == "ended":
-                yield from self._judge(request, choice, ledger)
+                found = list(self._judge(exchange, request, choice, ledger))
+                yield from found or self._decided(exchange, request, choice, ledger)
 
-    def _judge(self, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
+    def _decided(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
+        """A reply of nothing but reasoning, whose last sentence decides to call a tool by its name."""
+        part = _ending(choice)
+        if (
+            not isinstance(part, Reasoning)
+            or choice.text.strip()
+            or _REDACTED in part.text
+            or _MARKUP.search(part.text)
+        ):
+            return
+        if _HELD_BACK.search(evidence.last_words(request)):
+            return
+        able = {one.tool.name: one for one in abilities(request.tools)}
+        found = decision(prose.read(part.text), able)
+        if found is not None:
+            yield self._told(part, found[0], able[found[1]], choice, exchange, ledger, sure=False)
+
+    def _judge(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         part = _ending(choice)
         if part is None or _REDACTED in part.text:
             return
@@ -132,13 +161,15 @@ class IntentWithoutCall(Rule):
             return
         read = prose.read(part.text)
         found = announcement(read, thought=thought)
+        if found is not None and _NO_NEED.search(part.text, found.start, found.end):
+            return
         words = evidence.last_words(request)
         if _HELD_BACK.search(words):
             return
         able = abilities(request.tools)
         named = announced_by_name(read, words, able) if found is None and not thought else None
         if named is not None:
-            yield self._told(part, *named, choice, request, ledger, sure=False)
+            yield self._told(part, *named, choice, exchange, ledger, sure=False)
         if found is None or _belongs_to_text(found, words):
             return
         if found.bare and _ASKS_FOR_NOUN.search(words):
@@ -149,7 +180,7 @@ class IntentWithoutCall(Rule):
         if fitting is None:
             return
         brief = found.end - found.start > 0.3 * read.words or len(part.text) < 400
-        yield self._told(part, found, fitting, choice, request, ledger, sure=brief and not thought and not loosely)
+        yield self._told(part, found, fitting, choice, exchange, ledger, sure=brief and not thought and not loosely)
 
     def _told(
         self,
@@ -157,12 +188,12 @@ class IntentWithoutCall(Rule):
         found: Announcement,
         fitting: Ability,
         choice: Choice,
-        request: Request,
+        exchange: Exchange,
         ledger: Ledger,
         *,
         sure: bool,
     ) -> Finding:
-        mangled = _mangled_id(request, ledger)
+        mangled = next((one.given for one in manglings(exchange, ledger)), "")
         why = f"; an id in the history looks mangled ({mangled}), which makes models stop here" if mangled else ""
         return self.finding(
             "response",
@@ -213,22 +244,3 @@ def _named(found: Announcement, able: tuple[Ability, ...]) -> Ability | None:
         return None
     words = set(re.findall(r"[a-z]+", found.object.lower()))
     return next((one for one in able if words & (one.words | one.topics | one.kinds)), None)
-
-
-def _mangled_id(request: Request, ledger: Ledger) -> str | None:
-    """An id of the history that was altered on its way: by its form, or because the call passed here under another one."""
-    for message in request.messages:
-        for call in message.calls:
-            if not call.id or ledger.issued(call.id) is not None:
-                continue
-            origin = ids.restore(call.id, call.name)
-            if (origin is not None and origin.certainty == "high") or _passed_otherwise(call, ledger):
-                return call.id
-    return None
-
-
-def _passed_otherwise(call: ToolCall, ledger: Ledger) -> bool:
-    value = call.arguments.value
-    return bool(value) and any(
-        issued.name == call.name and Arguments(issued.arguments).value == value for issued in ledger.all_calls()
-    )

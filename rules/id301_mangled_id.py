@@ -17,9 +17,11 @@ class MangledId(Rule):
 
     ## What it does
     Compares every id in the history with the ids that really passed on this wire: first the same id, then the same letters
-    and digits, then the same call (function and arguments) under another id. Where nothing passed, the form of the id is
-    evidence enough in a few cases: `functionsread0` on a call of `read` was `functions.read:0`; `call_…|fc_…` was two ids;
-    `undefined` was none. A result whose id is its call's id, altered, is reported too. There is one finding per id.
+    and digits, then the same call (function and arguments) under another id, if only one call of the conversation fits.
+    A conversation is known by its words only between one client, one host and one model, and not where several exchanges
+    fit. Where nothing passed, the form of the id is evidence enough in a few cases: `functionsread0` on a call of `read`
+    was `functions.read:0`; `call_…|fc_…` was two ids; `undefined` was none. A result whose id is its call's id, altered,
+    is reported too. There is one finding per id.
     In a history of OpenAI's Responses the items' own ids are looked at, too: `call_…` or `msg_…` is none of a function call
     (`fc_…`).
 
@@ -34,9 +36,10 @@ class MangledId(Rule):
 
     ## False positives
     Silent on ids that came back unchanged, on well-formed ids of other vendors (clients switch models), on ids of the
-    client's own making that agree on both sides, on ids left out where the API does without (Gemini, Ollama), on item ids
-    at servers other than OpenAI's that take them, and where the target could not take the original (Mistral's nine
-    characters, Anthropic's character set): that change was necessary.
+    client's own making that agree on both sides and that the target takes (Kimi K2 takes any, and suffers from them), on
+    ids left out where the API does without (Gemini, Ollama), on item ids at servers other than OpenAI's that take them,
+    and where the target could not take the original (Mistral's nine characters, Anthropic's character set): that change
+    was necessary.
 
     ## Fix safety
     Safe: the id that the wire carried, or the only one that the form allows, is put back on the call and its result

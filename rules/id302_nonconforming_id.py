@@ -43,8 +43,8 @@ class NonconformingId(Rule):
 
     ## False positives
     Silent on `call_…`, UUIDs and other foreign ids in a Kimi history, on `NAME:N` for Kimi K3, on Mistral models at hosts
-    that check nothing, and on 41 to 64 characters for OpenAI unless the reply complains: newer routes take them. An id that
-    the client mangled is `mangled-id`.
+    that check nothing, on ids that a server of the same API gave out itself in this conversation, and on 41 to 64
+    characters for OpenAI unless the reply complains: newer routes take them. An id that the client mangled is `mangled-id`.
 
     ## Fix safety
     Safe: the call and its result get the same new id, made from the old one. It stays the same in every turn. An item's id
@@ -157,6 +157,9 @@ class NonconformingId(Rule):
         demand = complained or demand_of(exchange)
         if demand is None:
             return
+        given: set[str] = set()
+        if complained is None and not isinstance(demand, KimiK2):  # who gives out an id takes it back
+            given = {call.id for call in ledger.calls(exchange.conversation) if call.api == exchange.api}
         needed = traits(exchange.api).call_ids
         taken = {each.call.id for each in pairs if each.call.id}
         told: set[str] = set()
@@ -166,6 +169,8 @@ class NonconformingId(Rule):
                 continue
             told.add(call.id)
             if _fault(demand, call) is None:
+                continue
+            if call.id in given:
                 continue
             issued = ledger.issued(call.id, exchange.conversation) is not None
             if isinstance(demand, KimiK2) and not issued and restore(call.id, call.name) is not None:

@@ -30,8 +30,8 @@ class OrphanResult(Rule):
     ## False positives
     Silent on results that pair after an id is restored (`mangled-id`), on a second result for an answered call
     (`duplicate-id`), on results of tools that the provider runs, on results without any id where the API has ids, and where
-    the server keeps a part of the conversation (`previous_response_id`, a conversation, cached content). A result that
-    stands before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
+    the server keeps a part of the conversation (`previous_response_id`, a conversation, a message thread, cached content).
+    A result that stands before its call, or apart from it, is `role-order`: there the order is wrong, and not the id.
 
     ## Fix safety
     Unsafe: the result is dropped; the model no longer sees what it said. Where the history needs the message that held it
@@ -102,7 +102,7 @@ class OrphanResult(Rule):
         if request is None or not permit.allows(self.code, "unsafe"):
             return
         found = orphans(request)
-        if found and permit.clean_history and permit.allows("LK101", "unsafe"):
+        if found and permit.allows("LK101", "unsafe"):
             answered = claimed(exchange)  # by calls that still stand as text, and will not
             found = tuple(answer for answer in found if answer.result.pointer not in answered)
         edits = removals(request, found) if found else {}

@@ -96,7 +96,7 @@ class MissingResult(Rule):
         if request is None:
             return
         pairs, history = pair(request).pairs, history_of(request.api)
-        if not pairs or _refers(request):
+        if not pairs or request.on_server == "anywhere":
             return
         answered = {_known_by(each, each.position) for each in pairs if each.answer is not None}
         last = len(request.messages) - 1
@@ -124,14 +124,6 @@ class MissingResult(Rule):
 def _known_by(each: Pair, position: int) -> tuple[int, str, str] | str:
     """What a call has in common with itself, sent again: its id or, where it has none, its place and all that it says."""
     return each.call.id or (position, each.call.name or "", each.call.arguments.text)
-
-
-def _refers(request: Request) -> bool:
-    """Whether items of the history stand for others that the server keeps: results among them, perhaps."""
-    items = request.body.get("input") if request.api == "openai.responses" else None
-    return isinstance(items, list) and any(
-        isinstance(item, dict) and item.get("type") == "item_reference" for item in items
-    )
 
 
 def _next(request: Request, position: int) -> str:

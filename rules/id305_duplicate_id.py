@@ -12,18 +12,18 @@ from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
 from wirelint.knowledge.minting import mint
 from wirelint.knowledge.pairing import Answer, Pair, pair
 from wirelint.knowledge.renaming import next_id, rename
-from wirelint.model import Arguments, Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.model import Arguments, Choice, Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rewriters.callids import NewIds
 from wirelint.rule import Finding, Fix, Mending, Permit, Repair, Rewriter, Rule, Severity, Side, Situation, excerpt
 
 
 class DuplicateId(Rule):
-    """Two tool calls, or two results, share one id.
+    """Two tool calls, or two results, share one id, or a call has none.
 
     ## What it does
     Looks for ids that stand on more than one call, in one message or across the turns of a history, on more than one result
-    of a single call, on parallel calls of a reply, and on a call of a reply that reuses the id of an earlier one. Parallel
-    calls without any id count as sharing one: their results cannot be told apart either.
+    of a single call, on parallel calls of a reply, and on a call of a reply that reuses the id of an earlier one. Calls of
+    a reply that have no id (missing, null, empty) are reported too: no result can say that it answers them.
 
     ## Why is this bad?
     A result says by its id which call it answers. Where two calls share it, APIs reject the request, and clients that keep
@@ -39,7 +39,8 @@ class DuplicateId(Rule):
     ids count from zero for every message of the user.
 
     ## Fix safety
-    Unsafe: renumbering the later call and its result assumes that results stand in the order of their calls.
+    Unsafe: renumbering the later call and its result assumes that results stand in the order of their calls. A call without
+    an id gets one, save where the server keeps the conversation and would not know it.
 
     ## References
     - Anthropic, Tool use: "each tool_use must have a single result"; ids are unique
@@ -166,6 +167,8 @@ class DuplicateId(Rule):
         known = _Known(exchange)
         for choice in exchange.reply.choices:
             for call in choice.calls:
+                if known.alone(choice, call):
+                    yield self._tell("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
                 other = known.shares(choice.index, call)
                 if isinstance(other, Pair):
                     names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
@@ -183,15 +186,15 @@ class DuplicateId(Rule):
         known = _Known(situation.exchange)
 
         def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, Repair] | None:
-            call = ToolCall(id_, name, Arguments(""), start.pointer)
-            other = known.shares(start.choice, call)
+            call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
+            lacks, other = known.lacks(call), known.shares(start.choice, call)
             known.add(start.choice, call)
-            if other is None:
+            if other is None and not lacks:
                 return None
             new = mint(situation, name)
             known.add(start.choice, replace(call, id=new))  # a call that is still to come may have this one, too
             event = start.frame.number if start.frame is not None and situation.streamed else None
-            title = f"gave the later call of `{_name(call)}` the id `{new}`"
+            title = f"gave the {'' if lacks else 'later '}call of `{_name(call)}` the id `{new}`"
             where = start.pointer
             return new, self.repair("response", "unsafe", title, where, event=event, before=id_ or "", after=new)
 
@@ -214,7 +217,7 @@ class DuplicateId(Rule):
             event=call.event if call is not None and side == "response" else None,
             severity=severity,
             layer="client" if side == "request" else "gateway",
-            fix=Fix("unsafe", "give the later call and its result an id of their own") if call is not None else None,
+            fix=_fix(call, side) if call is not None else None,
         )
 
 
@@ -228,10 +231,19 @@ class _Known:
         self._earlier = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
         self._seen: dict[tuple[int, str | None], ToolCall] = {}
+        self._kept = request is not None and request.is_partial
+
+    def lacks(self, call: ToolCall) -> bool:
+        """Whether a call has no id and needs one, which a server that keeps the conversation itself would not know."""
+        return self._needs_ids and not self._kept and not call.id and bool(call.name) and call.form != "legacy"
+
+    def alone(self, choice: Choice, call: ToolCall) -> bool:
+        """Whether a call is the only one of a reply that lacks an id."""
+        return self.lacks(call) and sum(not other.id for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
         """The call that has this call's id, in the reply or in the history."""
-        if not call.id and not self._needs_ids:
+        if not call.id and (not self._needs_ids or call.form == "legacy"):
             return None  # calls are known by their order
         beside = self._seen.get((choice, call.id))
         if beside is not None and call.name:
@@ -243,6 +255,12 @@ class _Known:
     def add(self, choice: int, call: ToolCall) -> None:
         if call.id or call.name:
             self._seen.setdefault((choice, call.id), call)
+
+
+def _fix(call: ToolCall, side: Side) -> Fix:
+    if side == "response" and not call.id:
+        return Fix("unsafe", "give each call an id of its own")
+    return Fix("unsafe", "give the later call and its result an id of their own")
 
 
 def _name(call: ToolCall) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.conversation import Ledger
-from wirelint.events import Head, Label
+from wirelint.events import Head, Label, Offence
 from wirelint.knowledge.succession import Announced, announced
 from wirelint.model import Exchange, Fault, Json, ToolCall
 from wirelint.rewriters.chained import Chained
-from wirelint.rewriters.successions import CallIds, ReplyIds
+from wirelint.rewriters.successions import CallIds, ReplyIds, SaidOnce
 from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 # Systems that answer with several models in turn and pass on the chunks of each under its own id.
@@ -21,24 +21,28 @@ class IdUnstable(Rule):
     ## What it does
     Follows the id of every call through the events of a stream. A later event that continues the call (same index, no other
     name, arguments not yet complete) and carries another id is reported, and so is a stream whose chunks carry more than
-    one reply id, and one of OpenAI Responses whose events speak of an output item under another id than it began with.
+    one reply id, and one of OpenAI Responses whose events speak of an output item under another id than it began with. An
+    id or a name of a call that OpenAI's chat repeats in later events is reported as worth knowing.
 
     ## Why is this bad?
     Which id a client keeps, the first or the last, is up to its merging code. The result then goes back under an id that
-    the server has forgotten, and clients that collect chunks by id see several broken replies instead of one.
+    the server has forgotten, and clients that collect chunks by id see several broken replies instead of one. Clients that
+    join what deltas say make `get_weatherget_weather` of a repeated name.
 
     ## Example
     `{"index":0,"id":"3f0c…","function":{"name":"look_up","arguments":""}}`, then
     `{"index":0,"id":"b71e…","function":{"arguments":"{\\"wo"}}`: a fresh UUID with every chunk.
 
     ## False positives
-    Silent on ids that are repeated, empty or left out in later events. When the later event begins a call of its own (a new
+    Silent on ids that are empty or left out in later events. When the later event begins a call of its own (a new
     name, or the arguments before it are complete) two calls share an index: `tool-index-collision`. For systems that
     answer with several models in turn, a changing reply id is only worth knowing,
     and stays.
 
     ## Fix safety
-    Safe: the first id is kept; it is the one that most clients keep. Ids of output items are reported only.
+    Safe: the first id is kept; it is the one that most clients keep. What is repeated is said once. A server of OpenAI's
+    Responses that keeps the conversation knows the last id, which is not known yet when the first has to leave: a result in
+    the next request gets it back, whichever of the two the client kept. Ids of output items are reported only.
 
     ## References
     - OpenAI, Chat streaming: "each chunk has the same ID"; tool call deltas carry the id once
@@ -88,11 +92,14 @@ class IdUnstable(Rule):
         items = [fault for fault in reply.faults if fault.kind == "other-item"]
         if items:
             yield self._tell_items(items)
+        again = [fault for fault in reply.faults if fault.kind == "said-again"]
+        if again:
+            yield self._tell_again(again)
         for choice in reply.choices:
             for call in choice.calls:
                 strays = _strays(call, exchange.api)
                 if strays:
-                    yield self._tell_call(call, strays)
+                    yield self._tell_call(call, strays, exchange.api)
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
         if not situation.streamed or not situation.permit.allows(self.code, "safe"):
@@ -106,20 +113,38 @@ class IdUnstable(Rule):
             made = self.repair("response", "safe", title, pointer, event=number, before=event.id or "", after=first)
             situation.repairs.append(made)
 
-        if _is_composed(situation.exchange.model):
-            return CallIds(situation, told)
-        return Chained(1, ReplyIds(situation, told), CallIds(situation, told))
+        def again(event: Offence) -> None:
+            number = event.frame.number if event.frame is not None else None
+            title = f"said `{excerpt(event.detail)}` once, in the event that begins the call"
+            situation.repairs.append(self.repair("response", "safe", title, event=number, before=event.detail))
 
-    def _tell_call(self, call: ToolCall, strays: list[Announced]) -> Finding:
+        calls = (CallIds(situation, told), SaidOnce(again))
+        if _is_composed(situation.exchange.model):
+            return Chained(1, *calls)
+        return Chained(1, ReplyIds(situation, told), *calls)
+
+    def _tell_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
         first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")
+        last = excerpt(strays[-1].piece.id or "")
+        kept = f"; a server that keeps the conversation knows `{last}`" if api == "openai.responses" else ""
         ids = len({stray.piece.id for stray in strays} | {strays[0].id})
         return self.finding(
             "response",
             f"the id of the `{excerpt(call.name or '')}` call changes from `{first}` to `{second}`"
-            f" while its arguments are still coming{f', {ids} ids in all' if ids > 2 else ''}",
+            f" while its arguments are still coming{f', {ids} ids in all' if ids > 2 else ''}{kept}",
             call.pointer,
             event=strays[0].piece.event,
             fix=Fix("safe", f"keep the first id, `{first}`"),
+        )
+
+    def _tell_again(self, again: list[Fault]) -> Finding:
+        more = f", and so do {len(again) - 1} more calls" if len(again) > 1 else ""
+        return self.finding(
+            "response",
+            f"a call says `{excerpt(again[0].detail)}` again in later events; clients that join deltas double it{more}",
+            event=again[0].event,
+            severity="info",
+            fix=Fix("safe", "say ids and names once"),
         )
 
     def _tell_items(self, items: list[Fault]) -> Finding:

@@ -7,7 +7,7 @@ from wirelint.apis.traits import ending, is_raw
 from wirelint.conversation import Ledger
 from wirelint.knowledge.markup import Leak, blame, leaks, promises_call
 from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
-from wirelint.rewriters.history import cleanings
+from wirelint.rewriters.history import cleanings, leaky
 from wirelint.rewriters.promotion import Promoter
 from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Severity, Situation, excerpt
 
@@ -17,7 +17,8 @@ class XmlLeak(Rule):
 
     ## What it does
     Reads the text, the reasoning and the refusal of every candidate for tool calls in the notation that models were
-    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off.
+    trained on (special tokens, XML-like tags, JSON in tags), whole, damaged or cut off. The texts of earlier turns in the
+    history of a request are read likewise.
 
     ## Why is this bad?
     A server was to turn this markup into structured calls. Where that fails, the client takes it for prose: the call is
@@ -37,7 +38,8 @@ class XmlLeak(Rule):
     Unsafe: the client will run a call that it would not have run. Offered when every call is complete and names a declared
     tool, `tool_choice` allows calls, and the reply has no structured ones; those make the markup a duplicate, which may
     only be dropped. Markup of more than 64 KiB stays: a stream is not held back longer. In a stream the calls follow at the
-    end, when it is sure that no others come.
+    end, when it is sure that no others come. In a history markup becomes calls only where as many results behind it answer
+    no call; elsewhere nothing shows that it was run, and it stays.
 
     ## References
     - the chat templates that vendors publish with their models
@@ -98,9 +100,11 @@ class XmlLeak(Rule):
         return Promoter(situation, request, self.repair) if situation.permit.allows(self.code, "unsafe") else None
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
-        if not permit.clean_history or not permit.allows(self.code, "unsafe"):
+        if not permit.allows(self.code, "unsafe"):
             return
         for cleaning in cleanings(exchange):
+            if not (cleaning.answers or permit.clean_history):
+                continue  # servers take such a history, and its repair costs their prompt cache
             called = excerpt(", ".join(cleaning.names))
             title = (
                 f"made calls of the markup that the results behind it answer: {called}"
@@ -108,6 +112,21 @@ class XmlLeak(Rule):
                 else f"dropped markup of calls that the message makes structurally: {called}"
             )
             yield cleaning.edits, self.repair("request", "unsafe", title, cleaning.pointer, before=cleaning.markup)
+
+    def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        for found, cleaning in leaky(exchange):
+            leak = found[0]
+            names = excerpt(", ".join(dict.fromkeys(name for one in found for name in one.names))) or "a tool"
+            promoted = cleaning is not None and bool(cleaning.answers)
+            yield self.finding(
+                "request",
+                f"a call of {names} stands in the history as {leak.dialect} markup; models write it again",
+                leak.part.pointer,
+                span=leak.span,
+                severity="warning",
+                confidence="low" if leak.draft else leak.certainty,
+                fix=Fix("unsafe", "make calls of it, which the results behind it answer") if promoted else None,
+            )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None:

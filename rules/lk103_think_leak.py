@@ -112,7 +112,8 @@ class ThinkLeak(Rule):
         def applies(found: Thinking, has_reasoning: bool) -> bool:
             return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_asked(request, found)
 
-        return Mover(situation, request, self.repair, applies, live=not asks_about_thinking_tags(request))
+        live, inside = not asks_about_thinking_tags(request), situation.ledger.begins_inside(exchange)
+        return Mover(situation, request, self.repair, applies, live=live, inside=inside)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -124,17 +125,19 @@ class ThinkLeak(Rule):
             for part in choice.parts:
                 match part:
                     case Text():
-                        yield from self._text(exchange, request, choice, part)
+                        yield from self._text(exchange, request, choice, part, ledger)
                     case ToolCall():
                         yield from self._arguments(request, part)
                     case _:
                         pass
 
-    def _text(self, exchange: Exchange, request: Request, choice: Choice, part: Text) -> Iterator[Finding]:
+    def _text(
+        self, exchange: Exchange, request: Request, choice: Choice, part: Text, ledger: Ledger
+    ) -> Iterator[Finding]:
         if not may_hold_thinking(part.text):
             return
         # A model that goes on behind its native calls thinks again first.
-        found = find(part.text, tuple(end for _, end in call_spans(part.text, request)))
+        found = find(part.text, (end for _, end in call_spans(part.text, request)))
         if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_asked(request, found):
             return
         yield self.finding(
@@ -143,7 +146,7 @@ class ThinkLeak(Rule):
             part.pointer,
             event=part.event_at(found.start),
             span=(found.start, found.end),
-            fix=_fix(exchange, choice, found, part),
+            fix=_fix(exchange, choice, found, part, inside=ledger.begins_inside(exchange)),
             confidence=_confidence(part.text, found),
             layer="gateway" if found.native else "model",
         )
@@ -250,14 +253,18 @@ def _message(text: str, found: Thinking) -> str:
             return f"the text begins with reasoning, by what is left of its frame ({found.tag}){shown}"
 
 
-def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text) -> Fix | None:
+def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, inside: bool) -> Fix | None:
     thought = part.text[found.body[0] : found.body[1]].strip()
     opened = found.evidence == "opened" and found.start == beginning(part.text)
     # A thought that never ends is the whole text: told by its tag, or by the call that follows.
     if not found.whole and not (thought and (opened or (found.evidence == "residue" and choice.calls))):
         return None
     if not _is_in_reach(found, part, exchange.model):
-        return None
+        waited = inside and found.end <= MOST_HELD and not any(isinstance(one, Reasoning) for one in choice.parts)
+        if found.evidence != "closed":
+            return None
+        if not waited:
+            return Fix("unsafe", f"drop {part.text[found.body[1] : found.end].strip()}")
     if not thought:
         return Fix("unsafe", f"drop the empty {found.tag} block")
     return Fix("unsafe", f"move {len(thought)} characters of reasoning to {traits(exchange.api).reasoning}")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wirelint.apis.histories import history_of, is_signed, is_text
+from wirelint.apis.reading import MISSHAPEN
 from wirelint.conversation import Ledger
 from wirelint.knowledge.asking import demands_json
 from wirelint.knowledge.content_reprs import (
@@ -17,7 +18,7 @@ from wirelint.knowledge.content_reprs import (
     unwrap,
 )
 from wirelint.knowledge.pointers import at
-from wirelint.model import Exchange, Json, Message, Request, Text
+from wirelint.model import Exchange, Json, Message, Opaque, Request, Text
 from wirelint.rule import Confidence, Edit, Finding, Fix, Mending, Permit, Rule, excerpt
 
 _UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
@@ -33,6 +34,8 @@ class ContentReprLeak(Rule):
     `[object Object]`, Go's (`[map[text:Hi type:text]]`), Ruby's; and for messages (`content='Hi' additional_kwargs={} …`).
     A text that is nothing else is reported, and so is a prompt made of turns in which one is, and a last paragraph that is.
     At APIs whose parts have no type (Converse, Gemini) `[{'text': 'Hi'}]` counts, too.
+    Of a reply it reports content of a JSON type that the API does not have there: an object, a number or a truth value in
+    the place of text, a string in the place of Anthropic's blocks.
 
     ## Why is this bad?
     A program put a list where it should have joined the texts in it. The model reads brackets and quotes as if the user had
@@ -61,6 +64,7 @@ class ContentReprLeak(Rule):
     severity = "warning"
     layer = "client"
     overlooks = frozenset({"stream_options"})
+    of_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -93,6 +97,21 @@ class ContentReprLeak(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for leak in _leaks(exchange):
             yield self._tell(leak)
+
+    def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
+        if exchange.reply is None or not exchange.ok:
+            return
+        for choice in exchange.reply.choices:
+            for part in choice.parts:
+                if isinstance(part, Opaque) and part.kind.startswith(MISSHAPEN):
+                    kind = excerpt(part.kind.removeprefix(MISSHAPEN))
+                    yield self.finding(
+                        "response",
+                        f"the reply has {kind} as its content, which {exchange.api} does not have there; "
+                        "clients find no text in it, or raise",
+                        part.pointer,
+                        layer="gateway",
+                    )
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
         if not permit.allows(self.code, "safe"):

@@ -143,7 +143,7 @@ class McpErrorSwallowed(Rule):
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
-        if request is None or reply is None or not exchange.ok or request.hosted:
+        if request is None or reply is None or not exchange.ok or request.hosted or not request.shows_turn:
             return
         ran = evidence.ran(request.turn)
         known = served_errors(request, ran, ledger)

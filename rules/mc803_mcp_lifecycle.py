@@ -23,9 +23,9 @@ class McpLifecycle(Rule):
     """A notification to an MCP server is answered or never taken, or a call comes before the handshake.
 
     ## What it does
-    Reports a JSON-RPC answer to a post that holds notifications alone, a notification whose post gets no status at
-    all, and requests that come too early: in one batch with `initialize`, or refused by the server because the session
-    is not initialized.
+    Reports a JSON-RPC answer to a post that holds notifications alone, a notification whose post gets no status at all
+    or a reply that does not end, and requests that come too early: in one batch with `initialize`, or refused by the
+    server because the session is not initialized.
 
     ## Why is this bad?
     After `initialize` clients send `notifications/initialized` and wait until the post is settled (status 202). A
@@ -100,8 +100,9 @@ class McpLifecycle(Rule):
             if waited is not None and waited < _SETTLED_BY:
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
-            came = "no status came" if exchange.status is None else "a stream was opened, and nothing came on it"
-            yield self.finding("response", f"the notification {notes[0].method} was never settled: {came}{after}")
+            yield self.finding(
+                "response", f"the notification {notes[0].method} was never settled: {_came(exchange)}{after}"
+            )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         asked = exchange.request.messages if exchange.request is not None else ()
@@ -132,13 +133,19 @@ def _wanted(part: Part) -> str:
 
 
 def _is_settled(exchange: Exchange) -> bool:
-    """Whether a post was done with, or nobody can tell."""
+    """Return True if the reply to a post ended, or nobody can tell. What refuses the post settles it, too."""
     if exchange.end not in ("client-left", "upstream-died"):
         return True
+    return exchange.status is not None and exchange.status >= 300
+
+
+def _came(exchange: Exchange) -> str:
     if exchange.status is None:
-        return False
-    streams = exchange.response_headers.get("content-type", "").startswith("text/event-stream")
-    return not (exchange.status == 200 and streams and (exchange.reply is None or not exchange.reply.choices))
+        return "no status came"
+    if not exchange.response_headers.get("content-type", "").startswith("text/event-stream"):
+        return f"status {exchange.status} came, and the reply did not end"
+    said = exchange.reply is not None and exchange.reply.choices
+    return "a stream was opened that did not end" if said else "a stream was opened, and nothing came on it"
 
 
 def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:

@@ -38,6 +38,10 @@ _VERDICTS: dict[FaultKind, _Verdict] = {
         *("error", "a JSON document broken across events"),
         *("join it into one event", "joined a document that was broken across events"),
     ),
+    "parted-name": _Verdict(
+        *("error", "a blank line between an event's name and its data; clients get the data without a name"),
+        *("put the name to its data", "put an event's name to its data"),
+    ),
     "event-missing": _Verdict(
         *("error", "no event name; SDKs that go by it drop the event"),
         *("name the events by their type", "named the events by their type"),
@@ -189,8 +193,8 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
                 continue  # two calls under one index, or a call that changes its id
             case "late-usage" if exchange.request is None or not exchange.request.wants_usage:
                 continue  # nobody waits for it
-            case "other-item":
-                continue  # an id that changes
+            case "other-item" | "empty-call" | "repeated-start" | "said-again":
+                continue  # no fault of the framing
             case "unknown-field" if not _holds_data(fault.detail):
                 continue  # the standard has clients ignore it
             case "event-missing" if fault.detail.endswith(" ping"):

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from wirelint.apis.traits import traits
+from wirelint.arrivals import Arrivals
 from wirelint.conversation import Ledger
 from wirelint.knowledge.pauses import seconds, shown, unseen
 from wirelint.model import Exchange, Json, Reply
@@ -43,7 +45,8 @@ class StreamBurst(Rule):
     ## What it does
     Reports a stream that brings nothing that could be shown for 8 seconds or more (`wirelint_burst` and `--burst` set
     another limit), and then the whole reply within 50 milliseconds: eight events or more with 64 characters of text and
-    visible reasoning, or 400 characters in fewer events.
+    visible reasoning, or 400 characters in fewer events. A stream whose only event is its last one is reported whatever
+    its length where the API has others before it (OpenAI's Responses, Anthropic), elsewhere as info from 64 characters on.
 
     ## Why is this bad?
     The client asked for a stream and got a whole body in the form of one. A person looks at an empty screen for all of the
@@ -97,6 +100,8 @@ class StreamBurst(Rule):
         explained = unseen(reply, first)
         least = _VERY_LONG if explained else _SHORT if events >= _MANY else _LONG
         if size < least:
+            if not explained and _is_last_alone(reply, begun, arrivals):
+                yield from self._alone(exchange, size, first)
             return
         yield self.finding(
             "response",
@@ -105,6 +110,25 @@ class StreamBurst(Rule):
             event=arrivals.answer,
             confidence="medium" if explained else None,
         )
+
+    def _alone(self, exchange: Exchange, size: int, first: float) -> Iterator[Finding]:
+        """A stream in name: one event. Where the API has others before the last, a short reply shows it, too."""
+        opens = traits(exchange.api).opens
+        if opens or size >= _SHORT:
+            yield self.finding(
+                "response",
+                f"nothing for {seconds(first)}, then the whole reply in the stream's last event",
+                event=exchange.arrivals.answer,
+                severity=None if opens else "info",
+                confidence=None if opens else "low",
+            )
+
+
+def _is_last_alone(reply: Reply, event: int, arrivals: Arrivals) -> bool:
+    """Return True if the event with which a reply ends is the first that is no ping."""
+    if event != arrivals.answer or not all(choice.finish_event == event for choice in reply.choices):
+        return False
+    return sum(number < event for number in arrivals.idle) == event
 
 
 def _extent(reply: Reply) -> tuple[int, int, int, int]:

@@ -5,6 +5,7 @@ from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.conversation import Ledger
+from wirelint.knowledge.argument_faults import is_unstated
 from wirelint.model import Exchange, Json, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
 
@@ -29,7 +30,8 @@ class TruncatedStream(Rule):
     ## False positives
     Silent when the client left first, when the stream carries an error object (that says why it ends), when only the
     terminator is missing (that is `sse-framing`), when the API need not say why a reply ended (DeepInfra's own) and its
-    terminator came, and when the body was not read to its end by us.
+    terminator came, when whole calls end without a finish reason before the terminator (`finish-reason-mismatch`), and
+    when the body was not read to its end by us.
 
     ## Fix safety
     Reported only: what is missing cannot be made up.
@@ -76,6 +78,9 @@ class TruncatedStream(Rule):
         if stopped or (reply.finished and not reply.choices):
             return
         if reply.terminated and not traits(exchange.api).finishes:
+            return
+        open_ = [choice for choice in reply.choices if not choice.finish_reason]
+        if open_ and all(is_unstated(exchange, choice) for choice in open_):
             return
         parts = [part for choice in reply.choices for part in choice.parts]
         last = parts[-1] if parts else None

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from wirelint.apis.writing import document_of
 from wirelint.conversation import Ledger
+from wirelint.events import Event, Frame, Head, Usage
 from wirelint.knowledge.usage_reports import ALWAYS, openai_streams
 from wirelint.model import Exchange, Json, Opaque, Request
-from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rule, Severity
+from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Severity, Situation
 
 _ASKABLE = frozenset({"openai.chat", "openai.completions"})
 
@@ -32,9 +34,10 @@ class MissingUsage(Rule):
     on hosts known to tell them unasked, and on hosts and versions that are not known to take the option.
 
     ## Fix safety
-    Unsafe: `stream_options.include_usage` is added to the request, and the client then gets one more event, with
-    `"choices": []`, that it did not ask for. For OpenAI's chat API alone, and never for a service that may refuse it.
-    What a service does not send cannot be made up.
+    Unsafe: `stream_options.include_usage` is added to the request. The event with the counts, which has no choices, is
+    counted and taken out of the reply again, since many clients read `choices[0]` of every event. Counts in an event with
+    a choice stay, and so does the `"usage": null` that services then put into the other events. For OpenAI's chat API
+    alone, and never for a service that may refuse the option. What a service does not send cannot be made up.
 
     ## References
     - OpenAI, Chat API: `stream_options`
@@ -117,6 +120,45 @@ class MissingUsage(Rule):
             [Edit("replace", *made)],
             self.repair("request", "unsafe", title, made[0], after='"stream_options": {"include_usage": true}'),
         )
+
+    def rewriter(self, situation: Situation) -> Rewriter | None:
+        if not situation.streamed or not situation.asks_for_counts or not situation.permit.allows(self.code, "unsafe"):
+            return None
+        return _CountsOut(self, situation)
+
+
+class _CountsOut:
+    """Takes the event with the token counts out of a reply whose client did not ask for them."""
+
+    heeds_text = False
+    held: int | None = None
+
+    def __init__(self, rule: Rule, situation: Situation) -> None:
+        self._rule, self._situation = rule, situation
+        self._gone: Frame | None = None
+
+    def push(self, event: Event) -> Iterable[Event]:
+        if not isinstance(event, (Head, Usage)) or event.frame is None:
+            return (event,)
+        if event.frame is not self._gone:
+            if not _holds_counts_alone(event.frame):
+                return (event,)
+            self._gone = event.frame
+            title = "took out the event with the token counts, which the client did not ask for"
+            made = self._rule.repair(
+                "response", "unsafe", title, event=event.frame.number, before=event.frame.data or ""
+            )
+            self._situation.repairs.append(made)
+        return ()
+
+    def release(self) -> Iterable[Event]:
+        return ()
+
+
+def _holds_counts_alone(frame: Frame) -> bool:
+    """Return True for `{"choices": [], "usage": {…}}`, which is sent for the option alone."""
+    document = document_of(frame)
+    return isinstance(document.get("usage"), dict) and not document.get("choices")
 
 
 def _should_ask(exchange: Exchange, request: Request) -> bool:

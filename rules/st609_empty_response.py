@@ -135,7 +135,7 @@ def _wants_nothing(request: Request) -> bool:
     body = request.body
     if body.get("generate") is False or not any(message.parts for message in request.messages):
         # A warm-up; or nothing was said, which is how Ollama is told to load a model, or the words stand elsewhere.
-        return not (body.get("previous_response_id") or body.get("conversation") or body.get("prompt"))
+        return not request.is_partial
     if request.api not in _RAW:
         return False
     prompt = request.messages[-1].text

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import ClassVar
 
@@ -18,6 +19,17 @@ _CHAT = {
 _TEXT = 1000
 """Characters of a reply that are looked at: who lacks what was asked for says so soon."""
 
+_HEADER = 400
+"""Characters of a header's value that are looked at."""
+_DROPPED = re.compile(
+    r"(?<![a-z])(?:drop|remov|ignor|stripp|omitt|discard|unsupported|not?[ _-](?:be[ _-])?support)", re.IGNORECASE
+)
+_TOOLS = re.compile(
+    r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])",
+    re.IGNORECASE,
+)
+_NOTHING = frozenset({"", "0", "false", "no", "none", "null", "[]", "{}"})
+
 
 class ToolsOnRawEndpoint(Rule):
     """Tools go to an endpoint that drops them, or got lost on the way to the model.
@@ -25,9 +37,10 @@ class ToolsOnRawEndpoint(Rule):
     ## What it does
     Reports tool declarations, and messages with calls or tool results, in a request to an endpoint that takes a single
     text: `/v1/completions`, DeepInfra's `/v1/inference/{model}`, Ollama's `/api/generate`. There is no place for them,
-    and no error either. Beyond that, with low confidence, it reports a reply in which the model denies
-    having the tools that the request declares, though it was free to call them: then something on the way has dropped
-    them.
+    and no error either. It reports a reply without a call of which a header says that the tools were dropped, removed,
+    ignored or are not supported (`Ngrok-AIG-Removed-Params: tools, tool_choice`). Beyond that, with low confidence, it
+    reports a reply in which the model denies having the tools that the request declares, though it was free to call them:
+    then something on the way has dropped them.
 
     ## Why is this bad?
     The model never hears of its tools. It answers from memory, says that it cannot, or makes an action up, and nothing in
@@ -48,6 +61,7 @@ class ToolsOnRawEndpoint(Rule):
     ## References
     - DeepInfra, Native API and OpenAI API
     - OpenAI, Completions API (legacy)
+    - ngrok, AI Gateway: response headers
     - Ollama, API: generate and chat
     """
 
@@ -113,6 +127,15 @@ class ToolsOnRawEndpoint(Rule):
             return
         if not exchange.ok or reply.error is not None or not _free_to_call(request):
             return
+        dropped = _dropped(exchange)
+        if dropped is not None and not any(choice.calls for choice in reply.choices):
+            yield self.finding(
+                "response",
+                f"{len(request.client_tools)} tools were declared, and a header says that they were dropped: "
+                f"{excerpt(dropped, 90)}",
+                layer="gateway",
+            )
+            return
         for choice in reply.choices:
             yield from self._denials(request, choice)
 
@@ -143,6 +166,15 @@ def _free_to_call(request: Request) -> bool:
     if request.tool_choice.mode == "none" or not request.client_tools:
         return False
     return not request.has_history or not any(message.calls or message.results for message in request.messages)
+
+
+def _dropped(exchange: Exchange) -> str | None:
+    """The response header that names tools among what a gateway did not hand on."""
+    for name, value in exchange.response_headers.items():
+        said = f"{name}: {value[:_HEADER]}"
+        if _DROPPED.search(said) and _TOOLS.search(said) and value.strip().lower() not in _NOTHING:
+            return said
+    return None
 
 
 def _lost(messages: Json) -> Iterator[tuple[str, str]]:

@@ -128,7 +128,7 @@ def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
     named = request.tool(request.tool_choice.name)
     if request.tool_choice.mode == "named" and (named is None or named.hosted):
         return False  # what the request names is not there, or leaves no trace here
-    return not any(call_spans(text, request) for text in (choice.text, choice.reasoning) if text)
+    return not any(True for text in (choice.text, choice.reasoning) if text for _ in call_spans(text, request))
 
 
 def _names(calls: Sequence[ToolCall]) -> str:

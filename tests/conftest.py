@@ -1,18 +1,20 @@
-"""One profile for all property tests: the same examples every time, so that a red run means a change, not a die.
+"""What all tests share: the switch `--all`, the profiles of the property tests, the worker for tests that start processes.
 
-`HYPOTHESIS_PROFILE=explore pytest …` looks for new ones.
+Property tests try the same examples every time, so that a red run means a change, not a die: `ci` is the default, `full`
+goes with `--all`, and `pytest --hypothesis-profile=explore` looks for new ones.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests import selection
 
 _VECTOR = re.compile(
     r"(?:test_shared_vectors\.py::test_agreement"
@@ -22,11 +24,28 @@ _VECTOR = re.compile(
 _DIALECTS = Path(__file__).parent / "dialects"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="Run every test in every form (see tests/selection.py)")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    selection.select_everything(config.getoption("--all"))
+    if selection.is_complete() and config.getoption("--hypothesis-profile") is None:
+        settings.load_profile("full")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Tests that start processes share one worker: beside each other they would wait for the same cores."""
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
-        if "/live/" in item.nodeid or item.get_closest_marker("live") or item.get_closest_marker("install"):
+        marks = {mark.name for mark in item.iter_markers()}
+        (kept if selection.is_complete() or "complete" not in marks else left_out).append(item)
+        if "/live/" in item.nodeid or marks & {"live", "install"}:
             item.add_marker(pytest.mark.xdist_group("processes"))
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -56,6 +75,8 @@ def _counts(agreed: Counter[str], wanted: Counter[str]) -> str:
     return ", ".join(f"{expect} {agreed[expect]}/{count}" for expect, count in sorted(wanted.items()))
 
 
-settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_STEADY = settings(derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", _STEADY, max_examples=25)
+settings.register_profile("full", _STEADY, max_examples=300)
 settings.register_profile("explore", deadline=None, max_examples=2000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+settings.load_profile("ci")

@@ -1,4 +1,4 @@
-"""The bytes of a reply cut in every way: what is found must not depend on it."""
+"""The bytes of a reply cut in many ways: what is found must not depend on it."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.build import REGISTRY, as_record
+from tests.build import as_record
+from tests.selection import is_complete, sampled
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import Exchange
 from wirelint.rewrite.recorded import arrived
-from wirelint.rule import Finding
+from wirelint.rule import Finding, Rule
 
 SMALL = 400
-"""Bytes up to which every two-way cut is tried; longer bodies are cut at random places."""
+"""Bytes up to which the complete run tries every two-way cut; longer bodies are cut at random places."""
 
 
-def cuts(size: int, seed: int = 7, tries: int = 12) -> Iterator[tuple[int, ...]]:
-    """Places to cut a body of `size` bytes at: every single place when it is small, byte by byte, and random sets."""
+def cuts(size: int, seed: int = 7) -> Iterator[tuple[int, ...]]:
+    """Places to cut a body of `size` bytes at: byte by byte, in two, and at random sets of places; `--all`: many more."""
     chance = random.Random(f"{seed}-{size}")
     places = range(1, size) if size <= SMALL else sorted(chance.sample(range(1, size), 24))
-    yield from ((place,) for place in places)
+    yield from ((place,) for place in sampled(places, 4))
     yield tuple(range(1, size))
-    for _ in range(tries):
+    for _ in range(12 if is_complete() else 4):
         count = chance.randint(2, max(2, min(size - 1, 40))) if size > 2 else 0
         yield tuple(sorted(chance.sample(range(1, size), min(count, max(size - 1, 0)))))
 
@@ -54,15 +55,18 @@ def read_cut(record: Mapping[str, Any], places: Sequence[int], number: int = 1) 
     return session.finish(made.end, error=made.error, timing=made.timing)
 
 
-def findings_at_cuts(records: Sequence[Mapping[str, Any]], rule: str) -> Iterator[tuple[str, list[Finding]]]:
-    """Findings of one rule on the last record, for many cuts of its reply."""
+def findings_at_cuts(
+    records: Sequence[Mapping[str, Any]], rule: Rule, *, only_bytes: bool = False
+) -> Iterator[tuple[str, list[Finding]]]:
+    """Findings of one rule on the last record, for many cuts of its reply; `only_bytes`: for the cut byte by byte."""
     *before, last = records
     body = as_record(last).response_body or b""
     if last["request"].get("body") is None:
         return
-    for places in cuts(len(body)):
-        engine = Engine(REGISTRY.select([rule]))
-        for number, record in enumerate(before, 1):
-            engine.check(read_cut(record, (), number))
+    passed = [read_cut(record, (), number) for number, record in enumerate(before, 1)]
+    for places in [tuple(range(1, len(body)))] if only_bytes else cuts(len(body)):
+        engine = Engine([rule])
+        for exchange in passed:
+            engine.check(exchange)
         found = engine.check(read_cut(last, places, len(records)))
         yield f"cut at {places[:6]}{'…' if len(places) > 6 else ''}", list(found)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.selection import sampled
 from wirelint.capture.record import Record
 from wirelint.model import Timing
 
@@ -46,11 +47,20 @@ def cases(name: str, apis: tuple[str, ...]) -> Iterator[Case]:
 def traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
     """Recorded exchanges: (file name, record)."""
     for path in sorted((SHARED / "traffic").glob("*.jsonl.gz")):
-        with gzip.open(path) as lines:
-            for line in lines:
-                case = json.loads(line)
-                if case["api"] in apis:
-                    yield path.name, _record(case, case["id"])
+        yield from _recordings(path.name, gzip.decompress(path.read_bytes()).splitlines(), apis)
+
+
+def some_traffic(apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
+    """Recorded exchanges as `traffic`, at most 120 of a file; `--all`: every one."""
+    for path in sorted((SHARED / "traffic").glob("*.jsonl.gz")):
+        yield from _recordings(path.name, sampled(gzip.decompress(path.read_bytes()).splitlines(), 120), apis)
+
+
+def _recordings(name: str, lines: Iterable[bytes], apis: tuple[str, ...]) -> Iterator[tuple[str, Record]]:
+    for line in lines:
+        case = json.loads(line)
+        if case["api"] in apis:
+            yield name, _record(case, case["id"])
 
 
 def traffic_labels() -> dict[str, dict[str, Any]]:

@@ -180,7 +180,9 @@ def test_a_reply_that_lost_its_request_still_tells_what_passed() -> None:
     made = {"id": B, "type": "function", "function": {"name": "look", "arguments": '{"n": 1}'}}
     lost = {"object": "chat.completion", "choices": [{"index": 0, "message": {"tool_calls": [made]}}]}
     later = Talk(
-        (ASK, Assistant(calls=(Call("look", {"n": 1}, "step_1_a"),)), Result("step_1_a", "dust")), text="Dust."
+        (ASK, Assistant(calls=(Call("look", {"n": 1}, "step_1_a"),)), Result("step_1_a", "dust")),
+        text="Dust.",
+        model="kimi-k2",
     )
     records = [{"request": {"url": ""}, "response": {"body": lost}}, later.record("openai.chat", False)]
     (found,) = lint(records, ["mangled-id"])

@@ -58,6 +58,7 @@ def test_the_wheel_brings_rules_addon_and_samples(installed: Path, tmp_path: Pat
     assert "xml-leak" in checked.stdout
 
 
+@pytest.mark.complete  # tests/live/test_shown.py runs the demo of the checkout
 @pytest.mark.install
 @pytest.mark.live
 def test_the_demo_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:

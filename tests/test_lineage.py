@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import Assistant, Call, Result, Talk, Turn, User, read
@@ -93,7 +93,6 @@ def linked(passed: Sequence[Passed]) -> list[Exchange]:
     return placed
 
 
-@settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 40), calls=st.booleans())
 def test_links_are_the_truth(seed: int, steps: int, calls: bool) -> None:
     world = World(random.Random(seed), calls)
@@ -134,7 +133,6 @@ def _on_one_path(one: Passed, other: Passed) -> bool:
 
 
 @given(seed=st.integers(0, 2**32), steps=st.integers(1, 40))
-@settings(max_examples=50, deadline=None)
 def test_the_same_exchanges_are_linked_the_same(seed: int, steps: int) -> None:
     world = World(random.Random(seed), calls=True)
     passed = [world.step() for _ in range(steps)]

@@ -101,53 +101,53 @@ def delivered(record: Record, talk: Talk) -> Record:
 CASES: dict[str, tuple[list[Record], str, str]] = {
     "back at the model": (
         [model("a", ASKED), model("b", FOUND, 2)],
-        "model:ok gateway:ok tool:unseen client:ok model:ok",
+        "model:ok gateway:unseen tool:unseen client:ok model:ok",
         "",
     ),
-    "the last exchange": ([model("a", ASKED)], "model:ok gateway:ok client:missing", "no later request"),
+    "the last exchange": ([model("a", ASKED)], "model:ok gateway:unseen client:missing", "no later request"),
     "dropped by the client": (
         [model("a", replace(ASKED, text="I will see.")), model("b", DROPPED, 2)],
-        "model:ok gateway:ok client:missing",
+        "model:ok gateway:unseen client:missing",
         "no later request",
     ),
     "no result": (
         [model("a", ASKED), model("b", OPEN, 2)],
-        "model:ok gateway:ok client:missing",
+        "model:ok gateway:unseen client:missing",
         "no result ever came back",
     ),
     "an altered id": (
         [model("a", ASKED), model("b", MANGLED, 2)],
-        "model:ok gateway:ok tool:unseen client:changed model:ok",
+        "model:ok gateway:unseen tool:unseen client:changed model:ok",
         "",
     ),
     "not answered": (
         [model("a", ASKED), model("b", replace(FOUND, status=500), 2)],
-        "model:ok gateway:ok tool:unseen client:ok model:missing",
+        "model:ok gateway:unseen tool:unseen client:ok model:missing",
         "was not answered",
     ),
     "answered at the second attempt": (
         [model("a", ASKED), model("b", replace(FOUND, status=500), 2), model("c", FOUND, 4)],
-        "model:ok gateway:ok tool:unseen client:ok model:ok",
+        "model:ok gateway:unseen tool:unseen client:ok model:ok",
         "",
     ),
     "a server on the wire": (
         [LISTED, model("a", ASKED), called(said("On Monday.")), model("b", FOUND, 2)],
-        "model:ok gateway:ok client:ok tool:ok client:ok model:ok",
+        "model:ok gateway:unseen client:ok tool:ok client:ok model:ok",
         "",
     ),
     "a server that fails": (
         [LISTED, model("a", ASKED), called(said("Locked.", isError=True)), model("b", FOUND, 2)],
-        "model:ok gateway:ok client:ok tool:failed client:",
+        "model:ok gateway:unseen client:ok tool:failed client:",
         "",
     ),
     "a server that never answers": (
         [LISTED, model("a", ASKED), {**called(said("")), "response": {"status": None}}],
-        "model:ok gateway:ok client:ok tool:missing client:missing",
+        "model:ok gateway:unseen client:ok tool:missing client:missing",
         "no later request",
     ),
     "other arguments": (
         [LISTED, model("a", ASKED), called(said("On Monday."), "lunch"), model("b", FOUND, 2)],
-        "model:ok gateway:ok client:changed tool:ok client:",
+        "model:ok gateway:unseen client:changed tool:ok client:",
         "",
     ),
     "repaired on its way": (
@@ -194,7 +194,7 @@ def test_where_a_call_went(records: list[Record], steps: str, end: str, tmp_path
 def test_a_path_through_other_apis(api: str, tmp_path: File) -> None:
     records = [model("a", ASKED, api=api, stream=True), model("b", FOUND, 2, api=api, stream=True)]
     (one,) = Paths(checked(tmp_path, records, ())).all()
-    assert shown(one) == "model:ok gateway:ok tool:unseen client:ok model:ok"
+    assert shown(one) == "model:ok gateway:unseen tool:unseen client:ok model:ok"
     assert one.end == ""
 
 
@@ -209,7 +209,7 @@ def test_what_was_changed_is_told_with_its_finding(tmp_path: File) -> None:
     console.print(path(one), trails([one]))
     out = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(
-        words in out for words in ("mangled-id (client)", "✎ client", "+2.000 s", "model ✓ → gateway ✓ → tool ·")
+        words in out for words in ("mangled-id (client)", "✎ client", "+2.000 s", "model ✓ → gateway · → tool ·")
     )
     assert max(map(len, out.splitlines())) <= 80
     told = json.loads(json.dumps(as_json(one, items)))
@@ -244,7 +244,7 @@ def test_show_follows_a_call(wirelint: Wirelint, tmp_path: File) -> None:
     for arguments in (("--call", ID), ("a", "--path"), ("--call", "search")):
         ran = wirelint("show", file, *arguments)
         assert ran.status == 0
-        assert "model ✓ → gateway ✓ → tool · → client ✓ → model ✓" in ran.out
+        assert "model ✓ → gateway · → tool · → client ✓ → model ✓" in ran.out
     told = json.loads(wirelint("show", file, "--call", ID, "--output-format", "json").out)
     assert [step["layer"] for step in told[0]["steps"]] == ["model", "gateway", "tool", "client", "model"]
     conversation = told[0]["conversation"]

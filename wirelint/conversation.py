@@ -17,24 +17,44 @@ import dataclasses
 import hashlib
 import math
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from wirelint.issues import Issues
 from wirelint.knowledge.id_demands import Demand, complaint
 from wirelint.knowledge.ids import key
+from wirelint.knowledge.server_state import ServerState, ids_of, state_after
+from wirelint.knowledge.thinking import begins_inside
 from wirelint.knowledge.turns import content_of
 from wirelint.lineage import Lineage, Place, Trunk, name_of
-from wirelint.model import Exchange, Request
+from wirelint.model import Exchange, Request, Text
 from wirelint.toolwire import ToolWire
 
-__all__ = ["Issued", "Ledger", "Returned", "SeenFrom", "content_of", "conversation_of", "key"]
+if TYPE_CHECKING:
+    from wirelint.rule import Finding
+
+__all__ = [
+    "Issued",
+    "Ledger",
+    "Returned",
+    "SeenFrom",
+    "completed",
+    "content_of",
+    "conversation_of",
+    "key",
+    "server_state",
+]
 
 
 _MOST_COMPLAINTS = 256
+_MOST_INSIDE = 256
 _MOST_BEGUN = 1024
 """Branches of which no exchange has ended yet."""
+_MOST_STATES = 1024
+"""Replies of which the server holds something else than the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +102,14 @@ class Ledger:
         self._by_key: dict[str, dict[str, dict[str | None, Issued]]] = {}
         self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
         self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
+        self._inside: OrderedDict[tuple[str, str] | str, bool] = OrderedDict()
+        """Whether the last text of a conversation, and of a target, began inside a thought."""
         self._lineage = Lineage()
         self._placed: tuple[Exchange, Place | None] | None = None
         self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
         self._tools = ToolWire()
+        self._states: OrderedDict[tuple[str, str], ServerState] = OrderedDict()
+        self._issues = Issues()
 
     @property
     def tools(self) -> ToolWire:
@@ -99,6 +123,8 @@ class Ledger:
         """
         if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
             return exchange
+        if exchange.request is not None and exchange.request.previous is not None:
+            exchange = exchange.but(request=completed(exchange.request, exchange.url, self))
         place = self._lineage.place(exchange)
         if place is not None:
             exchange = exchange.but(conversation=place.conversation, link=place.link)
@@ -118,6 +144,12 @@ class Ledger:
         """The call that passed under exactly this id, in this conversation or, failing that, in any."""
         found = self._by_key.get(key(id_), {}).get(id_)
         return self._nearest(found, conversation) if found else None
+
+    def named(self, id_: str, conversation: str | None = None) -> Issued | None:
+        """The call that an id names: the one of this conversation or, failing that, the only one that passed under it."""
+        found = self._by_key.get(key(id_), {}).get(id_, {})
+        here = [name for name, last in self._reach(conversation) if name in found and found[name].number <= last]
+        return found[here[0]] if here else next(iter(found.values())) if len(found) == 1 else None
 
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
         """The calls of a conversation, in the order in which they passed."""
@@ -160,8 +192,29 @@ class Ledger:
         """What the target of an exchange demanded of ids when it last refused some."""
         return self._complaints.get(_target(exchange))
 
-    def record(self, exchange: Exchange) -> None:
-        """Takes in what an exchange carried. Call it after the exchange was judged."""
+    def state_under(self, host: str, name: str) -> ServerState | None:
+        """What the server holds under a reply or a stored conversation; None where the client holds it too."""
+        return self._states.get((host, name))
+
+    @property
+    def knows_thoughts(self) -> bool:
+        """Return True if any text began inside a thought."""
+        return bool(self._inside)
+
+    def begins_inside(self, exchange: Exchange) -> bool:
+        """Return True if the last text of the conversation, else of its host and model, began inside a thought."""
+        for name, _ in self._reach(exchange.conversation):
+            if name is not None and name in self._inside:
+                return self._inside[name]
+        return self._inside.get(_target(exchange), False)
+
+    def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """The findings of a placed exchange, each with its issue: new, or known from an earlier exchange."""
+        reach = self._reach(exchange.conversation) if exchange.api != "mcp" else ()
+        return self._issues.recognise(exchange, findings, reach)
+
+    def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
+        """Takes in what an exchange carried, and its recognised findings. Call it after the exchange was judged."""
         self._tools.record(exchange)
         if exchange.api == "mcp":
             return
@@ -174,8 +227,11 @@ class Ledger:
             self._complaints[_target(exchange)] = demand
             if len(self._complaints) > _MOST_COMPLAINTS:
                 self._complaints.popitem(last=False)
+        self._note_thought(exchange)
+        self._issues.record(exchange, findings, self._lineage.number)
         for issued in _issued(exchange, self._lineage.number):
             self._add(conversation, issued)
+        self._keep_state(exchange)
         if exchange.request is not None and exchange.request.has_history:
             self._add_results(exchange, exchange.request)
         if conversation in self._memories:
@@ -186,6 +242,35 @@ class Ledger:
                 self._forget(oldest)
             else:
                 self._drop(oldest, next(iter(memory.calls or memory.results)))
+
+    def _keep_state(self, exchange: Exchange) -> None:
+        request, reply = exchange.request, exchange.reply
+        if request is None or reply is None or not exchange.ok or reply.error is not None:
+            return
+        state = state_after(exchange, server_state(request, exchange.url, self))
+        host = urlsplit(exchange.url).netloc
+        for name in {reply.id, request.stored}:
+            if name and state is not None:
+                self._states[host, name] = state
+                self._states.move_to_end((host, name))
+            elif name:
+                self._states.pop((host, name), None)
+        while len(self._states) > _MOST_STATES:
+            self._states.popitem(last=False)
+
+    def _note_thought(self, exchange: Exchange) -> None:
+        """Records whether the texts of a reply began inside a thought; a reply without text tells nothing."""
+        parts = [part for choice in exchange.reply.choices for part in choice.parts] if exchange.reply else []
+        texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
+        inside = any(map(begins_inside, texts))
+        if not texts or not (inside or self._inside) or exchange.reply is None or not exchange.reply.finished:
+            return
+        for place in (_target(exchange), exchange.conversation):
+            if place is not None and (inside or place in self._inside):
+                self._inside[place] = inside
+                self._inside.move_to_end(place)
+        while len(self._inside) > _MOST_INSIDE:
+            self._inside.popitem(last=False)
 
     def _reach(self, conversation: str | None) -> tuple[tuple[str | None, float], ...]:
         """The conversations that are asked when one is, the nearest first, each with the last exchange that counts."""
@@ -258,6 +343,18 @@ class Ledger:
             del self._by_content[content]
 
 
+def server_state(request: Request, url: str, ledger: Ledger) -> ServerState | None:
+    """What the server holds under the reply that a request continues from; None where the client holds it too."""
+    name = request.previous or request.stored
+    return ledger.state_under(urlsplit(url).netloc, name) if name is not None else None
+
+
+def completed(request: Request, url: str, ledger: Ledger) -> Request:
+    """The request with the tools that the server keeps for it, if the request that declared them passed here."""
+    state = server_state(request, url, ledger)
+    return state.completed(request) if state is not None else request
+
+
 def _target(exchange: Exchange) -> tuple[str, str]:
     return urlsplit(exchange.url).netloc, exchange.model
 
@@ -320,6 +417,9 @@ class SeenFrom(Ledger):
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         return self._ledger.issued(id_, self._of(conversation))
 
+    def named(self, id_: str, conversation: str | None = None) -> Issued | None:
+        return self._ledger.named(id_, self._of(conversation))
+
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
         return self._ledger.calls(self._of(conversation))
 
@@ -338,15 +438,32 @@ class SeenFrom(Ledger):
     def complaint(self, exchange: Exchange) -> Demand | None:
         return self._ledger.complaint(exchange)
 
-    def record(self, exchange: Exchange) -> None:
-        self._ledger.record(exchange)
+    def state_under(self, host: str, name: str) -> ServerState | None:
+        return self._ledger.state_under(host, name)
+
+    @property
+    def knows_thoughts(self) -> bool:
+        return self._ledger.knows_thoughts
+
+    def begins_inside(self, exchange: Exchange) -> bool:
+        if not self.knows_thoughts:
+            return False
+        if exchange.conversation == HERE:
+            exchange = dataclasses.replace(exchange, conversation=self._of(HERE))
+        return self._ledger.begins_inside(exchange)
+
+    def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        return self._ledger.recognise(self.place(exchange), findings)
+
+    def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
+        self._ledger.record(exchange, findings)
 
 
 def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
-    """The calls that passed: as the upstream made them, and as the client got them."""
+    """The calls that passed, under every id that they passed under: as the upstream made them, as the client got them."""
     for reply in (exchange.reply, exchange.delivered):
         for choice in reply.choices if reply is not None else ():
             for call in choice.calls:
-                if call.id:
-                    name, text = call.name or "", call.arguments.text
-                    yield Issued(call.id, name, text, exchange.id, exchange.conversation, number, exchange.api)
+                name, text = call.name or "", call.arguments.text
+                for id_ in ids_of(call, exchange.api):
+                    yield Issued(id_, name, text, exchange.id, exchange.conversation, number, exchange.api)

@@ -14,6 +14,8 @@ from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.arrivals import ArrivalLog, Arrivals
 from wirelint.conversation import Ledger, Unnamed
 from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
+from wirelint.knowledge.loops import without_loops
+from wirelint.knowledge.pointers import document_order
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings.roster import Asked, Kind, checks_of
@@ -345,18 +347,20 @@ class Engine:
         self.timed = tuple(rule for rule in self.rules.everywhere if rule.is_timed)
 
     def check(self, exchange: Exchange) -> tuple[Finding, ...]:
-        """Findings on an exchange, request first, by place and code; then the ledger takes the exchange in."""
+        """Findings on an exchange, in the order of the document; then the ledger takes the exchange in."""
         findings = self.judge(exchange := self.ledger.place(exchange))
-        self.ledger.record(exchange)
+        self.ledger.record(exchange, findings)
         return findings
 
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
+        exchange = within_limits(exchange)
         asked = self.rules.of(exchange).asked(channel_of(exchange.api), exchange)
-        return tuple(sorted(self._ask(asked, exchange), key=_order))
+        return self.ledger.recognise(exchange, in_order(self._ask(asked, exchange), exchange))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
+        exchange = within_limits(exchange)
         return self._ask((Asked(rule, checks_of(rule, Kind.of(exchange))),), exchange)
 
     def _ask(self, asked: Iterable[Asked], exchange: Exchange) -> list[Finding]:
@@ -378,6 +382,16 @@ class Engine:
         return internal(f"rule {rule.name}", error)
 
 
+def within_limits(exchange: Exchange) -> Exchange:
+    """The exchange as the rules see it: a reply that repeats tags without end is judged by its beginning."""
+    reply, request = exchange.reply, exchange.request
+    if reply is None:
+        return exchange
+    names = frozenset([tool.name for tool in request.tools]) if request is not None else frozenset[str]()
+    judged = without_loops(reply, names)
+    return exchange if judged is reply else exchange.but(reply=judged)
+
+
 def internal(culprit: str, error: BaseException) -> Finding:
     """The finding that stands on an exchange when something of ours failed."""
     message = " ".join(f"{culprit} failed: {type(error).__name__}: {error}".split())
@@ -393,6 +407,31 @@ def lower(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
     return joined
 
 
-def _order(finding: Finding) -> tuple[bool, int, str, str]:
-    event = finding.event if finding.event is not None else -1
-    return finding.side != "request", event, finding.pointer or "", finding.code
+def in_order(findings: Iterable[Finding], exchange: Exchange) -> list[Finding]:
+    """Findings in the order of what they are about: the request before the reply, events by number, then by place.
+
+    Places of a request are compared by where they stand in its body; those of a reply by its parts, for a streamed reply
+    has no body, and what stands outside of the parts comes last.
+    """
+    body: object = exchange.request.body if exchange.request is not None else None
+    choices = exchange.reply.choices if exchange.reply is not None else ()
+    parts = [place for choice in choices for place in (*[part.pointer for part in choice.parts], choice.finish_pointer)]
+    numbers = {place: number for number, place in reversed(list(enumerate(parts)))}
+
+    def order(finding: Finding) -> tuple[object, ...]:
+        pointer = finding.pointer or ""
+        if finding.side == "request":
+            return False, -1, -1, document_order(body, pointer), finding.code
+        event = finding.event if finding.event is not None else -1
+        return True, event, _nearest(pointer, numbers, len(parts)), document_order(None, pointer), finding.code
+
+    return sorted(findings, key=order)
+
+
+def _nearest(pointer: str, numbers: Mapping[str, int], outside: int) -> int:
+    """The number of the part that a place belongs to, `outside` where it is in none. The whole reply comes first."""
+    if not pointer:
+        return -1
+    while pointer and pointer not in numbers:
+        pointer = pointer.rpartition("/")[0]
+    return numbers.get(pointer, outside)

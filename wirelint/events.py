@@ -59,6 +59,7 @@ class Start(NamedTuple):
 
     `item` is the position within the frame of what the event was read from, where a frame may hold several (OpenAI's
     `tool_calls`, the content blocks of a whole message); -1 where it cannot, and for events that a rewriter made.
+    `given` is argument text that an item of OpenAI's Responses was announced with, before any delta.
     """
 
     block: int
@@ -72,6 +73,7 @@ class Start(NamedTuple):
     input: Json = None
     form: str = "function"
     item: int = -1
+    given: str = ""
 
 
 class Delta(NamedTuple):

@@ -13,6 +13,7 @@ FaultKind = Literal[
     "doubled-field",  # the field's name twice: `data: data: {…}`
     "split-json",  # one JSON document, over several events
     "event-mismatch",  # the event name contradicts the `type` inside
+    "parted-name",  # the event name stands before a blank line, and the data behind it
     "event-missing",  # an API that names its events, and an event without a name
     "undeclared-part",  # a delta for a part that was never started
     "restarted-part",  # a part that is started twice
@@ -22,6 +23,9 @@ FaultKind = Literal[
     "missing-end",  # finished, and no terminator
     "cut-event",  # the last event lacks its blank line
     "bad-utf8",
+    "empty-call",  # a legacy `function_call` without a name and arguments, which is none
+    "repeated-start",  # deltas of arguments behind a start that carried arguments itself
+    "said-again",  # an id or a name of a call in a later delta, where clients join what deltas say
     "other-item",  # an event for an output item under another id than that which it began with
 ]
 

@@ -229,6 +229,10 @@ class Request(Copied):
 
     `tools_known` is False when tools may exist that this body does not show (loaded in mid-conversation, a remote MCP
     server, a stored prompt): a rule must not then say that a tool is undeclared. `max_tokens`: the caller's limit.
+    `on_server` says where the server holds messages that the body lacks (`previous_response_id`, a conversation, a message
+    thread, cached content): nowhere, before the body's first message, or anywhere among them (references to stored items).
+    What the body lacks is then unknown, not missing. `previous` is the id of the reply that the request continues from,
+    `stored` that of the conversation that the server adds it to.
     `wants_usage`: whether a stream is to tell its token counts, where that can be chosen; None when nothing was said.
     """
 
@@ -244,6 +248,19 @@ class Request(Copied):
     tools_known: bool = True
     max_tokens: int | None = None
     wants_usage: bool | None = None
+    on_server: Literal["nothing", "before", "anywhere"] = "nothing"
+    previous: str | None = None
+    stored: str | None = None
+
+    @property
+    def is_partial(self) -> bool:
+        """Return True if the server holds a part of the conversation, so that the body does not show all of it."""
+        return self.on_server != "nothing"
+
+    @property
+    def shows_turn(self) -> bool:
+        """Return True if the body shows everything since the user last spoke."""
+        return not self.is_partial or (self.on_server == "before" and self.last_user is not None)
 
     @cached_property
     def client_tools(self) -> tuple[Tool, ...]:

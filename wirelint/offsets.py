@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 
 class Offsets:
@@ -26,6 +26,11 @@ class Offsets:
         """The same for several, as many starts as events."""
         self._starts.extend(starts)
         self._events.extend(events)
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """The offsets, in order."""
+        return self._starts
 
     def event_at(self, offset: int) -> int | None:
         """The event that carried the character at `offset`; None where nothing is known (no stream)."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from wirelint.guard import as_exception, guard
 from wirelint.policy import Policies
 from wirelint.repair import NO_FIXES, SAFETIES, Permit
 from wirelint.rule import SEVERITIES, Rule, Safety
@@ -116,15 +117,17 @@ def rank(rule: Rule, selectors: Iterable[str]) -> int:
 def _load_folder(folder: Path) -> Iterable[tuple[Rule, Path]]:
     if not folder.is_dir():
         raise RuleError(f"{folder}: no such folder of rules; name a folder that holds <code>_<name>.py files")
+    own = folder != shipped("rules")
     for path in sorted(folder.glob("*.py")):
         if path.name.startswith("_"):
             continue
         if not _FILE.match(path.name):
             raise RuleError(f"{path}: not a rule's file name; call it <code>_<name>.py, as in xx901_my_rule.py")
-        yield _load_file(path), path
+        yield _load_file(path, own=own), path
 
 
-def _load_file(path: Path) -> Rule:
+def _load_file(path: Path, *, own: bool) -> Rule:
+    """The rule of a file. `own`: it is the user's, and is guarded."""
     module = _import(path)
     classes = [
         item
@@ -134,7 +137,13 @@ def _load_file(path: Path) -> Rule:
     if len(classes) != 1:
         raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
     _check(classes[0], path)
-    return classes[0]()
+    if own:
+        guard(classes[0])
+    try:
+        return classes[0]()
+    except BaseException as error:
+        as_exception(error)
+        raise _broken(path, error) from error
 
 
 def _import(path: Path) -> ModuleType:
@@ -146,14 +155,20 @@ def _import(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # the file is a user's own: whatever it raises is told in one line
-        line = getattr(error, "lineno", None) or _line_in(path, error)
-        said = error.msg if isinstance(error, SyntaxError) else error
-        raise RuleError(f"{path}:{line}: {type(error).__name__}: {said}; mend the rule or take it away") from error
+    except BaseException as error:  # the file is a user's own: whatever it raises is told in one line
+        as_exception(error)  # Ctrl-C is the user's own as well
+        raise _broken(path, error) from error
     return module
 
 
-def _line_in(path: Path, error: Exception) -> int:
+def _broken(path: Path, error: BaseException) -> RuleError:
+    line = getattr(error, "lineno", None) or _line_in(path, error)
+    said = error.msg if isinstance(error, SyntaxError) else str(error)
+    told = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    return RuleError(f"{path}:{line}: {told}; mend the rule or take it away")
+
+
+def _line_in(path: Path, error: BaseException) -> int:
     import traceback
 
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from wirelint.events import Event
-from wirelint.model import Exchange, Json, Side
+from wirelint.model import Exchange, Json, Request, Side
 
 if TYPE_CHECKING:
     from wirelint.conversation import Ledger
@@ -98,6 +98,8 @@ class Situation:
     ledger: Ledger
     permit: Permit
     streamed: bool
+    own: Request | None = None
+    """The client's own request, where the exchange has the one that was sent in its place."""
     frame_events: Sequence[Event] = ()
     repairs: list[Repair] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -109,6 +111,11 @@ class Situation:
     _blocks: int = 1 << 32
     _minted: int = 0
 
+    @property
+    def asks_for_counts(self) -> bool:
+        """Return True if a repair of the request asks for token counts, for which the client did not ask."""
+        return asks_for_counts(self.own, self.exchange.request)
+
     def new_block(self) -> int:
         """A number for a block that a rewriter makes; no reader uses it."""
         self._blocks += 1
@@ -118,6 +125,11 @@ class Situation:
         """Sixty-four hexadecimal digits for an id: another at every call, the same again in every run over the exchange."""
         self._minted += 1
         return hashlib.sha256(f"{self.exchange.id}/{self._minted}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def asks_for_counts(own: Request | None, sent: Request | None) -> bool:
+    """The same of the client's own request and the one that was sent in its place."""
+    return own is not None and sent is not None and own.wants_usage is None and sent.wants_usage is True
 
 
 class Rewriter(Protocol):
@@ -138,7 +150,8 @@ class Rewriter(Protocol):
 
     A class may have a method `note(event: Delta) -> bool`: it is told of such text, of which nothing can come, and only
     keeps what it has to know of it. False: it wants to have it pushed. It may have a method `forget()`: the reply is over,
-    and what of it holds itself in a circle is let go of.
+    and what of it holds itself in a circle is let go of. It may have a method `leave() -> Iterable[Event]`: too much
+    markup has come (`knowledge.loops`), so it decides on what has come and then leaves all text as it comes.
 
     The rewriters of shipped rules are made, and get all that came, only when something comes that is not plain
     (`rewrite.plain`); those of a user's own rules from the first event on.

@@ -5,13 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
 from wirelint.arrivals import Arrivals
+from wirelint.issues import Issue as Issue
+from wirelint.knowledge.escaping import printable
 from wirelint.knowledge.excerpts import excerpt as excerpt
-from wirelint.knowledge.excerpts import printable
 from wirelint.model import Confidence as Confidence
 from wirelint.model import Exchange, Json
 from wirelint.model import Lack as Lack
@@ -55,7 +56,8 @@ class Finding:
     """One thing that is wrong, with its place and evidence.
 
     `pointer` is a JSON Pointer into the body of `side` (for a stream: into the body that it amounts to), `event` the
-    number of the stream event where the evidence begins, `span` its offsets in the text at `pointer`.
+    number of the stream event where the evidence begins, `span` its offsets in the text at `pointer`. `issue` is the fault
+    behind it, which earlier exchanges may have had; None before the engine has compared it with those.
     """
 
     code: str
@@ -69,6 +71,12 @@ class Finding:
     event: int | None = None
     fix: Fix | None = None
     span: tuple[int, int] | None = None
+    issue: Issue | None = field(default=None, compare=False)
+
+    @property
+    def is_known(self) -> bool:
+        """Return True if an earlier exchange of the conversation had the same fault."""
+        return self.issue is not None and self.issue.known
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,7 +158,7 @@ def test_both_sides_of_a_flow_from_a_file_stay() -> None:
 def test_control_characters_of_a_model_name() -> None:
     flow = tflow.tflow(resp=True)
     annotate(flow, annotation(replace(CLEAN, model="a\nb\x1b[31m")))
-    assert flow.comment == "ok · 2 calls · a\\nb\\x1b[31m · openai.chat"
+    assert flow.comment == "ok · 2 calls · a\\nb\\u001b[31m · openai.chat"
 
 
 def test_a_failure_stands_beside_what_was_there() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, Call, Talk, as_record, schema
@@ -22,7 +22,6 @@ def told(session: Session) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=40, deadline=None)
 @given(
     words=st.lists(st.sampled_from(WORDS), max_size=12),
     called=st.booleans(),

@@ -21,12 +21,15 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
     "place": (EXCHANGE,),
     "lineage": (CONVERSATION,),
     "issued": ("call_7", CONVERSATION),
+    "named": ("call_7", CONVERSATION),
     "calls": (CONVERSATION,),
     "similar": ("Call-7", CONVERSATION),
     "alike": ("a", "{}", CONVERSATION),
     "all_calls": (),
     "returned": ("call_7", CONVERSATION),
     "complaint": (EXCHANGE,),
+    "state_under": ("llm.test", "chatcmpl-01"),
+    "begins_inside": (EXCHANGE,),
     "record": (EXCHANGE,),
 }
 

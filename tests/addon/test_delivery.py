@@ -262,30 +262,75 @@ def test_a_body_above_the_limit(inspector: Inspector, tmp_path: Path) -> None:
     assert "wirelint_max_body" in line["notes"][0]
 
 
-@pytest.mark.parametrize("after", [0, 400])
-def test_a_body_that_is_not_what_its_coding_says(inspector: Inspector, tmp_path: Path, after: int) -> None:
-    """What cannot be decoded goes out as it is; after something could be, the client must not take the end for good."""
+def test_a_body_that_is_not_coded_whatever_its_header_says(inspector: Inspector, tmp_path: Path) -> None:
     record = record_of(CLEAN)
-    plain = body_of(record)
-    squeezer = zlib.compressobj(wbits=31)
-    good = squeezer.compress(plain[:after]) + squeezer.flush(zlib.Z_SYNC_FLUSH) if after else b""
     flow = begin(inspector, record, content_encoding="gzip")
-    assert feed(flow, [piece for piece in (good, b"no gzip" * 9, b"and more") if piece]) == (
-        plain[:after] + b"no gzip" * 9 + b"and more"
-    )
-    killed = flow.error is not None and flow.error.msg == mitmproxy_flow.Error.KILLED_MESSAGE
-    assert killed == bool(after)
+    plain = body_of(record)
+    assert feed(flow, [plain[:1], plain[1:9], plain[9:]]) == plain
+    assert flow.error is None
     inspector.response(flow)
     (line,) = captured(inspector, tmp_path)
     assert line["end"] == "unread"
     assert "not what its content-encoding says" in line["notes"][0]
 
 
-def test_a_body_that_swells(inspector: Inspector) -> None:
-    bomb = gzip.compress(b"\0" * (1 << 22))
+def killed(flow: http.HTTPFlow) -> bool:
+    return flow.error is not None and flow.error.msg == mitmproxy_flow.Error.KILLED_MESSAGE
+
+
+@pytest.mark.parametrize("step", [1, 7, 4096])
+@pytest.mark.parametrize("coding", sorted({*CODINGS, "deflate"} - {"identity"}))
+def test_a_coding_that_ends_too_early(inspector: Inspector, tmp_path: Path, coding: str, step: int) -> None:
+    """What was decoded is delivered, and the client must not take the end for a good one."""
+    record = record_of(CLEAN)
+    plain = body_of(record)
+    coded = {**CODINGS, "deflate": zlib.compress}[coding](plain)
+    flow = begin(inspector, record, content_encoding=coding)
+    got = feed(flow, cut(coded[: len(coded) * 3 // 4], step))
+    assert plain.startswith(got)
+    assert len(got) < len(plain)
+    if coding in ("gzip", "deflate", "br"):
+        assert got
+    assert killed(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert (line["end"], line["error"]) == ("upstream-died", "the reply ends before its content-encoding does")
+
+
+@pytest.mark.parametrize("step", [1, 7, 4096])
+def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path, step: int) -> None:
+    record = record_of(CLEAN)
+    plain = body_of(record)
+    squeezer = zlib.compressobj(wbits=31)
+    good = squeezer.compress(plain[:400]) + squeezer.flush(zlib.Z_SYNC_FLUSH)
+    flow = begin(inspector, record, content_encoding="gzip")
+    assert feed(flow, cut(good + b"no gzip" * 9 + b"and more", step)) == plain[:400]
+    assert killed(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert "not what its content-encoding says" in line["notes"][0]
+
+
+@pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))
+def test_a_body_that_swells(inspector: Inspector, coding: str) -> None:
+    limit = inspector._settings.max_body if inspector._settings is not None else 0
+    bomb = CODINGS[coding](bytes(32 << 20))
+    flow = begin(inspector, record_of(CLEAN), content_encoding=coding)
+    got = feed(flow, cut(bomb, 1 << 9))
+    assert len(got) <= limit + 400 * (1 << 9) + (17 << 20 if "br" in coding else 9 << 20), len(got)
+    assert killed(flow)
+
+
+def test_a_long_stream_that_is_coded_is_delivered_whole(inspector: Inspector) -> None:
+    """Above the limit nothing is read any more, and nothing is lost."""
+    limit = inspector._settings.max_body if inspector._settings is not None else 0
+    events = [b'data: {"choices":[{"index":0,"delta":{"content":"word %d "}}]}\n\n' % n for n in range(3000)]
+    assert sum(map(len, events)) > 2 * limit
+    squeezer = zlib.compressobj(wbits=31)
+    pieces = [squeezer.compress(one) + squeezer.flush(zlib.Z_SYNC_FLUSH) for one in events]
     flow = begin(inspector, record_of(CLEAN), content_encoding="gzip")
-    assert feed(flow, [bomb]) == bomb
-    assert flow.error is not None
+    assert feed(flow, [*pieces, squeezer.flush()]) == b"".join(events)
+    assert flow.error is None
 
 
 @pytest.mark.parametrize("message", ["Client disconnected.", "peer closed connection"])

@@ -106,7 +106,7 @@ def test_many_findings_are_counted(caplog: pytest.LogCaptureFixture) -> None:
 ESCAPED = {
     "plain": ("Grüße ☂ 漢", "Grüße ☂ 漢"),
     "line ends": ("a\r\nb\u2028c", "a\\r\\nb\\u2028c"),
-    "terminal orders": ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+    "terminal orders": ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
     "a lone surrogate": ("\ud800", "\\ud800"),
     "direction": ("a\u202eb", "a\\u202eb"),
 }
@@ -149,3 +149,22 @@ def test_lines_that_nobody_sees_are_not_made(name: str, monkeypatch: pytest.Monk
     monkeypatch.setattr(log.logger, "log", lambda level, text, line, **_: made.append(line))
     log.say("a line", level)
     assert made == (["a line"] if shown else [])
+
+
+ADDRESSES = {
+    "key in the query": "https://h.example/v1?key={}&alt=sse",
+    "user": "https://me:{}@h.example/",
+    "webhook": "https://hooks.slack.com/services/T01234567/B01234567/{}",
+    "bot": "https://api.telegram.org/bot123456789:AA{}/sendMessage",
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
+def test_addresses_in_lines_have_no_credential(address: str, caplog: pytest.LogCaptureFixture) -> None:
+    token = ("Ab3dEf6hIj9l" * 3)[:33]
+    caplog.set_level(logging.INFO)
+    log.say(f"wirelint: no answer from {address.format(token)}")
+    log.log_failure("the recorder", ValueError(address.format(token)))
+    assert len(caplog.messages) == 2
+    assert token not in caplog.text
+    assert caplog.text.count("redacted") == 2

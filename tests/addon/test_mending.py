@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gzip
 import json
-from collections.abc import Iterator
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import brotli
 import pytest
+import zstandard
 from mitmproxy import flow as mitmproxy_flow
 from mitmproxy import http
 from mitmproxy.io import FlowReader
@@ -94,6 +99,64 @@ def test_a_clean_reply_is_left_alone(inspector: Inspector, coding: str) -> None:
     before = (flow.response.raw_content, flow.response.headers.fields)
     inspector.response(flow)
     assert (flow.response.raw_content, flow.response.headers.fields) == before
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("damage", ["cut off", "bomb"])
+@pytest.mark.parametrize("coding", PACKERS)
+def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
+    inspector: Inspector, tmp_path: Path, coding: str, damage: str
+) -> None:
+    assert inspector._settings is not None
+    inspector._settings = dataclasses.replace(inspector._settings, max_body=1 << 20)
+    flow = answered(inspector, QUIET, content_encoding=coding)
+    body = as_record(QUIET.record("openai.chat", False)).response_body or b""
+    raw = PACKERS[coding](body)[:-1] if damage == "cut off" else PACKERS[coding](body + b" " * (8 << 20))
+    assert flow.response is not None
+    flow.response.raw_content = raw
+    flow.response.headers["content-length"] = str(len(raw))
+    before = flow.response.headers.fields
+    tracemalloc.start()
+    try:
+        inspector.response(flow)
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert (flow.response.raw_content, flow.response.headers.fields) == (raw, before)
+    (line,) = captured(inspector, tmp_path)
+    assert "delivered" not in line
+    said = "ends before its content-encoding" if damage == "cut off" else "larger than wirelint_max_body"
+    assert said in line["notes"][0]
+
+
+@pytest.mark.parametrize("coding", PACKERS)
+def test_a_request_that_swells_passes_unread(inspector: Inspector, tmp_path: Path, coding: str) -> None:
+    assert inspector._settings is not None
+    inspector._settings = dataclasses.replace(inspector._settings, max_body=1 << 20)
+    record = ASKED.record("openai.chat", False)
+    flow = flow_of(record)
+    flow.request.headers["content-encoding"] = coding
+    flow.request.raw_content = raw = PACKERS[coding](b'{"model":"m","messages":[' + b" " * (8 << 20) + b"]}")
+    tracemalloc.start()
+    try:
+        inspector.request(flow)
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert flow.request.raw_content == raw
+    flow.response = http.Response.make(200, b"{}", {"content-type": "application/json"})
+    inspector.responseheaders(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["end"] == "unread"
+    assert "the request is larger than wirelint_max_body" in line["notes"][0]
 
 
 NOT_HELD: dict[str, tuple[dict[str, str], bool]] = {

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+import sys
+from collections.abc import Sequence
+
 import pytest
 from click.testing import CliRunner
+from mitmproxy.options import Options
+from mitmproxy.tools import cmdline
+from mitmproxy.tools.dump import DumpMaster
+from mitmproxy.tools.main import process_options
+from mitmproxy.tools.web.master import WebMaster
 
 from wirelint.addon import proxy as runner
+from wirelint.addon import starting
 from wirelint.cli.proxy import proxy
 from wirelint.registry import shipped
 
@@ -34,6 +45,9 @@ REFUSED = {
     "https://h.test:port": "give a URL such as",
     "http://[::1": "give a URL such as",
     "": "not an HTTP address",
+    "foo": "no scheme and no full host name; give a URL such as https://foo",
+    "foo:8000": "no scheme",
+    "https://a b": "'a b' is no host name",
 }
 
 
@@ -44,14 +58,17 @@ def test_what_cannot_be_an_upstream(given: str, told: str) -> None:
     assert "\n" not in str(result.exception)
 
 
+LOOPBACK = ["--listen-host", "127.0.0.1"]
+
 CALLS: dict[str, tuple[list[str], str, list[str]]] = {
-    "plain": ([], "mitmdump", ["--listen-port", "8080"]),
-    "port and web": (["--web", "--port", "9001"], "mitmweb", ["--listen-port", "9001"]),
-    "console": (["--console"], "mitmproxy", ["--listen-port", "8080"]),
+    "plain": ([], "mitmdump", [*LOOPBACK, "--listen-port", "8080"]),
+    "port and web": (["--web", "--port", "9001"], "mitmweb", [*LOOPBACK, "--listen-port", "9001"]),
+    "console": (["--console"], "mitmproxy", [*LOOPBACK, "--listen-port", "8080"]),
     "options of mitmproxy": (
         ["--set", "wirelint_ignore=ID", "-w", "out.mitm", "--ssl-insecure", "~u x"],
         "mitmdump",
         [
+            *LOOPBACK,
             "--listen-port",
             "8080",
             "-s",
@@ -72,8 +89,8 @@ def test_arguments(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given, tool, expected = CALLS[name]
     seen: list[tuple[str, list[str]]] = []
 
-    def run(tool: runner.Tool, upstream: str, port: int, extra: tuple[str, ...]) -> int:
-        seen.append((tool, runner.arguments(upstream, port, extra)))
+    def run(tool: runner.Tool, upstream: str, host: str, port: int, extra: tuple[str, ...]) -> int:
+        seen.append((tool, runner.arguments(upstream, host, port, extra)))
         return 3
 
     monkeypatch.setattr(runner, "run", run)
@@ -90,6 +107,67 @@ def test_two_tools_at_once() -> None:
     assert "choose one" in str(result.exception)
 
 
-def test_the_exit_status_is_that_of_mitmproxy(capsys: pytest.CaptureFixture[str]) -> None:
-    assert runner.run("mitmdump", "https://h.test", 0, ["--no-such-option"]) == 1
-    assert "--no-such-option" in capsys.readouterr().err
+REFUSED_STARTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "an argument": (("--no-such-option",), "unrecognized arguments: --no-such-option; "),
+    "a value of mitmproxy's": (("--set", "anticache=x"), "anticache"),
+    "a mode": (("--mode", "foo"), "Invalid proxy mode specification: foo"),
+    "a value of ours": (("--set", "wirelint_fix=maybe"), "wirelint_fix=maybe: not a way to repair"),
+    "ours, misspelt": (("--set", "wirelint_fixx=safe"), "did you mean wirelint_fix?"),
+    "an option of nobody": (("--set", "flow_detial=1"), "neither mitmproxy nor wirelint has this option; did you mean"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_STARTS)
+def test_a_start_that_fails_says_why_in_one_line(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    extra, told = REFUSED_STARTS[name]
+    argv, stderr = sys.argv[:], sys.stderr
+    result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", "--port", "0", *extra])
+    assert (result.exit_code, result.exception.__class__) == (2, SystemExit)
+    assert told in result.output
+    assert "listening" not in result.output + "".join(capfd.readouterr())
+    assert (sys.argv, sys.stderr) == (argv, stderr)
+
+
+@pytest.mark.parametrize("web", [False, True])
+def test_a_taken_port_is_told_before_anything_listens(web: bool, capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        given = ("--web", "--set", f"web_port={port}", "--port", "0") if web else ("--port", str(port))
+        result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", *given])
+    assert result.exit_code == 2
+    assert f"port {port} is taken by another program; choose another with --" in result.output
+    assert "listening" not in result.output + "".join(capfd.readouterr())
+
+
+LISTENS = {
+    "nothing said": ([], "127.0.0.1"),
+    "another address": (["--listen-host", "0.0.0.0"], "0.0.0.0"),
+    "another address in one word": (["--listen-host=::1"], "::1"),
+    "mitmproxy's option": (["--set", "listen_host=192.0.2.1"], "192.0.2.1"),
+}
+
+
+@pytest.mark.parametrize("web", [False, True])
+@pytest.mark.parametrize(("given", "expected"), LISTENS.values(), ids=LISTENS)
+def test_listens_on_this_machine_only(
+    given: list[str], expected: str, web: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """mitmproxy's own parser says where the proxy and the page of mitmweb listen."""
+    opened: list[tuple[str, str]] = []
+
+    def start(_: object, parser: object, arguments: Sequence[str], *__: object) -> None:
+        async def parse() -> Options:
+            opts = Options()
+            (WebMaster if web else DumpMaster)(opts, with_termlog=False)  # its addons bring options along
+            args = (cmdline.mitmweb if web else cmdline.mitmdump)(opts).parse_args([*arguments])  # type: ignore[no-untyped-call]
+            opts.set(*args.setoptions, defer=True)
+            process_options(None, opts, args)  # type: ignore[no-untyped-call]
+            return opts
+
+        opts = asyncio.run(parse())
+        opened.append((opts.listen_host, opts.web_host if web else "127.0.0.1"))
+
+    monkeypatch.setattr(starting, "run", start)
+    tool = ["--web"] if web else []
+    result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", *tool, *given], standalone_mode=False)
+    assert (result.exception, opened) == (None, [(expected, "127.0.0.1")])

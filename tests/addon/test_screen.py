@@ -92,8 +92,9 @@ SCREENS: dict[str, tuple[Verdict, list[str]]] = {
     "orders to the terminal": (
         replace(CLEAN, model="\x1b[2Jx", findings=(replace(FOUND, message="a\x1b]0;t\x07\nb", pointer="/\x1b[1m"),)),
         [
-            "12:00:00 ● openai.chat        \\x1b[2Jx             200  1.84 s 1 call   3f2a9c11",
-            "           ● xml-leak (model) a\\x1b]0;t\\x07\\nb  [response /\\x1b[1m, event 7]",
+            "12:00:00 ● openai.chat        \\u001b[2Jx           200  1.84 s 1 call   3f2a9c11",
+            "           ● xml-leak (model) a\\u001b]0;t\\u0007\\nb  [response /\\u001b[1m, event",
+            "             7]",
         ],
     ),
 }

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 from tests.addon.build import verdict_of, visit_of
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
+from tests.test_issues import mangled
+from wirelint.addon.annotate import annotation
+from wirelint.addon.log import exchange_line
 from wirelint.addon.verdict import judge, names_of
+from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.conversation import conversation_of
 from wirelint.engine import Engine
+from wirelint.report.writer import flat
 from wirelint.rule import Finding
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
@@ -112,3 +118,40 @@ def test_names_begin_with_the_worst() -> None:
         finding("b", "info"),
     )
     assert names_of(findings) == ["a", "b", "d", "c"]
+
+
+def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> None:
+    engine, seen = Engine(REGISTRY.select(("mangled-id",))), []
+    records = mangled(4)
+    for record in records:
+        made, visit = as_record(record), visit_of(record, name=str(record["id"]))
+        visit.respond(200, made.response_headers)
+        visit.take(made.response_body or b"", 420.0)
+        seen.append(judge(visit, "complete", None, 1840.0, engine, Redactor(b"key")))
+    assert [(len(verdict.findings), len(verdict.new), verdict.known) for verdict in seen] == [
+        (0, 0, 0),
+        (1, 1, 0),
+        (2, 1, 1),
+        (3, 1, 2),
+    ]
+    last = seen[-1]
+    noted = annotation(last)
+    assert noted.metadata["wirelint.findings"] == ["mangled-id"]
+    assert noted.metadata["wirelint.known"] == 2
+    assert "+2 known" in noted.comment
+    quiet = dataclasses.replace(last, findings=last.findings[:2])
+    assert annotation(quiet).marker == ""
+    assert "mangled-id" not in f"{annotation(quiet)}"
+    assert "+ 2 known from earlier turns" in exchange_line(quiet)
+    offline = list(check([as_record(record) for record in records], engine.rules.everywhere))
+    for verdict, checked in zip(seen, offline, strict=True):
+        assert isinstance(checked, Checked)
+        again = [flat(checked, finding) for finding in checked.findings]
+        assert verdict.annotations()["findings"] == again, "live and offline tell the same issues"
+    captured = last.annotations()["findings"]
+    assert isinstance(captured, list)
+    assert [(one["first_seen"], one["last_seen"], one["count"]) for one in captured if isinstance(one, dict)] == [
+        ("e1", "e3", 3),
+        ("e2", "e3", 2),
+        ("e3", "e3", 1),
+    ]

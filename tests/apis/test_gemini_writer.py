@@ -193,20 +193,21 @@ def test_what_is_not_changed_leaves_as_it_came(body: bytes) -> None:
     assert rewritten(body, hesitant)[3] == body
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-def test_what_is_written_says_what_the_events_say(body: bytes, change: Change) -> None:
-    if change is promoted and body == BODIES["the reason in every event-stream"]:
-        pytest.skip("a candidate that ends twice: what comes between its ends cuts its text in two")
-    before, expected, after, made = rewritten(body, change)
-    _, _, again = understood(gemini, [made])
-    assert told(again) == told(expected), made.decode()
-    assert again is not None
-    assert expected is not None
-    assert (again.usage, again.error is None) == (expected.usage, expected.error is None)
-    assert not again.faults
-    assert again.streamed == expected.streamed
-    assert after != before or made == body
+@pytest.mark.parametrize("name", BODIES)
+def test_what_is_written_says_what_the_events_say(name: str) -> None:
+    for change in CHANGES:
+        if change is promoted and name == "the reason in every event-stream":
+            continue  # a candidate that ends twice: what comes between its ends cuts its text in two
+        body = BODIES[name]
+        before, expected, after, made = rewritten(body, change)
+        _, _, again = understood(gemini, [made])
+        assert told(again) == told(expected), (change.__name__, made.decode())
+        assert again is not None
+        assert expected is not None
+        assert (again.usage, again.error is None) == (expected.usage, expected.error is None)
+        assert not again.faults
+        assert again.streamed == expected.streamed
+        assert after != before or made == body
 
 
 def test_signatures_stay_where_they_were() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, exchange, read
-from wirelint.apis import APIS
-from wirelint.apis.histories import continues, history_of, is_signed, is_text
+from wirelint.apis import APIS, recognise
+from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.apis.traits import traits
 from wirelint.knowledge.pointers import at
 from wirelint.model import Request, ToolCall, ToolResult
@@ -48,27 +48,66 @@ def test_what_holds_a_result_is_what_the_table_says(api: str) -> None:
         assert path[3].isdecimal()
 
 
+CHAT = [{"role": "user", "content": "Go."}]
+RESULT = [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a root"}]}]
+THREAD = {"type": "continue", "previous_message_id": "msg_1"}
+SUMMARY = [{"role": "user", "content": [{"type": "compaction", "content": "They dug."}]}, *RESULT]
+
+
 @pytest.mark.parametrize(
-    ("path", "body", "kept"),
+    ("path", "body", "held"),
     [
-        ("/v1/responses", {"input": "Go.", "previous_response_id": "resp_1"}, True),
-        ("/v1/responses", {"input": "Go.", "previous_response_id": None}, False),
-        ("/v1/responses", {"input": "Go.", "conversation": {"id": "conv_1"}}, True),
-        ("/v1/responses", {"input": [{"type": "item_reference", "id": "fc_1"}]}, True),
-        ("/v1/responses", {"input": [{"role": "user", "content": "Go."}], "store": True}, False),
+        ("/v1/responses", {"input": "Go.", "previous_response_id": "resp_1"}, ("before", "resp_1", None)),
+        ("/v1/responses", {"input": "Go.", "previous_response_id": None}, ("nothing", None, None)),
+        ("/v1/responses", {"input": "Go.", "conversation": {"id": "conv_1"}}, ("before", None, "conv_1")),
+        ("/v1/responses", {"input": "Go.", "conversation": "conv_1"}, ("before", None, "conv_1")),
+        ("/v1/responses", {"input": "Go.", "prompt": {"id": "pmpt_1"}}, ("before", None, None)),
+        ("/v1/responses", {"input": [{"type": "compaction", "id": "cmp_1"}]}, ("before", None, None)),
+        ("/v1/responses", {"input": [{"type": "item_reference", "id": "fc_1"}]}, ("anywhere", None, None)),
+        ("/v1/responses", {"input": CHAT, "store": True}, ("nothing", None, None)),
+        ("/v1/messages", {"messages": RESULT, "thread": THREAD}, ("before", "msg_1", None)),
+        ("/v1/messages", {"messages": CHAT, "thread": {"type": "create"}}, ("nothing", None, None)),
+        ("/v1/messages", {"messages": CHAT, "thread": None}, ("nothing", None, None)),
+        ("/v1/messages", {"messages": SUMMARY}, ("before", None, None)),
+        ("/v1/messages", {"messages": CHAT, "container": "container_1"}, ("nothing", None, None)),
         (
             "/v1beta/models/m:generateContent",
             {"contents": [{"parts": [{"text": "Go."}]}], "cachedContent": "c/1"},
-            True,
+            ("before", None, None),
         ),
-        ("/v1beta/models/m:generateContent", {"contents": [{"parts": [{"text": "Go."}]}]}, False),
-        ("/v1/chat/completions", {"messages": [{"role": "user", "content": "x"}], "conversation": "c"}, False),
+        ("/v1beta/models/m:generateContent", {"contents": [{"parts": [{"text": "Go."}]}]}, ("nothing", None, None)),
+        ("/v1/chat/completions", {"messages": CHAT, "conversation": "c"}, ("nothing", None, None)),
     ],
 )
-def test_whether_the_server_keeps_a_part(path: str, body: dict[str, Any], kept: bool) -> None:
-    found = read(exchange(path, {"model": "m", **body}, {})).request
+def test_where_the_server_holds_messages(
+    path: str, body: dict[str, Any], held: tuple[str, str | None, str | None]
+) -> None:
+    found = read(exchange(path, {"model": "m", "max_tokens": 9, **body}, {})).request
     assert found is not None
-    assert continues(found) == kept
+    assert (found.on_server, found.previous, found.stored) == held
+    assert found.is_partial == (held[0] != "nothing")
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/threads", {"messages": CHAT}),
+        ("/v1/threads/thread_1/messages", {"role": "user", "content": "Go."}),
+        ("/v1/threads/thread_1/runs", {"assistant_id": "asst_1", "model": "m"}),
+        ("/v1/threads/runs", {"assistant_id": "asst_1", "thread": {"messages": CHAT}}),
+        (
+            "/v1/threads/thread_1/runs/run_1/submit_tool_outputs",
+            {"tool_outputs": [{"tool_call_id": "call_1", "output": "a root"}]},
+        ),
+        ("/v1/conversations", {"inputs": "Go.", "agent_id": "ag_1"}),
+        ("/v1/conversations/conv_1/items", {"items": [{"type": "message", "role": "user", "content": "Go."}]}),
+        ("/v1beta/interactions", {"model": "m", "input": "Go.", "previous_interaction_id": "i_1"}),
+    ],
+)
+def test_endpoints_of_stored_conversations_are_not_read_as_requests_that_show_all(
+    path: str, body: dict[str, Any]
+) -> None:
+    assert recognise("POST", path, {}, body) is None
 
 
 def test_blocks() -> None:

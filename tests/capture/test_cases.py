@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import REGISTRY, as_record
@@ -33,7 +33,6 @@ KEY = "sk-proj-Zq8vKx2LmTn4Rw6YpBdFhJcGs1Eu3Ao5Xi7Vk9MtQw"
 
 
 @given(st.lists(st.integers(0, 30), max_size=30), st.sets(st.integers(0, 30), max_size=4))
-@settings(max_examples=150, deadline=None)
 def test_minimise_is_minimal(items: list[int], needed: set[int]) -> None:
     wanted = needed & set(items)
 
@@ -51,7 +50,6 @@ values: st.SearchStrategy[Json] = st.recursive(
 
 
 @given(values, values)
-@settings(max_examples=150, deadline=None)
 def test_shrinking_keeps_what_it_has_to(inner: Json, beside: Json) -> None:
     """A needle in a haystack: all else goes, and what may stay says nothing."""
     value: Json = {"keep": [beside, {"deep": [inner, "needle in here"]}], "other": beside}
@@ -68,7 +66,6 @@ def test_shrinking_keeps_what_it_has_to(inner: Json, beside: Json) -> None:
 
 
 @given(values)
-@settings(max_examples=100, deadline=None)
 def test_places(value: Json) -> None:
     for path, text in texts(value):
         assert at(value, path) == text

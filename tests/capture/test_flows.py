@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from mitmproxy.test import taddons, tflow
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.model import End
+from wirelint.wire import codings
 
 GZIPPED = {"content-encoding": "gzip", "content-type": "text/event-stream"}
 BODY = 'data: {"t":"é"}\n\n'.encode()
@@ -188,3 +190,26 @@ def test_mitmproxy_is_loaded_for_flow_files_only(tmp_path: Path) -> None:
             [sys.executable, "-c", script, str(path)], capture_output=True, text=True, timeout=60, check=True
         )
         assert done.stdout.strip() == str(loaded)
+
+
+def test_a_body_that_swells_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codings, "MOST_PLAIN", 1 << 20)
+    path = _write(tmp_path / "f", _flow(gzip.compress(bytes(1 << 25)), GZIPPED), _flow())
+    tracemalloc.start()
+    try:
+        first, second = _read(path)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+    assert isinstance(first, Record)
+    assert isinstance(second, Record)
+    assert (first.response_body, first.end) == (None, "unread")
+    assert first.annotations["notes"] == [
+        "the body of the response is larger than 1 MiB without its content-encoding; it was not read"
+    ]
+    assert second.response_body == BODY
+
+
+def test_a_body_without_a_coding_may_be_as_large_as_it_is(tmp_path: Path) -> None:
+    body = bytes(33 << 20)
+    assert _one(tmp_path, _flow(body)).response_body == body

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from wirelint.capture.channels import Channels
@@ -75,7 +75,6 @@ def test_same_channels(name: str) -> None:
 TEXTS = st.text(alphabet='ab"\\n\n:{},é\u2028', max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.integers(0, 1)), min_size=1, max_size=12), st.booleans())
 def test_any_strings(rows: list[tuple[str, str, int]], pretty: bool) -> None:
     documents = [

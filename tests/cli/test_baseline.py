@@ -12,7 +12,7 @@ import pytest
 from tests.build import chunk, exchange, sse
 from tests.cli.conftest import Ran
 from tests.cli.test_check import BODY, CLEAN, CUT, write
-from wirelint.report.fingerprint import evidence, fingerprint
+from wirelint.issues import evidence, fingerprint
 from wirelint.rule import Finding
 
 Wirelint = Callable[..., Ran]

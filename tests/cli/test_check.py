@@ -26,7 +26,7 @@ CUT = exchange(
 CLEAN = Talk((User("Hello"),), text="Hello to you.").record("openai.chat", True)
 KEYS = {
     "code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "message", "source", "exchange", "api",
-    "model", "fix",
+    "model", "fix", "fingerprint", "issue", "first_seen", "last_seen", "count",
 }  # fmt: skip
 
 
@@ -157,6 +157,8 @@ def test_bad_input_is_one_line_and_2(
     assert len(problems) == 1
     assert all(word in problems[0] for word in says), problems
     assert "Traceback" not in ran.err
+    assert "nothing found" not in ran.err
+    assert ("nothing could be read" in ran.err) is not bool(found)
 
 
 @pytest.mark.parametrize(
@@ -200,3 +202,9 @@ def test_hostile_text_cannot_steer_the_terminal(wirelint: Wirelint, tmp_path: Pa
         ran = wirelint(*command)
         assert "\x1b" not in ran.out
         assert "\x07" not in ran.out
+
+
+def test_of_what_could_not_be_read_nothing_is_claimed(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = tmp_path / "half.jsonl"
+    path.write_text(json.dumps(CLEAN) + "\n[1, 2]\n")
+    assert "1 exchange in 1 file: nothing found in what could be read" in wirelint("check", path).err

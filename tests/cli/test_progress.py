@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.build import Talk
 from tests.cli.test_check import write
@@ -14,6 +13,7 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.cli import progress
 from wirelint.cli.progress import Bar
+from wirelint.report.screen import Screen
 
 RECORD = Talk(text="Hi." * 400).record("openai.chat", False)
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 def _run(folder: Path, out: io.StringIO, results: io.StringIO) -> list[str]:
     """What the terminal was sent before each result."""
-    console = Console(file=out, width=80, color_system=None, force_terminal=out.isatty() or None)
+    console = Screen(out, width=80, color_system=None, force_terminal=out.isatty() or None)
     told = []
     with Bar([str(folder)], "checking", console) as bar:
         for item in bar.follow(read([folder])):
@@ -77,7 +77,7 @@ def test_short_work_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_problems_and_missing_files_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    with Bar(["/no/such/file", "-"], "checking", Console(file=Terminal(), force_terminal=True)) as bar:
+    with Bar(["/no/such/file", "-"], "checking", Screen(Terminal(), force_terminal=True)) as bar:
         (item,) = bar.follow(read(["/no/such/file"]))
         assert isinstance(item, Problem)
         bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="-"))

@@ -90,3 +90,14 @@ def test_what_cannot_be_read_is_told(wirelint: Wirelint, tmp_path: Path) -> None
     assert ran.status == 2
     assert "bad.jsonl" in ran.err
     assert "acme-1" in ran.out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_names_of_models_can_be_read_at_any_width(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
+    model = "moonshotai/kimi-k2-instruct-0905"
+    path = write(tmp_path / "run.jsonl", reply(1, GOOD, model=model), reply(2, model=model))
+    for command in (("stats", path), ("compare", path, path)):
+        lines = wirelint(*command, columns=columns).out.splitlines()
+        assert any(model in line for line in lines)
+        assert max(map(len, lines)) <= columns
+        assert any("100.0 %" in line for line in lines)

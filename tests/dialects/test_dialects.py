@@ -10,17 +10,19 @@ from __future__ import annotations
 import importlib
 import json
 import pkgutil
+import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.dialects import writers
+from tests.selection import is_complete, rotated, sampled
 from wirelint import dialects
 from wirelint.dialects import Block, find, held_suffix, look, may_hold_markup, next_opener
 from wirelint.dialects.reader import Reader
@@ -145,7 +147,7 @@ def test_nothing_is_let_go_that_begins_markup(vectors: list[Vector]) -> None:
     for vector in vectors:
         text = f"Some words first. {vector.text}" if vector.text[:1] == "<" else vector.text
         blocks = find(text, vector.tools)
-        for cut in range(len(text) + 1):
+        for cut in sampled(range(len(text) + 1), 12):
             seen = text[:cut]
             released = cut - held_suffix(seen, vector.tools)
             assert 0 <= released <= cut, vector.case
@@ -242,7 +244,6 @@ FLAT = st.dictionaries(
 
 
 @pytest.mark.parametrize(("dialect", "write"), JSON_WRITERS, ids=[dialect for dialect, _ in JSON_WRITERS])
-@settings(max_examples=60, deadline=None)
 @given(name=NAMES, arguments=OBJECTS)
 def test_json_dialects_round_trip(dialect: str, write: JsonWriter, name: str, arguments: dict[str, Json]) -> None:
     text = write(name, arguments)
@@ -253,11 +254,11 @@ def test_json_dialects_round_trip(dialect: str, write: JsonWriter, name: str, ar
 
 
 @pytest.mark.parametrize(("dialect", "write"), TEXT_WRITERS, ids=[dialect for dialect, _ in TEXT_WRITERS])
-@settings(max_examples=60, deadline=None)
 @given(name=NAMES, arguments=FLAT)
 def test_text_dialects_round_trip(dialect: str, write: TextWriter, name: str, arguments: dict[str, str]) -> None:
     if dialect == "kimi_invoke_arg" and not arguments:
         return  # without an <arg> nothing tells it from other invokes
+    assume(not any(re.search(r"&#?\w+;", value) for value in arguments.values()))  # what is escaped is decoded
     properties: dict[str, Json] = {key: {"type": "string"} for key in arguments}
     tool = Tool(name, "/tools/0", schema={"type": "object", "properties": properties})
     text = write(name, arguments)
@@ -267,7 +268,6 @@ def test_text_dialects_round_trip(dialect: str, write: TextWriter, name: str, ar
     assert [(call.name, call.arguments) for call in block.calls] == [(name, arguments)]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(TEXT, MARKUP, st.sampled_from([vector.text for vector in ALL])), max_size=5).map("".join))
 def test_any_text_is_survived(text: str) -> None:
     blocks = find(text, ALL[0].tools)
@@ -292,14 +292,14 @@ ENDS = ("", "</parameter></invoke></function></tool_call>", "</parameter> x </in
 DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "arrays": "<tool_call>" + "[" * 50000}
 
 
-@pytest.mark.parametrize("unit", SOUP.values(), ids=SOUP.keys())
-@pytest.mark.parametrize("declared", [True, False], ids=["declared", "undeclared"])
-def test_work_is_linear(unit: str, declared: bool) -> None:
-    tools = (Tool("x", "/tools/0", schema={"properties": {"y": {"type": "string"}}}),) if declared else ()
-    for end in ENDS:
+@pytest.mark.parametrize("case", SOUP)
+def test_work_is_linear(case: str) -> None:
+    unit = SOUP[case]
+    for end, declared in rotated(list(product(ENDS, (True, False))), case):
+        tools = (Tool("x", "/tools/0", schema={"properties": {"y": {"type": "string"}}}),) if declared else ()
         small, large = work_for(unit, end, 2_500, tools), work_for(unit, end, 20_000, tools)
-        assert large <= 10 * small + 25_000, end
-        assert large <= 60 * 20_000, end
+        assert large <= 10 * small + 25_000, (end, declared)
+        assert large <= 60 * 20_000, (end, declared)
 
 
 def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
@@ -323,12 +323,11 @@ MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&l
 
 
 @pytest.mark.parametrize(
-    ("unit", "size"),
-    [*((unit, 100_000) for unit in SOUP.values()), *((unit, 1_000_000) for unit in MEGABYTES)],
-    ids=[*SOUP, *(f"a megabyte of {unit!r}" for unit in MEGABYTES)],
+    "unit", [*SOUP.values(), *MEGABYTES], ids=[*SOUP, *(f"a megabyte of {unit!r}" for unit in MEGABYTES)]
 )
-def test_a_long_soup_ends(unit: str, size: int) -> None:
-    text = unit * (size // len(unit))
+def test_a_long_soup_ends(unit: str) -> None:
+    size = 1_000_000 if unit in MEGABYTES else 100_000
+    text = unit * (size // (1 if is_complete() else 10) // len(unit))
     find(text)
     may_hold_markup(text)
     assert held_suffix(text) <= len(text)
@@ -346,9 +345,9 @@ def test_what_is_settled_stays(vectors: list[Vector]) -> None:
     """At every cut: blocks that no further text changes are those of the whole text, the others begin in what is open."""
     for vector in vectors:
         size = len(vector.text)
-        settles(vector, vector.text, range(size + 1))
-        settles(vector, f"Some words.\n{vector.text}", range(12, size + 13, 5))
-        settles(vector, f"{vector.text}\nSome words, and more of them.", range(size, size + 31))
+        settles(vector, vector.text, sampled(range(size + 1), 12))
+        settles(vector, f"Some words.\n{vector.text}", sampled(range(12, size + 13, 5), 4))
+        settles(vector, f"{vector.text}\nSome words, and more of them.", sampled(range(size, size + 31), 4))
 
 
 def settles(vector: Vector, text: str, cuts: Iterable[int]) -> None:

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import json
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.dialects.test_dialects import NAMES, OBJECTS
 from wirelint.dialects import find
 from wirelint.model import Json, Tool
-
-MANY = settings(max_examples=60, deadline=None)
 
 
 def read(text: str, dialect: str, tools: tuple[Tool, ...] = ()) -> list[tuple[str, Json]]:
@@ -24,21 +22,18 @@ def read(text: str, dialect: str, tools: tuple[Tool, ...] = ()) -> list[tuple[st
     return [(call.name, call.arguments) for call in block.calls]
 
 
-@MANY
 @given(name=NAMES, arguments=OBJECTS)
 def test_ernie(name: str, arguments: dict[str, Json]) -> None:
     body = json.dumps({"name": name, "arguments": arguments}, ensure_ascii=False)
     assert read(f"<tool_call><0x0A>{body}<0x0A></tool_call>", "ernie45") == [(name, arguments)]
 
 
-@MANY
 @given(name=NAMES, arguments=OBJECTS)
 def test_firefunction(name: str, arguments: dict[str, Json]) -> None:
     body = json.dumps([{"name": name, "arguments": arguments}], ensure_ascii=False)
     assert read(f" functools{body}", "firefunction_v2") == [(name, arguments)]
 
 
-@MANY
 @given(name=NAMES, arguments=OBJECTS)
 def test_glm_4(name: str, arguments: dict[str, Json]) -> None:
     properties: dict[str, Json] = {key: {} for key in arguments}

@@ -5,15 +5,17 @@ from __future__ import annotations
 import datetime
 import os
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.live.certificates import make_authority
+from wirelint.cli.doctor import without_proxies
 from wirelint.doctor import surroundings
 from wirelint.doctor.check import Check
-from wirelint.doctor.clients import interpreter_of
+from wirelint.doctor.clients import Trial, interpreter_of, judge
 from wirelint.launch.authorities import CA_FILE
 
 
@@ -122,3 +124,20 @@ def test_who_runs_a_command(tmp_path: Path, head: bytes, runner: str) -> None:
     found = interpreter_of("tool", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert found is not None
     assert Path(found).name == runner
+
+
+@pytest.mark.parametrize("client", ["urllib", "httpx", "requests", "curl"])
+def test_the_cure_for_trust_keeps_the_other_authorities(client: str, confdir: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.pem"
+    own.write_text("the company's\n")
+    variable = {"requests": "REQUESTS_CA_BUNDLE", "curl": "CURL_CA_BUNDLE"}.get(client, "SSL_CERT_FILE")
+    trial = Trial({variable: str(own)}, confdir / CA_FILE)
+    found = judge("it", client, "SSL: CERTIFICATE_VERIFY_FAILED", trial)
+    cure, _, _ = found.cure.partition(", or use")
+    subprocess.run(["sh", "-c", f'{cure} && cat "${variable}" > {tmp_path}/seen'], check=True)
+    assert (tmp_path / "seen").read_text() == own.read_text() + (confdir / CA_FILE).read_text()
+
+
+def test_a_dead_proxy_is_no_longer_named_when_clients_are_tried() -> None:
+    given = {"HTTPS_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "PATH": "/bin"}
+    assert without_proxies(given) == {"PATH": "/bin"}

@@ -126,7 +126,7 @@ FLAWED: dict[str, tuple[str, str, Any]] = {
     '```json\n{"a": 1}\n```': ("code fence", "model", {"a": 1}),
     '{"a":1}}': ("followed by '}'", "gateway", {"a": 1}),
     '{"a":1},': ("followed by ','", "gateway", {"a": 1}),
-    '{"a":1}</invoke>': ("followed by '</invoke>'", "gateway", None),
+    '{"a":1}</invoke>': ("between control tokens (</invoke>)", "gateway", {"a": 1}),
     '{"a":1} as you asked': ("followed by", "gateway", None),
     "[" * 100_000: ("nested too deep", "model", None),
 }

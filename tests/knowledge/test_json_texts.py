@@ -71,7 +71,6 @@ def _reads(text: str, value: float) -> bool:
         return False
 
 
-@settings(deadline=None, max_examples=1500)
 @given(VALUES, st.randoms(use_true_random=False), st.data())
 def test_any_beginning_of_any_spelling_can_be_carried_on(value: Json, dice: random.Random, data: st.DataObject) -> None:
     text = spelled(value, dice)
@@ -81,7 +80,6 @@ def test_any_beginning_of_any_spelling_can_be_carried_on(value: Json, dice: rand
     assert same(json.loads(prefix + rest), value)
 
 
-@settings(deadline=None, max_examples=500)
 @given(VALUES, VALUES, st.randoms(use_true_random=False), st.data())
 def test_a_beginning_of_another_value_is_never_carried_on_wrongly(
     one: Json, other: Json, dice: random.Random, data: st.DataObject
@@ -190,7 +188,6 @@ def test_scanner(text: str, expected: tuple[int | None, ...]) -> None:
         assert scanner.length == len(text)
 
 
-@settings(deadline=None, max_examples=1500)
 @given(st.text(alphabet="{}[]:,\"\\ \n019-.eE+truefalsn'u", max_size=16))
 def test_the_scanner_takes_what_json_takes(text: str) -> None:
     scanner = Scanner()
@@ -242,7 +239,6 @@ def test_spells(text: str, value: Json, expected: bool) -> None:
     assert spells(text, value) is expected
 
 
-@settings(deadline=None, max_examples=600)
 @given(VALUES, VALUES, st.randoms(use_true_random=False))
 def test_a_text_spells_its_value_and_no_other(one: Json, other: Json, dice: random.Random) -> None:
     value, text = {"k": one}, spelled({"k": one}, dice)
@@ -250,7 +246,6 @@ def test_a_text_spells_its_value_and_no_other(one: Json, other: Json, dice: rand
     assert not spells(text, {"k": other}) or same(json.loads(json.dumps(one)), json.loads(json.dumps(other)))
 
 
-@settings(deadline=None, max_examples=1000)
 @given(st.text(alphabet="{}[]:,\"'ab1 \n\\T", max_size=24))
 def test_nothing_is_made_up(text: str) -> None:
     value = mended("{" + text)

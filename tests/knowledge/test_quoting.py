@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -105,7 +105,6 @@ PIECES = st.sampled_from(
 SOUP = st.lists(PIECES, max_size=24).map("".join)
 
 
-@settings(max_examples=300, deadline=None)
 @given(SOUP)
 def test_spans_are_ordered_and_inside(text: str) -> None:
     end = 0
@@ -114,7 +113,6 @@ def test_spans_are_ordered_and_inside(text: str) -> None:
         end = stop
 
 
-@settings(max_examples=300, deadline=None)
 @given(SOUP)
 def test_every_inline_code_of_the_parser_is_found(text: str) -> None:
     """Against the parser with all its rules, outside block quotes, where all is quoted anyway."""

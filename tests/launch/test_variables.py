@@ -6,7 +6,9 @@ from pathlib import Path
 
 import certifi
 import pytest
+from click.testing import CliRunner
 
+from wirelint.cli.run import run
 from wirelint.launch.authorities import known, write_trust, write_upstream
 from wirelint.launch.plan import node_reads_proxies, routes
 from wirelint.launch.variables import (
@@ -131,3 +133,10 @@ def test_bundles_hold_what_was_trusted_and_the_proxy(tmp_path: Path) -> None:
     upstream = write_upstream(tmp_path, given).read_bytes()
     assert certificate(b"corp") in upstream
     assert certificate(b"ours") not in upstream
+
+
+@pytest.mark.parametrize("url", ["foo", "foo:80/v1", "ftp://h.test:21"])
+def test_a_base_url_that_is_none(url: str) -> None:
+    result = CliRunner().invoke(run, ["--base-url", f"MINE={url}", "--", "true"])
+    assert result.exit_code == 2
+    assert f"MINE={url}" in result.output

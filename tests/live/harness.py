@@ -21,8 +21,8 @@ from typing import Any, TypeVar
 
 import h11
 
-PATIENCE = 20.0
-"""Seconds after which a wait has failed."""
+PATIENCE = 60.0
+"""Seconds after which a wait has failed: many, because on a busy machine a proxy takes long to start."""
 SCRIPT = "x-test-script"
 SHIM = Path(__file__).resolve().parents[2] / "addons" / "inspector.py"
 
@@ -190,6 +190,7 @@ class Proxy:
     folder: Path
     port: int = 0
     lines: list[str] = field(default_factory=list)
+    _read: dict[Path, tuple[int, list[dict[str, Any]]]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -206,8 +207,7 @@ class Proxy:
     def probes(self, id_: str | None = None) -> list[dict[str, Any]]:
         """What the probe addon saw of flows after us, hook by hook."""
         path = self.folder / "probe.jsonl"
-        text = path.read_text() if path.exists() else ""
-        seen = [json.loads(line) for line in text.splitlines() if line.endswith("}")]
+        seen = self._documents(path) if path.exists() else []
         return [item for item in seen if id_ is None or item["test"] == id_]
 
     def wait_for_probe(self, id_: str) -> dict[str, Any]:
@@ -242,9 +242,17 @@ class Proxy:
 
     def records(self) -> list[dict[str, Any]]:
         """Exchanges captured so far, the torn last line aside."""
-        files = sorted(self.captures.glob("*/exchanges.jsonl"))
-        text = "".join(path.read_text() for path in files)
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [record for path in sorted(self.captures.glob("*/exchanges.jsonl")) for record in self._documents(path)]
+
+    def _documents(self, path: Path) -> list[dict[str, Any]]:
+        """The complete lines of a file that grows. A test looks many times: what it has read stays read."""
+        start, known = self._read.get(path, (0, []))
+        with path.open("rb") as file:
+            file.seek(start)
+            lines = [line for line in file if line.endswith(b"\n")]
+        known = [*known, *map(json.loads, lines)]
+        self._read[path] = start + sum(map(len, lines)), known
+        return known
 
     def wait_for_record(self, id_: str) -> dict[str, Any]:
         def found() -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -56,3 +57,11 @@ def test_an_option_that_is_wrong(confdir: Path, tmp_path: Path, first: bool) -> 
     status, checks = examine(tmp_path if first else confdir, "--set", "wirelint_fix=perhaps")
     assert (status, checks["addon"]["state"]) == (1, "problem")
     assert "wirelint_fix=perhaps" in checks["addon"]["found"]
+
+
+def test_a_dead_proxy_is_one_problem(confdir: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        dead = f"http://127.0.0.1:{server.getsockname()[1]}"
+    status, checks = examine(confdir, "--", sys.executable, HTTPS_PROXY=dead, HTTP_PROXY=dead)
+    assert status == 1
+    assert [name for name, check in checks.items() if check["state"] == "problem"] == ["HTTP_PROXY"]

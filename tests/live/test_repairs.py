@@ -206,9 +206,21 @@ def test_a_coding_that_breaks_in_the_middle_is_no_end(repairer: Proxy, upstream:
     good = squeezed.compress(plain[:200]) + squeezed.flush(zlib.Z_SYNC_FLUSH)
     script = replying([good, b"\xff" * 40, b"more"], content_type="text/event-stream", content_encoding="gzip")
     answer = ask(repairer, upstream, "breaks", script, "openai.chat", True)
-    assert answer.body == plain[:200] + b"\xff" * 40 + b"more"
-    assert not answer.complete
+    assert (answer.body, answer.complete) == (plain[:200], False)
     assert repairer.wait_for_record("breaks")["end"] == "unread"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, brotli.compress, zstandard.ZstdCompressor().compress])
+def test_a_coding_that_ends_too_early_is_no_end(
+    repairer: Proxy, upstream: Upstream, pack: Callable[..., bytes]
+) -> None:
+    plain = body_of(CLEAN, "openai.chat", True)
+    raw, coding = pack(plain)[:-4], {gzip.compress: "gzip", brotli.compress: "br"}.get(pack, "zstd")
+    script = replying([raw[:20], raw[20:]], content_type="text/event-stream", content_encoding=coding)
+    answer = ask(repairer, upstream, f"early {coding}", script, "openai.chat", True)
+    assert plain.startswith(answer.body)
+    assert not answer.complete
+    assert repairer.wait_for_record(f"early {coding}")["end"] == "upstream-died"
 
 
 ALONE: dict[str, tuple[int, dict[str, str]]] = {

@@ -26,6 +26,7 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import Form
 from tests.live.strict import assemble
+from tests.selection import rotated
 
 pytestmark = pytest.mark.live
 
@@ -43,26 +44,26 @@ class _Faulty:
         self._third = 3 if streamed else 1
         self._waiting = []
         if stage == "construction":
-            raise RuntimeError("raised at construction")
+            raise SystemExit("raised at construction")
 
     @property
     def held(self):
         if self._stage == "held":
-            raise RuntimeError("raised in held")
+            raise SystemExit("raised in held")
         return self._waiting[0].frame.number if self._waiting else None
 
     def push(self, event):
         if self._stage == "push":
-            raise RuntimeError("raised in push")
+            raise SystemExit("raised in push")
         if self._stage == "iteration":
             return self._yields(event)
         if isinstance(event, Delta):
             self._waiting.append(event)
             if self._stage == "push with text held" and len(self._waiting) == self._third:
-                raise RuntimeError("raised in push with text held")
+                raise SystemExit("raised in push with text held")
             return []
         if isinstance(event, Stop) and self._stage == "push at the end":
-            raise RuntimeError("raised in push at the end")
+            raise SystemExit("raised in push at the end")
         if isinstance(event, Stop) and self._stage not in ("release",):
             return [*self._drain(), event]
         return [event] if not self._waiting else self._keep(event)
@@ -73,7 +74,7 @@ class _Faulty:
 
     def _yields(self, event):
         yield event
-        raise RuntimeError("raised in iteration")
+        raise SystemExit("raised in iteration")
 
     def _drain(self):
         drained, self._waiting = self._waiting, []
@@ -81,7 +82,7 @@ class _Faulty:
 
     def release(self):
         if self._stage == "release":
-            raise RuntimeError("raised in release")
+            raise SystemExit("raised in release")
         return self._drain()
 
 
@@ -110,17 +111,17 @@ class Faulty{phase}(Rule):
     def rewriter(self, situation):
         stage = situation.exchange.request_headers.get("x-fault-{name}", "")
         if stage == "rewriter":
-            raise RuntimeError("raised in rewriter")
+            raise SystemExit("raised in rewriter")
         return _Faulty(stage, situation.streamed) if stage and stage != "mend" else None
 
     def mend(self, exchange, ledger, permit):
         stage = exchange.request_headers.get("x-fault-{name}", "")
         if stage == "mend":
-            raise RuntimeError("raised in mend")
+            raise SystemExit("raised in mend")
         if stage == "mend half done":
             repair = self.repair("request", "safe", "changed the model", "/model")
             yield [Edit("replace", "/model", "another")], repair
-            raise RuntimeError("raised in mend half done")
+            raise SystemExit("raised in mend half done")
         if stage == "mend nowhere":
             yield [Edit("replace", "/no/such/place", 1)], self.repair("request", "safe", "changed nothing", "/no")
 '''
@@ -316,13 +317,20 @@ def sabotaged(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> I
         yield proxy
 
 
+AFTER = (0, 1, 4, 9)
+"""Calls of a function that succeed before it fails."""
+
+
+def _tries(place: tuple[str, str]) -> Iterator[tuple[Form, int]]:
+    """Forms, and when the function fails; the default run tries one form, at once and later."""
+    for form in rotated(FORMS, ".".join(place)):
+        yield from ((form, after) for after in sorted({0, *rotated(AFTER, f"{form} {place}")}))
+
+
 @pytest.mark.parametrize("place", PLACES, ids=".".join)
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: f"{form[0]} {'stream' if form[1] else 'whole'}")
-def test_what_carries_repairs_out_raises(
-    sabotaged: Proxy, upstream: Upstream, form: Form, place: tuple[str, str]
-) -> None:
+def test_what_carries_repairs_out_raises(sabotaged: Proxy, upstream: Upstream, place: tuple[str, str]) -> None:
     """A clean reply arrives as it came; of one that leaks every word arrives, as text or as a call, and once."""
-    for after in (0, 1, 4, 9):
+    for form, after in _tries(place):
         for what, record in {"clean": CLEAN[form], "leak": LEAK[form]}.items():
             body = body_of(record)
             test = f"{what} {place} {after} {form}"
@@ -330,13 +338,13 @@ def test_what_carries_repairs_out_raises(
             upstream.scripts[test] = replying(pieces, **kind_of(record))
             _ASKED.append(test)
             reply = ask(sabotaged, form[0], record, test, {"x-fault": ".".join(place), "x-after": str(after)})
-            assert (reply.status, reply.complete) == (200, True)
+            assert (reply.status, reply.complete) == (200, True), test
             if what == "clean":
-                assert reply.body == body
+                assert reply.body == body, test
             else:
                 seen = assemble(*form, reply.body)
                 calls = [(name, arguments) for _, name, arguments in seen.calls]
-                assert (seen.text.strip(), calls) in [(PROSE.strip(), CALLED), (PROSE + CALL, [])]
+                assert (seen.text.strip(), calls) in [(PROSE.strip(), CALLED), (PROSE + CALL, [])], test
     assert sabotaged.process.poll() is None
 
 

@@ -6,6 +6,7 @@ Every scene is first read without wirelint, so that a scene which shows no fault
 from __future__ import annotations
 
 import json
+import ssl
 from typing import Any
 
 import anthropic
@@ -18,6 +19,8 @@ from tests.live.strict import assemble
 
 pytestmark = pytest.mark.live
 
+TLS = ssl.create_default_context()
+"""An SDK that is given no context loads all certificates for each client, which takes longer than the request."""
 FAULTY = [case for case in CASES if not case.scene.healthy]
 HEALTHY = [case for case in CASES if case.scene.healthy]
 
@@ -29,7 +32,8 @@ def see(case: Case, base_url: str) -> Seen:
 
 def _openai(case: Case, base_url: str) -> Seen:
     request: dict[str, Any] = {**case.request, "extra_headers": case.headers}
-    with openai.OpenAI(base_url=f"{base_url}/v1", api_key="k", max_retries=0) as client:
+    http = openai.DefaultHttpxClient(verify=TLS)
+    with openai.OpenAI(base_url=f"{base_url}/v1", api_key="k", max_retries=0, http_client=http) as client:
         try:
             if case.stream:
                 with client.chat.completions.stream(**request) as stream:
@@ -46,7 +50,8 @@ def _openai(case: Case, base_url: str) -> Seen:
 
 def _anthropic(case: Case, base_url: str) -> Seen:
     request: dict[str, Any] = {**case.request, "extra_headers": case.headers}
-    with anthropic.Anthropic(base_url=base_url, api_key="k", max_retries=0) as client:
+    http = anthropic.DefaultHttpxClient(verify=TLS)
+    with anthropic.Anthropic(base_url=base_url, api_key="k", max_retries=0, http_client=http) as client:
         try:
             if case.stream:
                 with client.messages.stream(**request) as stream:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -62,9 +63,18 @@ def _decoded(arguments: Any) -> Any:
 
 # --- OpenAI -----------------------------------------------------------------------------------------------------------
 
+_TLS = ssl.create_default_context()
+"""An SDK that is given no context loads all certificates for each client, which takes longer than the request."""
+
+
+def _client(package: str, headers: Headers) -> dict[str, Any]:
+    """What is told to the clients of OpenAI's and Anthropic's SDKs."""
+    http = _sdk(package).DefaultHttpxClient(verify=_TLS)
+    return {"max_retries": 0, "default_headers": dict(headers), "http_client": http}
+
 
 def _openai(url: str, headers: Headers) -> Any:
-    return _sdk("openai").OpenAI(base_url=f"{url}/v1", api_key="k", max_retries=0, default_headers=dict(headers))
+    return _sdk("openai").OpenAI(api_key="k", base_url=f"{url}/v1", **_client("openai", headers))
 
 
 def _chat(url: str, stream: bool, tools: bool, headers: Headers) -> Seen:
@@ -146,7 +156,7 @@ def _of_blocks(message: Mapping[str, Any]) -> Seen:
 
 
 def _claude(url: str, headers: Headers) -> Any:
-    return _sdk("anthropic").Anthropic(base_url=url, api_key="k", max_retries=0, default_headers=dict(headers))
+    return _sdk("anthropic").Anthropic(base_url=url, api_key="k", **_client("anthropic", headers))
 
 
 def _claude_at_bedrock(url: str, headers: Headers) -> Any:
@@ -155,8 +165,7 @@ def _claude_at_bedrock(url: str, headers: Headers) -> Any:
         aws_access_key="k",
         aws_secret_key="s",
         aws_region="us-east-1",
-        max_retries=0,
-        default_headers=dict(headers),
+        **_client("anthropic", headers),
     )
 
 
@@ -166,8 +175,7 @@ def _claude_at_vertex(url: str, headers: Headers) -> Any:
         region="us-east5",
         project_id="p",
         access_token="t",
-        max_retries=0,
-        default_headers=dict(headers),
+        **_client("anthropic", headers),
     )
 
 

@@ -43,7 +43,8 @@ def test_taken_port_is_one_line_and_status_2() -> None:
     with MockServer() as server:
         output = CliRunner().invoke(mock, ["--port", str(server.port)])
     assert output.exit_code == 2
-    assert output.output.startswith(f"Error: cannot listen at 127.0.0.1 port {server.port}: ")
+    assert output.output.startswith(f"Error: 127.0.0.1 port {server.port} is taken by another program; ")
+    assert "--port" in output.output
     assert output.output.count("\n") == 1
 
 

@@ -452,7 +452,6 @@ def test_a_failure_is_told_and_all_that_came_leaves(monkeypatch: pytest.MonkeyPa
 texts = st.lists(st.one_of(st.sampled_from((*WORDS, *FIRST)), st.text(max_size=6)), max_size=7)
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     replies=st.lists(
         st.tuples(

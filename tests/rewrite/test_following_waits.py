@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.addon.build import Clock
@@ -153,7 +153,6 @@ def test_a_failure_while_something_waits_loses_nothing(fails: str, after: int, m
 texts = st.lists(st.one_of(st.sampled_from((*WORDS, *ENDS)), st.text(max_size=4)), min_size=1, max_size=9)
 
 
-@settings(max_examples=200, deadline=None)
 @given(pieces=texts, end=st.booleans(), reason=st.sampled_from(("stop", "stop", "length", None)))
 def test_texts_that_wait_all_the_time(pieces: list[str], end: bool, reason: str | None) -> None:
     forms = known()

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
@@ -250,7 +250,6 @@ def test_a_server_that_keeps_to_no_form_is_learnt_from_seldom(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=40, deadline=None)
 @given(
     first=st.sampled_from(FIRST),
     more=st.lists(st.one_of(st.sampled_from((*WORDS, *REST)), st.text(max_size=6)), max_size=8),

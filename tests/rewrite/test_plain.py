@@ -162,7 +162,6 @@ def _seen(result: Result) -> tuple[object, ...]:
     return result.pieces, result.repairs, result.notes, result.faults, result.changed
 
 
-@settings(max_examples=150)
 @given(
     first=st.sampled_from(FIRST),
     more=st.lists(st.one_of(st.sampled_from((*WORDS, *FIRST)), st.text(max_size=6)), max_size=8),
@@ -217,7 +216,6 @@ def test_all_is_as_if_they_had_been_made_in_every_api(
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=40)
 @given(
     first=st.sampled_from(FIRST),
     more=st.lists(st.one_of(st.sampled_from((*WORDS, *FIRST)), st.text(max_size=6)), max_size=8),
@@ -288,7 +286,6 @@ def _rewritten(record: Record) -> tuple[Rewritten, list[bytes], Session]:
 
 
 @pytest.mark.parametrize("api", APIS)
-@settings(max_examples=40, deadline=None)
 @given(
     first=st.sampled_from(FIRST),
     more=st.lists(st.one_of(st.sampled_from((*WORDS, *REST)), st.text(max_size=6)), max_size=8),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rewrite.test_following import PLAIN, events, known, started
@@ -147,7 +147,6 @@ def test_a_form_that_tells_a_secret_itself_is_searched_each_time() -> None:
         assert KEY.encode() not in (body or b"")
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     words=st.lists(
         st.sampled_from(

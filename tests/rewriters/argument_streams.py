@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.build import chunk, exchange, schema, sse
+from tests.selection import sampled
 
 SHELF = schema(("name",), name="string", row="integer", fresh="boolean", tags={"type": "array"})
 TOOLS: Mapping[str, Any] = {"shelf": SHELF, "nap": schema()}
@@ -107,7 +108,7 @@ def message(*inputs: Any, stop: str = "tool_use", **more: Any) -> dict[str, Any]
 
 
 def cuts(text: str) -> Iterator[Sequence[str]]:
-    """A text whole, in every two pieces, character by character."""
+    """A text whole, in two pieces (`--all`: cut at every place), character by character."""
     yield [text]
-    yield from ([text[:place], text[place:]] for place in range(1, len(text)))
+    yield from ([text[:place], text[place:]] for place in sampled(range(1, len(text))))
     yield list(text)

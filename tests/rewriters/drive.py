@@ -42,8 +42,11 @@ class Result:
         return b"".join(self.pieces)
 
 
+Case = Mapping[str, Any] | Record | Sequence[Mapping[str, Any] | Record]
+
+
 def run(
-    case: Mapping[str, Any] | Record | Sequence[Mapping[str, Any] | Record],
+    case: Case,
     rules: Sequence[str] | Sequence[Rule] = (),
     permit: Permit = UNSAFE,
     *,
@@ -59,33 +62,13 @@ def run(
     `step` the milliseconds between two pieces. `flush`: after each piece it is said that there may be no more.
     `complete` False: the upstream died at the end of the bytes.
     """
-    records = [case] if isinstance(case, (Mapping, Record)) else list(case)
-    made = [one if isinstance(one, Record) else as_record(one, number) for number, one in enumerate(records, 1)]
-    names = [rule for rule in rules if isinstance(rule, str)]
-    given = [rule for rule in rules if isinstance(rule, Rule)]
-    chosen = given or (REGISTRY.select(names) if names else REGISTRY.rules)
-    ledger = Ledger()
-    for record in made[:-1]:
-        if (exchange := replay(record)) is not None:
-            ledger.record(exchange)
-    record = made[-1]
-    session = open_session(record)
-    rewriting = Rewriting.begin(session, chosen, ledger, permit, longest_hold)
-    body = record.response_body or b""
-    edges = [0, *cuts, len(body)]
-    pieces: list[bytes] = []
-    for number, (start, end) in enumerate(itertools.pairwise(edges)):
-        at = None if step is None else number * step
-        if rewriting is None:
-            pieces.append(body[start:end])
-        else:
-            pieces += rewriting.feed(body[start:end], at)
-            pieces += rewriting.flush(at) if flush else []
-    if rewriting is not None:
-        pieces += rewriting.end() if complete else rewriting.flush()
-    before = replay(record)
+    passed = _Passage(case, rules)
+    pieces, rewriting = passed.send(
+        permit, cuts=cuts, complete=complete, longest_hold=longest_hold, step=step, flush=flush
+    )
+    before = replay(passed.record)
     assert before is not None, "of no known API"
-    after_record = dataclasses.replace(record, response_body=b"".join(pieces))
+    after_record = dataclasses.replace(passed.record, response_body=b"".join(pieces))
     after = replay(after_record)
     assert after is not None
     return Result(
@@ -93,12 +76,66 @@ def run(
         repairs=tuple(rewriting.repairs) if rewriting is not None else (),
         before=before,
         after=after,
-        findings=_check(before, ledger, chosen),
-        left=_check(after, ledger, chosen),
+        findings=_check(before, passed.ledger, passed.rules),
+        left=_check(after, passed.ledger, passed.rules),
         notes=tuple(rewriting.notes) if rewriting is not None else (),
         faults=tuple(rewriting.faults) if rewriting is not None else (),
         changed=rewriting is not None and rewriting.changed,
     )
+
+
+def deliver(
+    case: Case,
+    rules: Sequence[str] | Sequence[Rule] = (),
+    permit: Permit = UNSAFE,
+    *,
+    cuts: Iterable[int] = (),
+    complete: bool = True,
+) -> tuple[bytes, tuple[Repair, ...]]:
+    """What `run` delivers and the repairs, without judging the reply before and after, which costs most of its time."""
+    pieces, rewriting = _Passage(case, rules).send(permit, cuts=cuts, complete=complete)
+    return b"".join(pieces), tuple(rewriting.repairs) if rewriting is not None else ()
+
+
+class _Passage:
+    """The last of some records, and what is known when its reply comes."""
+
+    def __init__(self, case: Case, rules: Sequence[str] | Sequence[Rule]) -> None:
+        records = [case] if isinstance(case, (Mapping, Record)) else list(case)
+        made = [one if isinstance(one, Record) else as_record(one, number) for number, one in enumerate(records, 1)]
+        names = [rule for rule in rules if isinstance(rule, str)]
+        given = [rule for rule in rules if isinstance(rule, Rule)]
+        self.rules: Sequence[Rule] = given or (REGISTRY.select(names) if names else REGISTRY.rules)
+        self.ledger = Ledger()
+        for record in made[:-1]:
+            if (exchange := replay(record)) is not None:
+                self.ledger.record(self.ledger.place(exchange))
+        self.record = made[-1]
+
+    def send(
+        self,
+        permit: Permit,
+        *,
+        cuts: Iterable[int] = (),
+        complete: bool = True,
+        longest_hold: float = 30_000.0,
+        step: float | None = None,
+        flush: bool = False,
+    ) -> tuple[list[bytes], Rewriting | None]:
+        rewriting = Rewriting.begin(open_session(self.record), self.rules, self.ledger, permit, longest_hold)
+        body = self.record.response_body or b""
+        edges = [0, *cuts, len(body)]
+        pieces: list[bytes] = []
+        for number, (start, end) in enumerate(itertools.pairwise(edges)):
+            at = None if step is None else number * step
+            if rewriting is None:
+                pieces.append(body[start:end])
+            else:
+                pieces += rewriting.feed(body[start:end], at)
+                pieces += rewriting.flush(at) if flush else []
+        if rewriting is not None:
+            pieces += rewriting.end() if complete else rewriting.flush()
+        return pieces, rewriting
 
 
 def open_session(record: Record) -> Session:

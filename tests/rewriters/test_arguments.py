@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import as_record
@@ -74,6 +74,14 @@ SHAPES: dict[str, Shape] = {
     "damage is another repair's": ("{'name':'milk'}", "AR401", None, ["{'name':'milk'}"]),
     # no JSON object
     "healthy": ('{"name": "milk", "row": [-1.5e3, {}, [], null]}', "AR402", None, []),
+    "a control token after it": (MILK + "<|tool_call_end|>", "AR402", "unsafe", [MILK]),
+    "tokens of a family after it": (MILK + "<｜tool▁call▁end｜>\n<｜tool▁calls▁end｜>", "AR402", "unsafe", [MILK]),
+    "closing tags after it": (MILK + "</parameter></invoke>\n", "AR402", "unsafe", [MILK]),
+    "a control token before it": ("<|tool_call_argument_begin|>" + MILK, "AR402", "unsafe", [MILK]),
+    "tags around it": (f"<tool_call>{MILK}</tool_call>", "AR402", "unsafe", [MILK]),
+    "a surplus bracket and a token": (MILK + "}<|call|>", "AR402", "unsafe", [MILK]),
+    "a token after a cut": ('{"name": "mi<|im_end|>', "AR402", None, ['{"name": "mi<|im_end|>']),
+    "a tag of HTML after it": (MILK + "<br>", "AR402", None, [MILK + "<br>"]),
     "single quotes": ("{'name': 'milk', 'row': 2}", "AR402", "unsafe", ['{"name":"milk","row":2}']),
     "single quotes inside": ('{"name": \'mi"lk\'}', "AR402", "unsafe", ['{"name": "mi\\"lk"}']),
     "an apostrophe": ("{'name': 'cook\\'s'}", "AR402", "unsafe", ['{"name":"cook\'s"}']),
@@ -248,7 +256,6 @@ FRAGMENTS = [
 ]  # fmt: skip
 
 
-@settings(deadline=None, max_examples=400)
 @given(
     st.lists(st.lists(st.sampled_from(FRAGMENTS), max_size=4).map("".join), min_size=1, max_size=3),
     st.sampled_from(["AR401", "AR402", "AR403"]),

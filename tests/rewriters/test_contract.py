@@ -7,15 +7,15 @@ that is not permitted is not made, and where nothing claims one, not a byte is c
 from __future__ import annotations
 
 import dataclasses
-import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from tests.build import REGISTRY, as_record
-from tests.rewriters.drive import SAFE, UNSAFE, Result, run
-from tests.rules.case import Fires, Silent, expand
+from tests.rewriters.drive import SAFE, UNSAFE, Result, deliver, run
+from tests.rules.case import Fires, Silent, expand, fires, in_form, silent
+from tests.selection import rotated
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.conversation import Ledger
@@ -26,54 +26,21 @@ from wirelint.rewrite.requests import Mended, mend_request
 from wirelint.rule import Finding, Rule
 
 Records = Sequence[Mapping[str, Any]]
+Case = tuple[str, Rule, Fires | Silent]
 
 
 def _repairs(rule: Rule) -> bool:
     return type(rule).rewriter is not Rule.rewriter or type(rule).mend is not Rule.mend
 
 
-Forms = Sequence[tuple[str, Records]]
-"""The runs of one case: the API and form, and the records that pass."""
+def _params(cases: Iterable[Case]) -> list[Any]:
+    return [pytest.param(id_, rule, case, id=id_) for id_, rule, case in cases]
 
 
-def _runs(kind: str) -> Iterator[Any]:
-    for rule in REGISTRY.rules:
-        module = importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}")
-        manual = {"the manual's example": rule.fires if kind == "FIRES" else rule.silent}
-        for id_, case in {**manual, **getattr(module, kind)}.items():
-            wrapped = case if isinstance(case, Fires | Silent) else (Fires if kind == "FIRES" else Silent)(case)
-            yield pytest.param(rule, tuple(expand(wrapped.case, wrapped.forms)), id=f"{rule.name}-{id_}")
-
-
-ALL_FIRES = list(_runs("FIRES"))
-FIRES = [run_ for run_ in ALL_FIRES if _repairs(run_.values[0])]
-SILENT = [run_ for run_ in _runs("SILENT") if _repairs(run_.values[0])]
-
-
-def in_every_form(test: Callable[[Rule, Records], None]) -> Callable[[Rule, Forms], None]:
-    """A test of one run made one of a case in all APIs and forms; a failure names the form."""
-
-    def run_all(rule: Rule, forms: Forms) -> None:
-        for label, records in forms:
-            try:
-                test(rule, records)
-            except BaseException as failure:
-                failure.add_note(f"in the form: {label or 'as given'}")
-                raise
-
-    run_all.__name__, run_all.__doc__ = test.__name__, test.__doc__
-    return run_all
-
-
-_DONE: dict[tuple[str, int, Permit], Result] = {}
-
-
-def _repair(rule: Rule, records: Records, permit: Permit) -> Result:
-    """The repair of the last of some records; made once for all tests that look at it."""
-    key = rule.name, id(records), permit
-    if key not in _DONE:
-        _DONE[key] = run(records, [rule.name], permit, complete=_ended(records))
-    return _DONE[key]
+FIRES: list[Case] = [(f"{rule.name}-the manual's example", rule, Fires(rule.fires)) for rule in REGISTRY.rules]
+FIRES += fires()
+SILENT: list[Case] = [(f"{rule.name}-the manual's example", rule, Silent(rule.silent)) for rule in REGISTRY.rules]
+SILENT += silent()
 
 
 def _ended(records: Records) -> bool:
@@ -92,16 +59,36 @@ def _safeties(found: Sequence[Finding] | Sequence[Repair]) -> set[str]:
     return {one.safety if isinstance(one, Repair) else one.fix.safety if one.fix else "none" for one in found}
 
 
-def _again(rule: Rule, records: Records, delivered: bytes) -> Result:
-    """The same repair, of what the client got."""
-    last = dataclasses.replace(as_record(records[-1], len(records)), response_body=delivered)
-    return run([*records[:-1], last], [rule.name], UNSAFE, complete=_ended(records))
+# --- replies ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("rule", "forms"), ALL_FIRES)
-@in_every_form
-def test_a_claimed_fix_is_made(rule: Rule, records: Records) -> None:
-    done = _repair(rule, records, UNSAFE)
+def check_reply(rule: Rule, records: Records, *, cut_often: bool) -> Result:
+    """Checks all that is promised of the repair of one reply; what the unsafe permit makes of it."""
+    came = _body(records)
+    unsafe = _check_claims(rule, records)
+    if not _repairs(rule):
+        return unsafe
+    ended = _ended(records)
+    # What is left to tell of a repaired reply was there to be told before.
+    before = [finding for finding in unsafe.findings if finding.side == "response"]
+    assert len([finding for finding in unsafe.left if finding.side == "response"]) <= len(before)
+    # Fixing twice changes nothing more.
+    last = dataclasses.replace(as_record(records[-1], len(records)), response_body=unsafe.delivered)
+    assert deliver([*records[:-1], last], [rule], complete=ended) == (unsafe.delivered, ())
+    # No permit, no fix.
+    assert deliver(records, [rule], NO_FIXES, complete=ended)[0] == came
+    # Every cut gives the same repair.
+    size = len(came)
+    for cuts in (range(1, size), range(17, size, 17), (size // 2,) if size > 1 else ())[: 3 if cut_often else 1]:
+        assert deliver(records, [rule], complete=ended, cuts=cuts) == (unsafe.delivered, unsafe.repairs)
+    _check_safe(rule, records)
+    _check_shown(rule, unsafe.repairs)
+    return unsafe
+
+
+def _check_claims(rule: Rule, records: Records) -> Result:
+    """A claimed fix is made, and where none is claimed every byte stays."""
+    done = run(records, [rule], UNSAFE, complete=_ended(records))
     claimed = _claims(done.findings)
     assert done.faults == ()
     assert _safeties(done.repairs) == _safeties(claimed), done.delivered.decode("utf-8", "replace")
@@ -109,30 +96,12 @@ def test_a_claimed_fix_is_made(rule: Rule, records: Records) -> None:
     assert done.changed is bool(claimed)
     if not claimed:
         assert done.delivered == _body(records)
+    return done
 
 
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_nothing_comes_in_the_place_of_what_was_fixed(rule: Rule, records: Records) -> None:
-    """What is left to tell of a repaired reply was there to be told before."""
-    done = _repair(rule, records, UNSAFE)
-    before = [finding.message for finding in done.findings if finding.side == "response"]
-    assert len([finding for finding in done.left if finding.side == "response"]) <= len(before)
-
-
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_fixing_twice_changes_nothing_more(rule: Rule, records: Records) -> None:
-    done = _repair(rule, records, UNSAFE)
-    again = _again(rule, records, done.delivered)
-    assert again.repairs == ()
-    assert again.delivered == done.delivered
-
-
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_a_safe_permit_makes_safe_fixes_alone(rule: Rule, records: Records) -> None:
-    done = _repair(rule, records, SAFE)
+def _check_safe(rule: Rule, records: Records) -> None:
+    """A safe permit makes safe fixes alone."""
+    done = run(records, [rule], SAFE, complete=_ended(records))
     claimed = _claims(done.findings)
     safe = [finding for finding in claimed if finding.fix is not None and finding.fix.safety == "safe"]
     assert _safeties(done.repairs) == _safeties(safe)
@@ -141,49 +110,13 @@ def test_a_safe_permit_makes_safe_fixes_alone(rule: Rule, records: Records) -> N
         assert done.delivered == _body(records)
 
 
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_no_permit_no_fix(rule: Rule, records: Records) -> None:
-    assert _repair(rule, records, NO_FIXES).delivered == _body(records)
-
-
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_every_cut_gives_the_same_repair(rule: Rule, records: Records) -> None:
-    done = _repair(rule, records, UNSAFE)
-    size = len(_body(records))
-    for cuts in (range(1, size), range(17, size, 17), (size // 2,) if size > 1 else ()):
-        cut = run(records, [rule.name], UNSAFE, complete=_ended(records), cuts=cuts)
-        assert (cut.delivered, cut.repairs) == (done.delivered, done.repairs)
-
-
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_records_of_repairs_can_be_shown(rule: Rule, records: Records) -> None:
-    for repair in (*_repair(rule, records, UNSAFE).repairs, *_mend(rule, records, UNSAFE).repairs):
+def _check_shown(rule: Rule, repairs: Sequence[Repair]) -> None:
+    """Records of repairs can be shown."""
+    for repair in repairs:
         assert (repair.code, repair.name) == (rule.code, rule.name)
         assert repair.title
         assert repair.title.isprintable()
         assert repair.patch or not (repair.before or repair.after)
-
-
-@pytest.mark.parametrize(("rule", "forms"), SILENT)
-@in_every_form
-def test_what_is_right_is_left_alone(rule: Rule, records: Records) -> None:
-    done = _repair(rule, records, UNSAFE)
-    assert done.delivered == _body(records)
-    assert (done.repairs, done.faults, done.changed) == ((), (), False)
-
-
-def check_all(rule: Rule, records: Records) -> None:
-    """All that is promised of the repair of one reply."""
-    test_a_claimed_fix_is_made(rule, (("", records),))
-    test_nothing_comes_in_the_place_of_what_was_fixed(rule, (("", records),))
-    test_fixing_twice_changes_nothing_more(rule, (("", records),))
-    test_a_safe_permit_makes_safe_fixes_alone(rule, (("", records),))
-    test_no_permit_no_fix(rule, (("", records),))
-    test_every_cut_gives_the_same_repair(rule, (("", records),))
-    test_records_of_repairs_can_be_shown(rule, (("", records),))
 
 
 # --- requests ---------------------------------------------------------------------------------------------------------
@@ -225,9 +158,8 @@ def _requested(rule: Rule, records: Records, body: bytes | None = None) -> list[
     return [finding for finding in rule.check_request(ledger.place(head), ledger) if finding.fix is not None]
 
 
-@pytest.mark.parametrize(("rule", "forms"), ALL_FIRES)
-@in_every_form
-def test_a_request_gets_the_fix_that_is_claimed(rule: Rule, records: Records) -> None:
+def check_request(rule: Rule, records: Records) -> None:
+    """All that is promised of the repair of one request."""
     body = as_record(records[-1]).request_body or b""
     claimed, done = _requested(rule, records), _mend(rule, records, UNSAFE)
     assert done.faults == ()
@@ -235,23 +167,37 @@ def test_a_request_gets_the_fix_that_is_claimed(rule: Rule, records: Records) ->
     assert _requested(rule, records, done.body) == [], done.body.decode()
     assert (done.body is body) is not bool(claimed) or done.body == body
     assert (done.body == body) is not bool(claimed)
-
-
-@pytest.mark.parametrize(("rule", "forms"), FIRES)
-@in_every_form
-def test_a_request_is_fixed_once_and_as_far_as_permitted(rule: Rule, records: Records) -> None:
-    body = as_record(records[-1]).request_body or b""
-    done = _mend(rule, records, UNSAFE)
+    if not _repairs(rule):
+        return
     assert _mend(rule, records, UNSAFE, done.body).body == done.body
     safe = _mend(rule, records, SAFE)
     assert "unsafe" not in _safeties(safe.repairs)
     assert (safe.body == body) is not bool(safe.repairs)
     assert _mend(rule, records, NO_FIXES).body == body
+    _check_shown(rule, done.repairs)
 
 
-@pytest.mark.parametrize(("rule", "forms"), SILENT)
-@in_every_form
-def test_a_right_request_is_left_alone(rule: Rule, records: Records) -> None:
-    body = as_record(records[-1]).request_body or b""
-    done = _mend(rule, records, UNSAFE)
-    assert (done.body, done.repairs, done.faults) == (body, (), ())
+# --- the cases --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("id_", "rule", "case"), _params(FIRES))
+def test_what_is_claimed_is_repaired(id_: str, rule: Rule, case: Fires) -> None:
+    runs = list(expand(case.case, case.forms))
+    cut_often = rotated(runs, id_)
+    for one in runs:
+        label, records = one
+        with in_form(label):
+            check_reply(rule, records, cut_often=one in cut_often)
+            check_request(rule, records)
+
+
+@pytest.mark.parametrize(("id_", "rule", "case"), _params(case for case in SILENT if _repairs(case[1])))
+def test_what_is_right_is_left_alone(id_: str, rule: Rule, case: Silent) -> None:
+    for label, records in expand(case.case, case.forms):
+        with in_form(label):
+            done = run(records, [rule], UNSAFE, complete=_ended(records))
+            assert done.delivered == _body(records)
+            assert (done.repairs, done.faults, done.changed) == ((), (), False)
+            body = as_record(records[-1]).request_body or b""
+            mended = _mend(rule, records, UNSAFE)
+            assert (mended.body, mended.repairs, mended.faults) == (body, (), ())

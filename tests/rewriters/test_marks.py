@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import REGISTRY, Talk, as_record, schema
@@ -87,7 +87,6 @@ CODE = (
 )
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     parts=st.lists(st.one_of(st.sampled_from(CODE), st.sampled_from(MARKUP), st.text(max_size=4)), max_size=8),
     step=st.sampled_from((1, 2, 3, 4, 5, 7, 11, 40)),

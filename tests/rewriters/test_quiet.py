@@ -7,7 +7,7 @@ import json
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
@@ -333,7 +333,6 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=600)
 @given(before=TEXTS, text=TEXTS.filter(bool))
 @example(before="analy", text="sis to=find")
 @example(before="the assistant", text=" to")

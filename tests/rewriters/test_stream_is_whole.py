@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY
+from tests.build import APIS, REGISTRY, Talk, forms
 from tests.rewriters.drive import Result, run
-from tests.rules.case import Fires, Silent, expand
+from tests.rules.case import Case, Fires, Silent, expand, fires, in_form, silent
+from tests.selection import rotated
+from wirelint.rule import Rule
 
 # What only one of the two forms can have, or where text had gone out before it was known for what it was.
 DIFFERENT: dict[str, str] = {
@@ -19,30 +20,25 @@ DIFFERENT: dict[str, str] = {
 }
 
 
-def _pairs() -> list[Any]:
-    pairs = []
-    for rule in REGISTRY.rules:
-        module = importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}")
-        for kind in ("FIRES", "SILENT"):
-            for id_, case in getattr(module, kind).items():
-                wrapped = case if isinstance(case, Fires | Silent) else (Fires if kind == "FIRES" else Silent)(case)
-                for api in APIS:
-                    forms = [form for form in ((api, False), (api, True)) if form in wrapped.forms]
-                    runs = [records for label, records in expand(wrapped.case, forms) if label]
-                    if len(runs) == 2:
-                        name = f"{rule.name}-{id_}"
-                        reason = DIFFERENT.get(f"{name} {api}") or DIFFERENT.get(name)
-                        marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
-                        pairs.append(pytest.param(*runs, id=f"{name} {api}", marks=marks))
-    return pairs
+def _cases(rule: Rule) -> Iterator[tuple[str, str, Case]]:
+    """Cases of a rule that can be said in both forms: id, API, case."""
+    cases: list[tuple[str, Rule, Fires | Silent]] = [*fires([rule]), *silent([rule])]
+    for name, _, wrapped in cases:
+        items = wrapped.case if isinstance(wrapped.case, Sequence) else [wrapped.case]
+        apis = [api for api in APIS if {(api, False), (api, True)} <= set(wrapped.forms)]
+        if any(isinstance(one, Talk) for one in items):
+            yield from ((name, api, wrapped.case) for api in rotated(apis, name))
 
 
-@pytest.mark.parametrize(("whole", "streamed"), _pairs())
-def test_streamed_is_whole(whole: list[Mapping[str, Any]], streamed: list[Mapping[str, Any]]) -> None:
-    one, other = run(whole), run(streamed)
-    assert not one.faults
-    assert not other.faults
-    assert _assembled(one) == _assembled(other)
+@pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
+def test_streamed_is_whole(rule: Rule) -> None:
+    for name, api, case in _cases(rule):
+        with in_form(f"{name} {api}"):
+            one, other = (run(records) for _, records in expand(case, forms(api)))
+            assert not one.faults
+            assert not other.faults
+            same = _assembled(one) == _assembled(other)
+            assert same is (name not in DIFFERENT), (_assembled(one), _assembled(other))
 
 
 def _assembled(result: Result) -> list[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.build import chunk, exchange, sse
-from tests.rewriters.drive import SAFE, run
+from tests.rewriters.drive import SAFE, UNSAFE, run
 
 ASKED = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
 GOOD, NIGHT, END = chunk({"content": "Good"}), chunk({"content": " night"}), chunk({}, "stop")
@@ -73,6 +73,10 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     ),
     "two run together": (
         f"{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
+        [GOOD, NIGHT, END, DONE],
+    ),
+    "run together, and a line that is no field between": (
+        f"{line(GOOD)}\n\\\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
         [GOOD, NIGHT, END, DONE],
     ),
     "the terminator run together with the last": (
@@ -288,3 +292,15 @@ def test_nothing_else_waits() -> None:
         part = came[: edges[end - 1]]
         left = run(record("/v1/messages", part.decode()), ["ST601"], SAFE, complete=False)
         assert left.delivered == part
+
+
+@pytest.mark.parametrize("text", ["It is sunny.", "", "a < b"])
+def test_an_empty_function_call_changes_no_byte(text: str) -> None:
+    """It is reported in an event of its own, which no rewriter may put behind what the others hold back."""
+    empty = {"name": "", "arguments": ""}
+    message = {"annotations": None, "audio": {"data": "", "id": ""}, "content": text, "function_call": empty}
+    choices = [{"finish_reason": "stop", "index": index, "message": message} for index in (0, 1)]
+    asked = {"model": "acme-1", "messages": [{"role": "user", "content": "Weather?"}]}
+    record = exchange("/v1/chat/completions", asked, json.dumps({"choices": choices, "usage": {"total_tokens": 2}}))
+    done = run([record], [], UNSAFE)
+    assert done.delivered.decode() == record["response"]["body"]

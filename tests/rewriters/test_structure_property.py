@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import chunk, exchange, sse
@@ -45,7 +45,6 @@ def entries(call: Sent, id_: str, index: int | None, ids: bool) -> list[dict[str
     return [entry | ({} if index is None else {"index": index}) for entry in made]
 
 
-@settings(deadline=None, max_examples=150)
 @given(
     st.lists(st.lists(sent(), max_size=3), min_size=1, max_size=2),
     st.sampled_from(["none", "shared", "missing", "ids"]),

@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.build import FORMS, Call, Talk, User, schema
-from tests.rewriters.drive import run
+from tests.build import FORMS, Assistant, Call, Talk, User, as_record, schema
+from tests.rewriters.drive import Result, run
 from tests.rewriters.passing import ANTHROPIC, OPENAI, send
+from tests.selection import sampled
+from wirelint.apis import APIS, channel_of
+from wirelint.apis.traits import is_raw
 from wirelint.events import Delta, Start
 from wirelint.repair import Permit
 
@@ -166,7 +169,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_whole_and_at_every_cut(case: Case, api: str) -> None:
     permit = Permit("safe" if case.most == "safe" else "unsafe")
-    cuts = [list(case.text), *([case.text[:at], case.text[at:]] for at in range(1, len(case.text)))]
+    cuts = [list(case.text), *([case.text[:at], case.text[at:]] for at in sampled(range(1, len(case.text))))]
     reason = "stop" if api == OPENAI else "end_turn"
     for pieces in (None, *(cuts if case.live else ())):
         parts = [("text", pieces or [case.text])]
@@ -227,3 +230,70 @@ def test_text_full_of_tags_is_linear_and_leaves_as_it_came(text: str) -> None:
     pieces = [text[at : at + 11] for at in range(0, len(text), 11)]
     talk = Talk((User("What are special tokens and think tags?"),))
     assert send(talk, [("text", pieces)], ["think-leak", "control-token-leak"]).untouched
+
+
+SENTENCE = "They greet me, so I greet."
+LONE = f"{SENTENCE}\n</think>\n\nHello, friend!"
+STREAMS = [api.NAME for api in APIS if channel_of(api.NAME) == "model" and not is_raw(api.NAME, None)]
+
+
+@pytest.mark.parametrize("step", [1, 3, 7])
+@pytest.mark.parametrize("api", STREAMS)
+def test_a_lone_closing_tag_goes_from_a_stream_and_the_next_reply_waits_for_it(api: str, step: int) -> None:
+    first, plain = (Talk(text=text, step=step).record(api, True) for text in (LONE, "Hello!"))
+    alone = run(first, ["think-leak"])
+    assert _said(alone) == (f"{SENTENCE}\n\n\nHello, friend!", "")
+    assert alone.left == ()
+    assert [finding.fix is not None for finding in alone.findings] == [True]
+    known = run([first, first], ["think-leak"])
+    assert _said(known) == ("Hello, friend!", SENTENCE)
+    assert known.left == ()
+    # A reply without such a tag leaves as it came, and nothing waits any more.
+    assert run([first, plain], ["think-leak"]).delivered == as_record(plain, 1).response_body
+    assert _said(run([first, plain, first], ["think-leak"]))[1] == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The tags are <think> and </think>, as you know.",
+        "Write `</think>` at the end.",
+        "In HTML </b> ends what <b> begins.",
+        "```\nHm.\n</think>\nHello!\n```\n",
+    ],
+)
+@pytest.mark.parametrize("step", [1, 5])
+def test_no_lone_closing_tag(text: str, step: int) -> None:
+    first, spoken = (Talk(text=said, step=step).record(OPENAI, True) for said in (LONE, text))
+    for records in ([spoken], [first, spoken]):
+        assert run(records, ["think-leak"]).delivered == as_record(spoken, 1).response_body
+
+
+def test_a_thought_that_takes_too_long_leaves_as_text_and_its_tag_goes() -> None:
+    record = Talk(text=LONE, step=3).record(OPENAI, True)
+    body = as_record(record, 1).response_body or b""
+    done = run([record, record], ["think-leak"], cuts=range(40, len(body), 40), step=100.0, longest_hold=2_500.0)
+    assert _said(done) == (f"{SENTENCE}\n\n\nHello, friend!", "")
+
+
+def test_text_before_a_call_does_not_wait_for_a_closing_tag_for_ever() -> None:
+    first = Talk(text=LONE, step=3).record(OPENAI, True)
+    called = Talk(text="I look.", calls=[Call("find_ferry", {"harbour": "Bodø"})], tools=TOOLS, step=3)
+    record = called.record(OPENAI, True)
+    assert run([first, record], ["think-leak"]).delivered == as_record(record, 1).response_body
+
+
+def _said(done: Result) -> tuple[str, str]:
+    assert done.after.reply is not None
+    choice = done.after.reply.choices[0]
+    return choice.text, choice.reasoning.strip()
+
+
+def test_another_conversation_does_not_say_how_this_one_goes_on() -> None:
+    def turn(*said: str, text: str) -> dict[str, object]:
+        history = [User("Hi"), *(turn for one in said for turn in (Assistant(one), User("And?")))]
+        return Talk(history, text=text, step=3).record(OPENAI, True)
+
+    first, other = turn(text=LONE), Talk((User("Who?"),), text="Me.", step=3).record(OPENAI, True)
+    later = turn(LONE, text=LONE)
+    assert _said(run([first, other, later], ["think-leak"])) == ("Hello, friend!", SENTENCE)

@@ -6,11 +6,15 @@ after the other (the last is judged). In `FIRES` a case may be wrapped by `Fires
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
-from tests.build import FORMS, Talk
+from tests.build import FORMS, REGISTRY, Talk
+from wirelint.rule import Rule
 
 ELSEWHERE = tuple(
     (api, False)
@@ -66,3 +70,32 @@ def expand(case: Case, forms: Sequence[tuple[str, bool]]) -> Iterator[tuple[str,
     for api, stream in forms:
         label = f"{api}{' streamed' if stream else ''}"
         yield label, [item.record(api, stream) if isinstance(item, Talk) else item for item in items]
+
+
+def module_of(rule: Rule) -> ModuleType:
+    """The file of a rule's cases."""
+    return importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}")
+
+
+def fires(rules: Sequence[Rule] = REGISTRY.rules) -> Iterator[tuple[str, Rule, Fires]]:
+    """All cases in which a rule fires: id, rule, case."""
+    for rule in rules:
+        for id_, case in module_of(rule).FIRES.items():
+            yield f"{rule.name}-{id_}", rule, case if isinstance(case, Fires) else Fires(case)
+
+
+def silent(rules: Sequence[Rule] = REGISTRY.rules) -> Iterator[tuple[str, Rule, Silent]]:
+    """All cases in which a rule stays silent: id, rule, case."""
+    for rule in rules:
+        for id_, case in module_of(rule).SILENT.items():
+            yield f"{rule.name}-{id_}", rule, case if isinstance(case, Silent) else Silent(case)
+
+
+@contextmanager
+def in_form(label: str) -> Iterator[None]:
+    """Name the API and form of a run, or another label, in its failures."""
+    try:
+        yield
+    except BaseException as failure:
+        failure.add_note(f"in the form: {label or 'as given'}")
+        raise

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
-from tests.build import Call, Talk, User, chunk, exchange, schema, sse
+from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
 from tests.rules.case import Fires, Silent
 
 ASK = (User("What is in the pantry?"),)
@@ -91,7 +92,47 @@ def two_choices(first: str, second: str) -> dict[str, object]:
     return exchange("/v1/chat/completions", body, {"choices": choices})
 
 
+def added(given: str, *deltas: str, done: str = "") -> dict[str, Any]:
+    """A stream of OpenAI's Responses whose call is added with these arguments."""
+    full = done or "".join(deltas)
+    place = {"item_id": "fc_1", "output_index": 0}
+    item = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "shelf", "status": "in_progress"}
+    whole = {**item, "arguments": full, "status": "completed"}
+    events = (
+        {"type": "response.created", "response": {"id": "resp_1", "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "arguments": given}},
+        *({"type": "response.function_call_arguments.delta", **place, "delta": piece} for piece in deltas),
+        {"type": "response.function_call_arguments.done", **place, "arguments": full},
+        {"type": "response.output_item.done", "output_index": 0, "item": whole},
+        {"type": "response.completed", "response": {"id": "resp_1", "status": "completed", "output": [whole]}},
+    )
+    tools = [{"type": "function", "name": "shelf", "parameters": SHELF["shelf"]}]
+    body = {"model": "acme-1", "stream": True, "input": "What is in the pantry?", "tools": tools}
+    return exchange("/v1/responses", body, sse(*events, named=True), content_type="text/event-stream")
+
+
+HISTORY = (("openai.chat", False), ("openai.responses", False), ("mistral.chat", False), ("cohere.chat", False))
+
+
+def said(text: str) -> Talk:
+    """A history with a call that was answered."""
+    return Talk((User("Milk?"), Assistant(calls=(Call("shelf", text, "c1"),)), Result("c1", "An error.")), text="None.")
+
+
 FIRES = {
+    "responses: added with what the deltas repeat": Fires(
+        added('{"name":"milk"}', '{"name":', '"milk"}'),
+        says="and the deltas bring them again",
+        fix="safe",
+        pointer="/output/0",
+    ),
+    "responses: added with an empty object": Fires(added("{}", '{"name":', '"milk"}'), fix="safe"),
+    "responses: added with other arguments": Fires(added('{"name":"rice"}', '{"name":"milk"}'), fix="safe"),
+    "history: equal": Fires(said('{"name":"milk"}' * 2), says="in the history", fix="safe", forms=HISTORY),
+    "history: nothing, then one": Fires(said('{}{"name":"milk"}'), fix="safe", forms=HISTORY),
+    "history: two that differ": Fires(said('{"name":"milk"}{"name":"rice"}'), fix="unsafe", forms=HISTORY),
+    "history: the second is cut": Fires(said('{"name":"milk"}{"na'), fix="unsafe", forms=HISTORY),
+    "history: two arrays": Fires(said("[1][2]"), fix="none", forms=HISTORY),
     "twice": Fires(glued(MILK, MILK), says="2 times over", fix="safe", layer="gateway", forms=TEXTUAL),
     "three times": Fires(glued(MILK, MILK, MILK), says="3 times over", fix="safe", forms=TEXTUAL),
     "same value, other spacing": Fires(
@@ -168,6 +209,10 @@ FIRES = {
 }
 
 SILENT = {
+    "responses: added with nothing": added("", '{"name":', '"milk"}'),
+    "responses: added with all, and no deltas": added('{"name":"milk"}', done='{"name":"milk"}'),
+    "responses: added with the beginning": added('{"name":', '"milk"}', done='{"name":"milk"}'),
+    "history: one": Silent(said('{"name":"milk"}'), HISTORY),
     "one value": Talk(ASK, calls=(Call("shelf", MILK),), tools=SHELF),
     "white space around it": Silent(
         Talk(ASK, calls=(Call("shelf", '\n {"name": "milk"} \n\n'),), tools=SHELF), TEXTUAL

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.build import Assistant, Call, Result, Talk, User, exchange
+from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, sse
 from tests.rules.case import ELSEWHERE, Fires, Silent, without
 
 CHAT = (("openai.chat", False), ("openai.chat", True))
@@ -36,7 +36,7 @@ def with_content(content: Any, role: str = "user") -> dict[str, Any]:
     return exchange("/v1/chat/completions", {"model": "acme-1", "messages": messages}, {"choices": []})
 
 
-FIRES = {
+FIRES: dict[str, Fires] = {
     "all of the user's text": Fires(
         asked(ONE), says="printed as Python", fix="safe", layer="client", severity="warning"
     ),
@@ -149,6 +149,25 @@ SILENT = {
 # --- other APIs --------------------------------------------------------------------------------------------------------
 
 IN_BLOCKS = (("bedrock.converse", False), ("google.generate_content", False))
+
+
+def spoken(content: object, path: str = "/v1/chat/completions", *, stream: bool = False) -> dict[str, object]:
+    """A reply with this content."""
+    asked = {"model": "acme-1", "messages": [{"role": "user", "content": "Open?"}]}
+    said = {"role": "assistant", "content": content}
+    match path:
+        case "/v1/messages":
+            return exchange(path, {**asked, "max_tokens": 9}, {"type": "message", **said, "stop_reason": "end_turn"})
+        case "/api/chat":
+            return exchange(path, {**asked, "stream": False}, {"message": said, "done": True, "done_reason": "stop"})
+        case _ if stream:
+            events = sse(chunk(said), chunk({}, "stop"))
+            return exchange(path, {**asked, "stream": True}, events, content_type="text/event-stream")
+        case _:
+            return exchange(path, asked, {"choices": [{"index": 0, "message": said, "finish_reason": "stop"}]})
+
+
+PART = {"type": "text", "text": "At six."}
 RAW = tuple((api, False) for api in ("openai.completions", "deepinfra.inference", "ollama.generate"))
 FIRES |= {
     f"{id_}, elsewhere": Fires(FIRES[id_].case, says=FIRES[id_].says, fix=FIRES[id_].fix, forms=ELSEWHERE)
@@ -168,6 +187,19 @@ FIRES |= {
     "an sdk's parts": Fires(
         asked("[Part(video_metadata=None, thought=None, text='When does it open?')]"), fix="safe", forms=IN_BLOCKS
     ),
+    "reply: a part in the place of text": Fires(
+        spoken(PART),
+        says="an object with type, text",
+        layer="gateway",
+        pointer="/choices/0/message/content",
+        fix="none",
+    ),
+    "reply: a part in the place of text, streamed": Fires(spoken(PART, stream=True)),
+    "reply: an answer as JSON": Fires(spoken({"opens": 6})),
+    "reply: a number": Fires(spoken(6), says="a number"),
+    "reply: a part in the place of Anthropic's list": Fires(spoken(PART, "/v1/messages"), pointer="/content"),
+    "reply: text in the place of Anthropic's list": Fires(spoken("At six.", "/v1/messages"), says="a string"),
+    "reply: parts in the place of Ollama's text": Fires(spoken([PART], "/api/chat"), says="an array"),
     "responses: all of the input": Fires(
         exchange("/v1/responses", {"model": "acme-1", "input": ONE}, {"output": []}), pointer="/input", fix="safe"
     ),
@@ -177,6 +209,13 @@ SILENT |= {
     for id_, case in SILENT.items()
     if isinstance(case, Talk)
 } | {
+    "reply: text": spoken("At six."),
+    "reply: parts": spoken([PART]),
+    "reply: parts, streamed": spoken([PART], stream=True),
+    "reply: nothing": spoken(None),
+    "reply: an empty object": spoken({}),
+    "reply: blocks": spoken([PART], "/v1/messages"),
+    "reply: Ollama's text": spoken("At six.", "/api/chat"),
     "parts without a type, where parts have one": Silent(
         asked("[{'text': 'When does it open?'}]"), without("bedrock.converse", "google.generate_content")
     ),

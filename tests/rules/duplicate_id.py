@@ -107,6 +107,11 @@ FIRES = {
     "reply: parallel, other functions": Fires(Talk((ASK,), calls=(bell("0"), bell("0", name="mute"))), says="`mute`"),
     "reply: parallel, empty": Fires(Talk((ASK,), calls=(bell("", 1), bell("", 2))), says="have no id"),
     "reply: parallel, none": Fires(Talk((ASK,), calls=(bell(None, 1), bell(None, 2))), says="have no id", forms=CHAT),
+    "reply: one empty id": Fires(
+        Talk((ASK,), calls=(bell(""),)), says="has no id", severity="warning", layer="gateway", fix="unsafe"
+    ),
+    "reply: one without an id": Fires(Talk((ASK,), calls=(bell(None),)), says="has no id", fix="unsafe", forms=CHAT),
+    "reply: one of two without an id": Fires(Talk((ASK,), calls=(bell("", 1), bell(A, 2))), says="has no id"),
     "reply: an id of the history": Fires(
         Talk((ASK, calls(bell("0", 1)), Result("0", "ding"), MORE), calls=(bell("0", 2),)),
         says="an earlier one",
@@ -150,7 +155,25 @@ SILENT = {
     "empty ids in two turns": Talk(
         (ASK, calls(bell("", 1)), Result("", "ding"), MORE, calls(bell("", 2)), Result("", "dong")), **TEXT
     ),
-    "reply: one empty id": Talk((ASK,), calls=(bell(""),)),
+    "reply: one call without an id, and none needed": Silent(
+        Talk((ASK,), calls=(bell(None),)), forms("ollama.chat", "google.generate_content")
+    ),
+    "reply: a call of old, which has none": exchange(
+        "/v1/chat/completions",
+        {"model": "acme-1", "messages": [{"role": "user", "content": "Ring."}]},
+        {
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {"function_call": {"name": "ring", "arguments": "{}"}},
+                    "finish_reason": "function_call",
+                }
+            ]
+        },
+    ),
+    "reply: one empty id, and the server keeps the conversation": Silent(
+        Talk((ASK,), calls=(bell(""),), request={"previous_response_id": "resp_1"}), forms("openai.responses")
+    ),
     "reply: parallel": Talk((ASK,), calls=(bell(A, 1), bell(B, 2))),
     "reply: candidates share an id": candidates(A, A),
     "reply: candidates": candidates(A, B),

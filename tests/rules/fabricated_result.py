@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.build import Assistant, Call, Result, Talk, Turn, User, schema
-from tests.rules.case import Fires
+from tests.rules.case import Fires, Silent
 from tests.rules.mcp import called, text
 from tests.rules.voices import BOOKING, CALENDAR, CODER, DATA, FILES, HITS, HOME, KB, MAIL, SHELL, SHOP, WEATHER, ran
 
@@ -37,7 +37,55 @@ COUNTED = Talk(
     "I found 8 results.",
     tools=KB,
 )
+
+
+def invented(prefix: str, result: str = "function_result") -> str:
+    """A call in markup that nobody reads, its result, and an answer from it."""
+    return (
+        f'Let me look.\n<{prefix}function_calls>\n<{prefix}invoke name="orbit_db">\n'
+        f'<{prefix}parameter name="q">Vesta</{prefix}parameter>\n</{prefix}invoke>\n</{prefix}function_calls>\n'
+        f"<{prefix}{result}>\n3.63 years\n</{prefix}{result}>\n\nVesta takes 3.63 years."
+    )
+
+
+RAW = (("openai.completions", False), ("openai.completions", True), ("ollama.generate", False))
+REACT = (
+    "Answer with the tools.\nAction: a tool\nAction Input: its input\nObservation: what it gave\n"
+    "Question: How old is the oak?\nThought:"
+)
+
 FIRES = {
+    **{
+        f"a call in {prefix or 'bare'} tags and its {result}": Fires(
+            Talk((User("How long is a year on Vesta?"),), invented(prefix, result), tools=tools),
+            says=f"<{prefix}{result}>",
+            severity="error",
+            fix="unsafe",
+        )
+        for prefix, result, tools in (
+            ("x_", "function_result", WEATHER),
+            ("x_", "function_results", {}),
+            ("acme:", "function_result", {}),
+            ("", "function_result", {}),
+        )
+    },
+    "a raw completion that observes for itself": Fires(
+        Talk(
+            (User(REACT),),
+            " I should look.\nAction: search\nAction Input: oak\nObservation: 400 years.\nFinal Answer: 400 years.",
+        ),
+        says="Observation: 400 years.",
+        fix="unsafe",
+        forms=RAW,
+    ),
+    "a raw completion that answers its own call": Fires(
+        Talk(
+            (User(REACT),),
+            '<tool_call>\n{"name": "search"}\n</tool_call>\n<tool_response>\n400\n</tool_response>\n400.',
+        ),
+        says="<tool_response>",
+        forms=RAW,
+    ),
     "a count that the server on the wire gave otherwise": Fires(
         [called("search_knowledge_base", {"query": "proxies"}, "3 results"), COUNTED], says="as the MCP server answered"
     ),
@@ -214,6 +262,19 @@ FIRES = {
 }
 
 SILENT = {
+    "a call in tags of its own, and no result": Talk(
+        (User("How long is a year on Vesta?"),), invented("x_").split("<x_function_result>")[0]
+    ),
+    "a result in tags, no call and no tools": Talk(
+        text="<x_function_result>\n3.63 years\n</x_function_result>\nSo it is."
+    ),
+    "a call and a result in a code block": Talk(text=f"The log has:\n```\n{invented('x_')}\n```\nas you see."),
+    "a call and a result that the user asks about": Talk(
+        (User("What does <x_function_result> mean?"),), invented("x_")
+    ),
+    "a raw completion that stops before the observation": Silent(
+        Talk((User(REACT),), " I should look.\nAction: search\nAction Input: oak\n"), RAW
+    ),
     "the error of an MCP server, which is told by the rule for those": [
         called("search_knowledge_base", {"query": "proxies"}, text("the index is locked", is_error=True)),
         Talk(

@@ -30,6 +30,11 @@ def stream(body: str) -> dict[str, Any]:
     return exchange("/v1/chat/completions", request, body, content_type="text/event-stream")
 
 
+ALL_CHATS = (
+    *("openai.chat", "anthropic.messages", "mistral.chat", "cohere.chat", "bedrock.converse"),
+    *("google.generate_content", "ollama.chat"),
+)
+
 FIRES = {
     "calls and stop": Fires(Talk(ASK, calls=RING, tools=BELL, finish="stop"), says="a call (ring)", fix="safe"),
     "text, calls and stop": Fires(Talk(ASK, text="Ringing.", calls=RING, tools=BELL, finish="stop"), fix="safe"),
@@ -43,6 +48,14 @@ FIRES = {
     "forced, on Anthropic": Fires(
         Talk(ASK, calls=RING, tools=BELL, finish="stop", tool_choice={"type": "tool", "name": "ring"}), forms=CLAUDE
     ),
+    "calls and no reason": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish=None),
+        says="without a finish reason",
+        fix="safe",
+        forms=OPENAI,
+        pointer="/choices/0/finish_reason",
+    ),
+    "calls and an empty reason": Fires(chat(({"tool_calls": [CALL]}, "")), fix="safe"),
     "calls and COMPLETE": Fires(
         Talk(ASK, calls=RING, tools=BELL, finish="stop"),
         fix="safe",
@@ -99,6 +112,54 @@ FIRES = {
     "reason in an event of its own": Fires(
         stream(sse(chunk({"tool_calls": [{"index": 0, **CALL}]}), chunk({}), chunk({}, "stop"))), fix="safe"
     ),
+    **{
+        f"{word} of another API": Fires(
+            Talk(ASK, text="Ding.", tools=BELL, finish=word),
+            says="no finish reason of",
+            severity="info",
+            fix="none",
+            forms=forms(*apis),
+        )
+        for word, apis in {
+            "eos": ALL_CHATS,
+            "end_turn": ("openai.chat", "mistral.chat", "cohere.chat", "google.generate_content", "ollama.chat"),
+            "STOP": ("openai.chat", "anthropic.messages", "cohere.chat", "bedrock.converse", "ollama.chat"),
+            "max_tokens": ("openai.chat", "mistral.chat", "google.generate_content"),
+        }.items()
+    },
+    "calls, and a server's own word": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="eos"), severity="info", fix="none"
+    ),
+    "calls, in another API's word": Fires(
+        Talk(ASK, calls=RING, tools=BELL, finish="tool_use"),
+        says="ends with 'tool_use'",
+        severity="warning",
+        fix="safe",
+        forms=forms("openai.chat", "mistral.chat", "cohere.chat"),
+    ),
+    "zero-valued legacy call": Fires(
+        chat(({"content": "Ding.", "function_call": {"name": "", "arguments": ""}}, "stop")),
+        says="which is no call",
+        severity="info",
+        pointer="/choices/0/message/function_call",
+    ),
+    "zero-valued legacy call in the second choice": Fires(
+        chat(
+            ({"content": "Ding."}, "stop"),
+            ({"content": "Dong.", "function_call": {"name": "", "arguments": ""}}, "stop"),
+        ),
+        severity="info",
+        pointer="/choices/1/message/function_call",
+    ),
+    "zero-valued legacy call in every event": Fires(
+        stream(
+            sse(
+                chunk({"content": "Ding", "function_call": {"name": "", "arguments": ""}}),
+                chunk({"content": ".", "function_call": {"name": "", "arguments": ""}}, "stop"),
+            )
+        ),
+        severity="info",
+    ),
 }
 
 SILENT = {
@@ -129,17 +190,27 @@ SILENT = {
     ),
     "calls cut by length": Talk(ASK, calls=RING, tools=BELL, finish="length"),
     "calls and a filter": Talk(ASK, calls=RING, tools=BELL, finish="filter"),
-    "a server's own word": Talk(ASK, calls=RING, tools=BELL, finish="eos"),
-    "no reason": Silent(Talk(ASK, calls=RING, tools=BELL, finish=None), OPENAI),
-    "empty reason": chat(
-        ({"tool_calls": [CALL]}, ""),
+    "a word of no API": Talk(ASK, text="Ding.", tools=BELL, finish="finished"),
+    "a server's word for a failure": Talk(ASK, text="Di", tools=BELL, finish="insufficient_system_resource"),
+    "a complete response": Silent(Talk(ASK, text="Ding.", tools=BELL), forms("openai.responses")),
+    "no reason for a text": Talk(ASK, text="Ding.", tools=BELL, finish=None),
+    "no reason for a call that was cut": Silent(
+        Talk(ASK, calls=(Call("ring", '{"bell": '),), tools=BELL, finish=None), (("openai.chat", True),)
+    ),
+    "no reason, and none is told": Silent(
+        Talk(ASK, calls=RING, tools=BELL, finish=None), forms("ollama.chat", "google.generate_content")
     ),
     "text cut by length": Talk(ASK, text="Di", tools=BELL, finish="length"),
     "refusal": chat(
         ({"refusal": "No bells."}, "stop"),
     ),
-    "zero-valued legacy call": chat(
-        ({"content": "Ding.", "function_call": {"name": "", "arguments": ""}}, "stop"),
+    "no legacy call": chat(({"content": "Ding.", "function_call": None}, "stop")),
+    "a legacy call whose name comes later": stream(
+        sse(
+            chunk({"function_call": {"name": "", "arguments": ""}}),
+            chunk({"function_call": {"name": "ring", "arguments": "{}"}}),
+            chunk({}, "function_call"),
+        )
     ),
     "the provider ran it": claude(
         "end_turn",

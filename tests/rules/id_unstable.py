@@ -98,6 +98,13 @@ FIRES = {
     "reply id, at the last chunk": Fires(named("chatcmpl-1", "chatcmpl-1", "chatcmpl-9")),
     "reply id, with every chunk": Fires(named(*(f"gen-{n}" for n in range(12))), says="`gen-1`"),
     "reply id, composed": Fires(named("chatcmpl-1", "chatcmpl-2", model="compound-beta"), severity="info"),
+    "an id and a name repeated": Fires(
+        stream(part("a1", "", "open"), part("a1", '{"gate"', "open"), part("a1", ":1}", "open")),
+        says="`open` again",
+        severity="info",
+        fix="safe",
+    ),
+    "an id repeated": Fires(stream(part("a1", "", "open"), part("a1", '{"gate":1}')), says="`a1` again"),
     "anthropic, message id": Fires(blocks(("toolu_a", "{}"), start_id="msg_1", again="msg_2"), says="`msg_2`"),
 }
 
@@ -122,7 +129,6 @@ SILENT = {
         },
     },
     "null later": stream(part("a1", "", "open"), part(None, '{"gate":1}')),
-    "repeated": stream(part("a1", "", "open"), part("a1", '{"gate"', "open"), part("a1", ":1}", "open")),
     "first comes late": stream(part("", "", "open"), part("a1", '{"gate":1}')),
     "another call under the same index": stream(part("a1", '{"gate":1}', "open"), part("b2", '{"gate":2}', "open")),
     "another call, its name tells": stream(part("a1", "", "open"), part("b2", '{"gate":2}', "shut")),

@@ -21,7 +21,23 @@ def said(text: str, tools: Mapping[str, object] = FILES, ask: str = "Please look
     return Talk((User(ask),), text, tools=tools, **more)
 
 
+def thought(text: str, tools: Mapping[str, object] = WEATHER) -> Talk:
+    """A reply of nothing but reasoning."""
+    return Talk((User("Do I need a coat in Graz?"),), reasoning=text, tools=tools)
+
+
+REASONED = forms("openai.chat", "anthropic.messages", "openai.responses", "ollama.chat", "mistral.chat")
+
 FIRES = {
+    **{
+        f"decided in reasoning alone: {text}": Fires(thought(text), says="get_weather", forms=REASONED)
+        for text in (
+            "The user is in Graz. Decision: call get_weather.",
+            'It depends on the weather. So the next step is to call get_weather({"city": "Graz"}).',
+            'Next: get_weather(city="Graz")',
+            "The user wants to know about coats. We should use the `get_weather` tool with Graz.",
+        )
+    },
     "elsewhere": Fires(
         Talk((User("What is in main.c?"),), "Let me read the file main.c.", tools=FILES),
         forms=forms("google.generate_content", "ollama.chat", "cohere.chat", "bedrock.converse", "openai.responses"),
@@ -71,6 +87,19 @@ FIRES = {
 }
 
 SILENT = {
+    **{
+        f"no decision in reasoning: {text}": Silent(thought(text), REASONED)
+        for text in (
+            "I could call get_weather, but it is July.",
+            "There is no need to call get_weather.",
+            "I called get_weather before; it said 30 degrees.",
+            "Should I call get_weather?",
+            "Call get_weather only if the user names a day. No.",
+        )
+    },
+    "decided in reasoning, and answered": Silent(
+        Talk((User("A coat?"),), "Take a coat.", reasoning="Decision: call get_weather.", tools=WEATHER), REASONED
+    ),
     "a raw endpoint": Silent(
         Talk((User("What is in main.c?"),), "Let me read the file main.c.", tools=FILES),
         forms("openai.completions", "deepinfra.inference"),

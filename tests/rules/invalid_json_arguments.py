@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from tests.build import Call, Talk, User, chunk, exchange, schema, sse
+from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
 from tests.rules.case import Fires, Silent
 
 ASK = (User("Move the piano upstairs."),)
@@ -44,7 +44,42 @@ def stream(*documents: object, done: bool = True, end: str = "unknown") -> dict[
 
 
 HALF = chunk({"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "move", "arguments": '{"what":"pi'}}]})
+
+
+def said(text: str, status: int = 200) -> Talk:
+    """A history with a call that was answered."""
+    history = (*ASK, Assistant(calls=(Call("move", text, "call_1"),)), Result("call_1", "Done."))
+    return Talk(history, text="It is upstairs.", tools=MOVE, status=status)
+
+
+HISTORIES = (*TEXTUAL[:1], ("openai.responses", False), ("mistral.chat", False), ("cohere.chat", False))
 PIANO = '{"what": "piano", "floor": 2}'
+
+TEXT = (("openai.chat", False), ("openai.responses", False), ("mistral.chat", False), ("cohere.chat", False))
+PAST = (
+    *TEXT,
+    *((api, False) for api in ("anthropic.messages", "bedrock.converse", "google.generate_content", "ollama.chat")),
+)
+
+
+def past(arguments: object) -> Talk:
+    """A history in which a call has these arguments: a value, or the text of them."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    call = Assistant(calls=(Call("move", text, "call_1"),))
+    return Talk((*ASK, call, Result("call_1", "Moved.")), text="It is upstairs.", tools=MOVE)
+
+
+def chat_history(arguments: object) -> dict[str, object]:
+    """The same with arguments as they are to stand on the wire."""
+    call = {"id": "call_1", "type": "function", "function": {"name": "move", "arguments": arguments}}
+    messages = [
+        {"role": "user", "content": "Move the piano upstairs."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Moved."},
+    ]
+    done = {"choices": [{"index": 0, "message": {"content": "It is upstairs."}, "finish_reason": "stop"}]}
+    return exchange("/v1/chat/completions", {"model": "acme-1", "messages": messages}, done)
+
 
 FIRES = {
     "an object where the API has text": Fires(
@@ -106,7 +141,19 @@ FIRES = {
         reply({"tool_calls": [{"id": "c1", "type": "function", "function": {"name": "move"}}]}), says="empty"
     ),
     "surplus bracket": Fires(move(PIANO + "}"), says="followed by '}'", fix="unsafe", forms=TEXTUAL),
-    "closing markup after it": Fires(move(PIANO + "</parameter>"), says="</parameter>", fix="none", forms=TEXTUAL),
+    "closing markup after it": Fires(move(PIANO + "</parameter>"), says="</parameter>", fix="unsafe", forms=TEXTUAL),
+    "a control token after it": Fires(
+        move(PIANO + "<|tool_call_end|>"), says="<|tool_call_end|>", fix="unsafe", layer="gateway", forms=TEXTUAL
+    ),
+    "a control token before it": Fires(
+        move("<|tool_call_argument_begin|>" + PIANO), says="control tokens", fix="unsafe", forms=TEXTUAL
+    ),
+    "a control token and nothing else": Fires(
+        Talk(ASK, calls=(Call("rest", "<｜tool▁call▁end｜>"),), tools=MOVE), fix="unsafe", forms=TEXTUAL
+    ),
+    "a control token after a cut": Fires(move('{"what":"pi<|im_end|>'), says="cut off", fix="none", forms=TEXTUAL),
+    "input is a string with a control token": Fires(message(PIANO + "<|call|>"), says="<|call|>", fix="unsafe"),
+    "words after it": Fires(move(PIANO + " is done"), says="followed by", fix="none", forms=TEXTUAL),
     "stop instead of tool_calls": Fires(move('{"what":"pi', finish="stop"), says="cut off", forms=TEXTUAL),
     "no reason, but the end was reached": Fires(stream(HALF), says="cut off"),
     "second call": Fires(
@@ -114,13 +161,67 @@ FIRES = {
         pointer="/choices/0/message/tool_calls/1",
         forms=OPENAI,
     ),
+    "history: empty": Fires(said(""), says="are empty", severity="info", fix="safe", forms=HISTORIES),
+    "history: blank": Fires(said(" \n"), severity="info", fix="safe", forms=HISTORIES),
+    "history: single quotes": Fires(said("{'what': 'piano'}"), severity="warning", fix="unsafe", forms=HISTORIES),
+    "history: a control token": Fires(said(PIANO + "<|call|>"), says="control tokens", fix="unsafe", forms=HISTORIES),
     "legacy": Fires(
         reply({"function_call": {"name": "move", "arguments": "what=piano"}}, "function_call"), says="no JSON"
     ),
     "undeclared tool": Fires(Talk(ASK, calls=(Call("lift", "{'a': 1}"),)), fix="unsafe", forms=TEXTUAL),
+    **{
+        f"history: {id_}": Fires(
+            past(arguments), says=says, severity="warning", layer="client", fix=fix, pointer=None, forms=PAST
+        )
+        for id_, arguments, says, fix in (
+            ("an empty array", [], "an array instead of an object", "safe"),
+            ("an array", ["piano"], "an array instead of an object", "none"),
+            ("a string", '"piano"', "a string instead of an object", "none"),
+            ("encoded twice", json.dumps(json.dumps({"what": "piano"})), "in the history", "safe"),
+        )
+    },
+    "history: null as text": Fires(past("null"), says="null instead of an object", fix="safe", forms=TEXT),
+    "history: bare text": Fires(past("piano"), says="bare text", fix="none", forms=TEXT),
+    "history: bare text, and the call passed here": Fires(
+        [Talk(ASK, calls=(Call("move", {"what": "piano"}, "call_1"),), tools=MOVE), past("piano")],
+        says="bare text",
+        fix="safe",
+        layer="client",
+        forms=TEXT,
+    ),
+    "history: bare text that the model wrote": Fires(
+        [Talk(ASK, calls=(Call("move", "piano", "call_1"),), tools=MOVE), past("piano")],
+        layer="model",
+        fix="none",
+        forms=OPENAI,
+    ),
+    "history: an object where the API has text": Fires(
+        [chat_history({"what": "piano"})], says="where the API has JSON as text", fix="safe"
+    ),
+    "history: an empty array where the API has text": Fires([chat_history([])], fix="safe"),
 }
 
 SILENT = {
+    "history: an object": Silent(past({"what": "piano"}), PAST),
+    "history: an empty object": Silent(past({}), PAST),
+    "history: cut off, as the model left it": Silent(past('{"what": "pi'), TEXT),
+    "history: values in a row": Silent(past('{"what": "a"}{"what": "b"}'), TEXT),
+    "history: no arguments at all": chat_history(None),
+    "history: a custom tool's text": exchange(
+        "/v1/chat/completions",
+        {
+            "model": "acme-1",
+            "messages": [
+                {"role": "user", "content": "Sum it."},
+                {
+                    "role": "assistant",
+                    "tool_calls": [{"id": "c1", "type": "custom", "custom": {"name": "py", "input": "1 + 1"}}],
+                },
+                {"role": "tool", "tool_call_id": "c1", "content": "2"},
+            ],
+        },
+        {"choices": [{"index": 0, "message": {"content": "2"}, "finish_reason": "stop"}]},
+    ),
     "healthy": Talk(ASK, calls=(Call("move", {"what": "piano"}),), tools=MOVE),
     "no parameters": Talk(ASK, calls=(Call("rest", {}),), tools=MOVE),
     "empty text, nothing required": Silent(Talk(ASK, calls=(Call("rest", ""),), tools=MOVE), TEXTUAL),
@@ -142,6 +243,7 @@ SILENT = {
             "body": sse(HALF, done=False) + "data: {broken\n\n" + sse(chunk({}, "tool_calls")),
         }
     },
+    "control tokens in a value": Silent(move('{"what":"<|im_end|> is a token<|tool_call_end|>"}'), TEXTUAL),
     "several values are another fault": Silent(move(PIANO * 2), TEXTUAL),
     "another object begins": Silent(move('{}{"what'), TEXTUAL),
     "escaped line feeds and quotes": Talk(ASK, calls=(Call("move", {"what": 'a\n"b"\t\\'}),), tools=MOVE),
@@ -157,5 +259,7 @@ SILENT = {
     ),
     "zero-valued legacy call": reply({"content": "Done.", "function_call": {"name": "", "arguments": ""}}, "stop"),
     "empty input block cut by length": message({}, "max_tokens"),
+    "history: healthy": Silent(said(PIANO), HISTORIES),
+    "history: redacted": Silent(said("{'what': '[redacted:0a1b2c3d]'}"), HISTORIES),
     "error body": reply({"tool_calls": []}, error={"message": "no"}),
 }

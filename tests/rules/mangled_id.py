@@ -94,6 +94,21 @@ FIRES = {
     "openai's underscore lost": Fires(same(OPENAI.replace("_", "")), says=f"`{OPENAI}`"),
     "quotes": Fires(same(f'"{OPENAI}"'), says=f"`{OPENAI}`"),
     "editor's suffix": Fires(same(f"{CLAUDE}__vscode-1767225600123"), says=f"`{CLAUDE}`"),
+    "the rest behind another prefix": Fires(
+        same("call_functionsinspectbed0"), says="`functions.inspect_bed:0`", fix="safe"
+    ),
+    "all of it behind another prefix": Fires(
+        same("toolu_functions_inspect_bed_12"), says="`functions.inspect_bed:12`", fix="safe"
+    ),
+    "the rest behind another prefix, at Kimi K2": Fires(
+        same("call_inspectbed0", model="kimi-k2-instruct"), says="`functions.inspect_bed:0`", fix="safe"
+    ),
+    "the rest behind another prefix, and it passed": Fires(
+        [issued("functions.inspect_bed:0"), same("call_inspectbed0")], says="`functions.inspect_bed:0`", fix="safe"
+    ),
+    "emptied, and it passed": Fires([issued(OPENAI), same("")], says=f"`{OPENAI}`", fix="safe"),
+    "emptied on the call alone": Fires(turn("", OPENAI), says=f"call is `{OPENAI}`", fix="safe"),
+    "emptied on the result alone": Fires(turn(OPENAI, ""), says="`(empty)`", severity="error", fix="safe"),
     "undefined": Fires(same("undefined"), says="is no id", fix="none"),
     "placeholder": Fires(same("defaulttoolid"), says="is no id"),
     "kimi k2, prefix lost too": Fires(same("inspect_bed_0", model="kimi-k2.5"), says="`functions.inspect_bed:0`"),
@@ -123,8 +138,10 @@ FIRES = {
     ),
     "result cut to nine": Fires(turn(OPENAI, "call9QfXb"), says="its end cut off"),
     "last nine": Fires(turn(OPENAI, OPENAI[-9:]), says="its beginning cut off"),
-    "result lower-cased": Fires(turn(CLAUDE, CLAUDE.lower()), says="another case"),
-    "result's prefix swapped": Fires(turn(OPENAI, OPENAI.replace("call_", "fc_")), says="another prefix"),
+    "result lower-cased": Fires(turn(CLAUDE, CLAUDE.lower()), says="its letters lower-cased"),
+    "result's prefix swapped": Fires(
+        turn(OPENAI, OPENAI.replace("call_", "fc_")), says="its prefix `call_` replaced by `fc_`"
+    ),
     "result is undefined": Fires(turn(OPENAI, "undefined"), says="`undefined`", severity="error"),
     "result is empty": Fires(turn(OPENAI, ""), says="(empty)"),
     "result under the name": Fires(turn(OPENAI, "inspect_bed"), says="function's name"),
@@ -143,8 +160,14 @@ FIRES = {
     "ledger: cut on both sides": Fires(
         [issued(f"call_{'4f' * 21}"), same(f"call_{'4f' * 21}"[:40])], says="end cut off"
     ),
-    "ledger: replaced by something made up": Fires(
-        [issued("functions.inspect_bed:0"), same("tool0inspectbed")], says="`functions.inspect_bed:0`", fix="safe"
+    "ledger: replaced by something made up, and the model minds": Fires(
+        [issued("functions.inspect_bed:0", model="kimi-k2-0905"), same("tool0inspectbed", model="kimi-k2-0905")],
+        says="`functions.inspect_bed:0`",
+        severity="warning",
+        fix="safe",
+    ),
+    "ledger: replaced on one side": Fires(
+        [issued("bed-7/a"), turn("tool0inspectbed", "bed-7/a")], says="call is `bed-7/a`", fix="safe"
     ),
     "ledger: id lost": Fires([issued(OPENAI), same("")], says=f"`{OPENAI}`"),
     "ledger: another conversation, long id": Fires(
@@ -192,6 +215,9 @@ SILENT: dict[str, Any] = {
     "somebody else's function": same("functionsweather0"),
     "no number": same("functionsinspectbed"),
     "unchanged": [issued("functionsinspectbed0"), same("functionsinspectbed0")],
+    "a counter of the client's own": same("call_inspect_bed_0"),
+    "another function behind the prefix": same("call_functionswater0"),
+    "the server gives no id": [issued(""), same("")],
     "the server says undefined itself": [issued("undefined"), same("undefined")],
     "the same asked of another service": [
         issued(OPENAI).record("anthropic.messages", False),
@@ -199,6 +225,7 @@ SILENT: dict[str, Any] = {
     ],
     "gemini's empty ids": same(""),
     "another vendor's, in a linked conversation": [issued(OPENAI), same(CLAUDE)],
+    "the client's own id on both sides": [issued("functions.inspect_bed:0"), same("tool0inspectbed")],
     "another run of the same prompt": [issued(OPENAI), same(OPENAI), same("made-up-7")],
     "other arguments": [
         issued("functions.inspect_bed:0"),
@@ -233,7 +260,7 @@ FIRES |= {
     for id_ in (
         "stripped", "underscores", "padded", "joined by a bar", "placeholder", "two of two", "result stripped",
         "result cut to forty", "result lower-cased", "result is undefined", "result hashed", "call stripped, result kept",
-        "ledger: lower-cased on both sides", "ledger: replaced by something made up",
+        "ledger: lower-cased on both sides",
     )
 }  # fmt: skip
 SILENT |= {
@@ -241,7 +268,12 @@ SILENT |= {
     for id_, case in SILENT.items()
     if not isinstance(case, dict)
     and id_
-    not in ("claude cannot take dots", "orphan of another call", "two well-formed ids that have nothing in common")
+    not in (
+        "claude cannot take dots",
+        "the client's own id on both sides",
+        "orphan of another call",
+        "two well-formed ids that have nothing in common",
+    )
     and (not isinstance(case, Silent) or isinstance(case.case, Talk))
 }
 

@@ -22,13 +22,14 @@ def post(
     headers: Mapping[str, str] | None = None,
     end: str = "complete",
     method: str = "POST",
+    kind: str = "",
 ) -> dict[str, Any]:
     """A post with its reply: a document, or the documents of a stream."""
     if stream:
         text = "".join(f"event: message\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in reply)
     else:
         text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
-    kind = "text/event-stream" if stream else "application/json"
+    kind = kind or ("text/event-stream" if stream else "application/json")
     return {
         "request": {"method": method, "url": url, "headers": dict(headers or {}), "body": body},
         "response": {"status": status, "headers": {"content-type": kind}, "body": text},

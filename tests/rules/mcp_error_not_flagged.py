@@ -1,9 +1,10 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from tests.rules.case import Fires
-from tests.rules.mcp import call, called, post, result, streamed, text
+from tests.rules.mcp import call, called, note, post, result, streamed, text
 
 TRACE = "Traceback (most recent call last):\n  File \"s.py\", line 3, in create\n    x()\nKeyError: 'north'"
 NODE = "TypeError: Cannot read properties of undefined\n    at create (/srv/app.js:10:3)\n    at run (/srv/app.js:2:1)"
@@ -12,6 +13,9 @@ NODE = "TypeError: Cannot read properties of undefined\n    at create (/srv/app.
 def gave(answer: str, tool: str = "create_note", **more: Any) -> dict[str, Any]:
     return called(tool, {"workspace": "north"}, text(answer, **more))
 
+
+SESSION = {"accept": "text/event-stream", "mcp-session-id": "s1"}
+OLDER = "http://127.0.0.1:8766"
 
 FIRES = {
     "an error by its first word": Fires(gave("Error: workspace 'north' does not exist"), says="create_note", layer="tool"),
@@ -30,6 +34,27 @@ FIRES = {
     "a missing permission": gave("Permission denied", "delete_user"),
     "a validation": gave("1 validation error for CreateNote\ntitle\n  Field required"),
     "said to be none": gave("Error executing tool create_note: 'north'", is_error=False),
+    "in a stream, behind a notification": streamed(
+        note("notifications/progress", progressToken=1, progress=1),
+        result(text("Error: no workspace"), 2),
+        asked=call("create_note"),
+    ),
+    "on the stream of the session": [
+        post(call("create_note"), status=202, headers=SESSION),
+        post("", [result(text("Error: no workspace"), 2)], stream=True, method="GET", headers=SESSION),
+    ],
+    "on the stream of the older transport": [
+        post(call("create_note"), "Accepted", status=202, url=f"{OLDER}/messages?session_id=s1"),
+        post(
+            "",
+            "event: endpoint\ndata: /messages?session_id=s1\n\n"
+            f"data: {json.dumps(result(text('Error: no workspace'), 2))}\n\n",
+            method="GET",
+            url=f"{OLDER}/sse",
+            headers={"accept": "text/event-stream"},
+            kind="text/event-stream",
+        ),
+    ],
     "in a stream": streamed(result(text("Error: no workspace"), 2), asked=call("create_note")),
     "an error and no more": gave("Internal error"),
     "an exception with its module": gave("requests.exceptions.ConnectionError: HTTPSConnectionPool: Max retries exceeded"),

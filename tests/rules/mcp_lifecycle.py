@@ -22,6 +22,21 @@ FIRES = {
     "a stream that says nothing": Fires(
         post(note(), [], stream=True, end="client-left"), says="a stream was opened"
     ),
+    **{
+        f"a reply that does not end: {id_}": Fires({**record, "timing": {"duration_ms": 60_000}}, says=says)
+        for id_, record, says in (
+            ("202", post(note(), "", status=202, end="client-left"), "status 202 came, and the reply did not end in 60 s"),
+            ("200 without a body", post(note(), "", end="client-left"), "did not end"),
+            ("half a document", post(note(), '{"jsonrpc":"2.0",', end="client-left"), "did not end"),
+            ("pings", post(note(), ": ping\n\n: ping\n\n", end="client-left", kind="text/event-stream"), "nothing came"),
+            (
+                "a stream of other things",
+                post(note(), [note("notifications/message", data="x")], stream=True, end="client-left"),
+                "a stream was opened that did not end",
+            ),
+            ("the server broke off", post(note(), "", status=202, end="upstream-died"), "did not end"),
+        )
+    },
     "refused for want of a session": post(
         request("tools/list"), error("Bad Request: No valid session ID provided", None, -32000), status=400
     ),
@@ -44,6 +59,11 @@ SILENT = {
     "settled with a word": post(note(), "Accepted", status=202),
     "settled with 200 and nothing": post(note(), "", status=200),
     "settled with 204": post(note(), "", status=204),
+    "a client that leaves soon": {**post(note(), "", status=202, end="client-left"), "timing": {"duration_ms": 900}},
+    "a refusal that does not end": post(note(), "", status=503, end="client-left"),
+    "a request whose stream does not end": post(
+        call("look"), [note("notifications/message", data="x")], stream=True, end="client-left"
+    ),
     "refused by HTTP": post(note(), NO_ID, status=404),
     "a stream that ended": post(note(), [], stream=True),
     "a session that is over": post(call("look"), error("Session not found", 2, -32001), status=404),

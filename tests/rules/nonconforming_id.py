@@ -79,6 +79,14 @@ FIRES = {
         said("<|tool_call_begin|>read_gauge:2<|tool_call_argument_begin|>{}<|tool_call_end|>"), says="native markup"
     ),
     "claude": Fires(past("functions.read_gauge:0", model="claude-opus-5"), says="holds '.'", fix="safe", forms=CLAUDE),
+    "claude, and another api gave it out": Fires(
+        [
+            reply("functions.read_gauge:0", model="kimi-k2").record("openai.chat", False),
+            past("functions.read_gauge:0", model="claude-opus-5"),
+        ],
+        says="holds '.'",
+        forms=CLAUDE,
+    ),
     "claude behind a gateway's name": Fires(
         past("read/1", model="bedrock/us.anthropic.claude-haiku-4-5"), forms=CLAUDE
     ),
@@ -119,6 +127,10 @@ SILENT = {
     "kimi k3 replies": reply("read_gauge:0", model="kimi-k3"),
     "moonshot's older models": past("read_gauge:0", model="moonshot-v1-32k"),
     "glm with kimi's short form": past("read_gauge:0", model="glm-5"),
+    "claude's api gave it out itself": Silent(
+        [reply("functions.read_gauge:0", model="claude-opus-5"), past("functions.read_gauge:0", model="claude-opus-5")],
+        CLAUDE,
+    ),
     "claude with foreign ids": Silent(past("call_1", "functions_read_0", "0", model="claude-opus-5"), CLAUDE),
     "kimi k2 over anthropic's api": Silent(past("functions.read_gauge:0"), CLAUDE),
     "another model over anthropic's api": Silent(past("read_gauge:0", model="glm-5"), CLAUDE),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.build import FORMS, Assistant, Call, Result, Talk, User, schema
+from tests.rules import mcp
 from tests.rules.case import Fires, Silent
 
 STRING = {"type": "string"}
@@ -34,7 +35,34 @@ def talk(name: str, arguments: dict[str, Any], *, asked: str = "Please see to it
     return Talk(history=history, calls=(Call(name, arguments),), tools=tools, **more)
 
 
+def failed(arguments: dict[str, Any], message: str, how: str = "isError") -> dict[str, Any]:
+    """A call to a server of tools that answers with an error."""
+    asked = mcp.call("create_note", arguments)
+    if how == "rpc":
+        return mcp.post(asked, mcp.error(message, 2))
+    flagged = mcp.result(mcp.text(message, is_error=True if how == "isError" else None), 2)
+    return mcp.post(asked, [flagged] if how == "stream" else flagged, stream=how == "stream")
+
+
 FIRES: dict[str, Any] = {
+    **{
+        f"refused by the server, {how}: {message}": Fires(
+            failed({"workspace": "default", "text": "Buy milk."}, message, how),
+            says="the server refuses workspace 'default'",
+            severity="warning",
+            pointer="/params/arguments/workspace",
+            fix="none",
+        )
+        for how in ("isError", "rpc", "stream")
+        for message in (
+            "Unknown workspace: 'default'",
+            "Error: workspace 'default' does not exist",
+            'Invalid argument "workspace": not a workspace id',
+        )
+    },
+    "a value that may be real, refused by the server": Fires(
+        failed({"subWorkspace": "Quadim"}, "Error: no such workspace: Quadim"), severity="info", fix="none"
+    ),
     "a login of the documentation": talk("open_store", {"dsn": "redis://user:password@cache:6379/0"}),
     "a workspace called default": Fires(
         talk(
@@ -189,6 +217,10 @@ def declared(**described: Any) -> dict[str, Any]:
 
 
 SILENT: dict[str, Any] = {
+    "a server's error about something else": failed({"workspace": "north"}, "Error: the disk is full"),
+    "a server's error that names no argument": failed({"workspace": "north", "limit": "10"}, "Error: invalid session"),
+    "a server's result that names an argument": mcp.called("create_note", {"workspace": "north"}, "Note in 'north'."),
+    "a server's error about another value": failed({"workspace": "north"}, "Error: template 'daily' not found"),
     "a path that was there before": talk(
         "read_text_file",
         {"file": "/path/to/notes.txt"},

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from tests.build import Call, Talk, User, chunk, exchange, schema, sse
@@ -46,7 +47,33 @@ CALL: dict[str, Any] = {
 
 COUNTS = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}}
 
+
+def parted(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    """A blank line behind the names of events: of these, or of all."""
+    of = "|".join(map(re.escape, names)) if names else r"[\w.-]+"
+    body = re.sub(rf"(event: (?:{of})\n)(?=data)", r"\1\n", record["response"]["body"])
+    return {**record, "response": {**record["response"], "body": body}}
+
+
+TALK = Talk((User("Two words, please."),), "Good morning.")
+PARTED = "a blank line between an event's name and its data"
+
 FIRES = {
+    **{
+        f"a name parted from its data, {api}": Fires(
+            parted(TALK.record(api, True)), says=PARTED, severity="error", fix="safe"
+        )
+        for api in ("anthropic.messages", "openai.responses", "cohere.chat")
+    },
+    "one name parted from its data": Fires(
+        parted(TALK.record("openai.responses", True), "response.completed"), says=PARTED, fix="safe"
+    ),
+    "the name of an error": Fires(
+        chat(sse(GOOD, done=False) + 'event: error\n\ndata: {"error":{"message":"busy"}}\n\n'), says=PARTED, fix="safe"
+    ),
+    "a comment behind the name": Fires(
+        claude(MESSAGE.replace("event: message_stop\n", "event: message_stop\n: x\n\n")), says=PARTED, fix="safe"
+    ),
     "counts that were asked for, behind the terminator": Fires(
         asked(WHOLE + line(COUNTS) + "\n\n"), says="token counts", severity="warning", fix="none"
     ),
@@ -137,6 +164,12 @@ FIRES = {
 }
 
 SILENT = {
+    "names without data that keep a stream open": claude(
+        "event: ping\n\n" + MESSAGE.replace("event: m", "event: ping\n\nevent: m")
+    ),
+    "a greeting without data": chat("event: connected\n\n" + WHOLE),
+    "a ping without data before an event without a name": chat(f"event: ping\n\n{WHOLE}"),
+    "a name without data at the end": chat(WHOLE + "event: done\n\n"),
     "healthy": Silent(Talk((User("Two words."),), text="Good morning"), STREAMED),
     "healthy calls": Silent(
         Talk(calls=(Call("x", {"y": 1}), Call("x", {"y": 2}, "c2")), tools={"x": schema(y="integer")}), STREAMED

@@ -30,7 +30,23 @@ def thought(record: dict[str, Any], tokens: int) -> dict[str, Any]:
     return with_usage(record, completion_tokens=tokens + 60, completion_tokens_details={"reasoning_tokens": tokens})
 
 
+def last_alone(talk: Talk, at: float = 31_000) -> dict[str, Any]:
+    """A stream of OpenAI's Responses of which nothing came but the event with the whole response."""
+    made = talk.record("openai.responses", True)
+    events = made["response"]["body"].split("\n\n")
+    body = next(event for event in events if "response.completed" in event) + "\n\n"
+    made["response"] |= {"body": body, "chunks": [[at, len(body.encode())]]}
+    return {**made, "timing": {"duration_ms": at + 1}}
+
+
 FIRES = {
+    "a response in its last event": Fires(
+        last_alone(Talk(text="Eight.")), says="the whole reply in the stream's last event", severity="warning"
+    ),
+    "a call in its last event": last_alone(Talk(calls=(Call("save", {"text": "planets"}),), tools=TOOLS)),
+    "a sentence in the only event": Fires(
+        timed([(15_000, said(LONG[:120], "stop")), (15_001, "data: [DONE]\n\n")]), says="last event", severity="info"
+    ),
     **{f"all at once, {api}": Fires(paced(api, TALK, 31_000, 0), says="nothing for 31.0 s, then") for api in STREAMING},
     "exactly the limit": Fires(words(8_000), says="nothing for 8.0 s"),
     "within 48 milliseconds": Fires(words(12_000, LONG[:90], 3.0), says="within"),
@@ -47,6 +63,12 @@ FIRES = {
 }
 
 SILENT = {
+    "a response in its last event, soon": last_alone(Talk(text="Eight."), 900),
+    "a word in the only event": timed([(15_000, said("Eight.", "stop")), (15_001, "data: [DONE]\n\n")]),
+    "a head, then a sentence with the finish": timed([(300, HEAD), (15_000, said(LONG[:120], "stop"))]),
+    "a last event alone, after thinking that is not shown": thought(
+        timed([(15_000, said(LONG[:120], "stop")), (15_001, "data: [DONE]\n\n")]), 900
+    ),
     **{f"steady after a slow start, {api}": paced(api, TALK, 20_000, 30) for api in STREAMING},
     **{f"at once and quickly, {api}": paced(api, TALK, 900, 0) for api in ("openai.chat", "anthropic.messages")},
     "just below the limit": words(7_999),

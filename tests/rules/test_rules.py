@@ -2,44 +2,43 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from tests.build import REGISTRY, lint
 from tests.cuts import findings_at_cuts
-from tests.rules.case import Fires, Silent, expand
+from tests.rules.case import Fires, Silent, expand, fires, in_form, module_of, silent
+from tests.selection import rotated
 from wirelint.registry import shipped, summary
 from wirelint.rule import Finding, Rule
-
-RULES = {rule.name: rule for rule in REGISTRY.rules}
-
-
-def _module(rule: Rule) -> ModuleType:
-    return importlib.import_module(f"tests.rules.{rule.name.replace('-', '_')}")
-
-
-def _runs(kind: str) -> list[Any]:
-    runs = []
-    for rule in REGISTRY.rules:
-        for id_, case in getattr(_module(rule), kind).items():
-            wrapped = case if isinstance(case, Fires | Silent) else (Fires if kind == "FIRES" else Silent)(case)
-            for label, records in expand(wrapped.case, wrapped.forms):
-                runs.append(pytest.param(rule, wrapped, records, id=f"{rule.name}-{id_}{' ' + label if label else ''}"))
-    return runs
 
 
 def _found(rule: Rule, records: list[Mapping[str, Any]]) -> list[Finding]:
     return [finding for finding in lint(records, [rule.name]) if finding.code in (rule.code, "IN000")]
 
 
-@pytest.mark.parametrize(("rule", "expected", "records"), _runs("FIRES"))
-def test_must_fire(rule: Rule, expected: Fires, records: list[Mapping[str, Any]]) -> None:
-    found = _found(rule, records)
+FIRES = [pytest.param(id_, rule, expected, id=id_) for id_, rule, expected in fires()]
+SILENT = [pytest.param(rule, expected, id=id_) for id_, rule, expected in silent()]
+
+
+@pytest.mark.parametrize(("id_", "rule", "expected"), FIRES)
+def test_must_fire_at_every_cut(id_: str, rule: Rule, expected: Fires) -> None:
+    """In every form, whole and byte by byte; one form, with `--all` each, is cut at other places too."""
+    runs = list(expand(expected.case, expected.forms))
+    cut_often = rotated(runs, id_)
+    for run in runs:
+        label, records = run
+        with in_form(label):
+            found = _found(rule, records)
+            _check(rule, expected, found)
+            for cut, findings in findings_at_cuts(records, rule, only_bytes=run not in cut_often):
+                assert findings == found, cut
+
+
+def _check(rule: Rule, expected: Fires, found: list[Finding]) -> None:
     assert [finding.name for finding in found] == [rule.name] * expected.count, found
     for finding in found:
         assert expected.says in finding.message, finding
@@ -51,16 +50,11 @@ def test_must_fire(rule: Rule, expected: Fires, records: list[Mapping[str, Any]]
         assert "\n" not in finding.message
 
 
-@pytest.mark.parametrize(("rule", "expected", "records"), _runs("SILENT"))
-def test_must_not_fire(rule: Rule, expected: Silent, records: list[Mapping[str, Any]]) -> None:
-    assert _found(rule, records) == []
-
-
-@pytest.mark.parametrize(("rule", "expected", "records"), _runs("FIRES"))
-def test_every_cut_gives_the_same_findings(rule: Rule, expected: Fires, records: list[Mapping[str, Any]]) -> None:
-    whole = _found(rule, records)
-    for cut, findings in findings_at_cuts(records, rule.name):
-        assert findings == whole, cut
+@pytest.mark.parametrize(("rule", "expected"), SILENT)
+def test_must_not_fire(rule: Rule, expected: Silent) -> None:
+    for label, records in expand(expected.case, expected.forms):
+        with in_form(label):
+            assert _found(rule, records) == []
 
 
 @pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
@@ -79,7 +73,7 @@ def _passed(example: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 @pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
 def test_enough_cases_on_both_sides(rule: Rule) -> None:
-    module = _module(rule)
+    module = module_of(rule)
     assert len(module.FIRES) >= 3
     assert len(module.SILENT) >= 5
 

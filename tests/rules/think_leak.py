@@ -55,9 +55,9 @@ FIRES = {
     "closer of a prompted tag": Fires(Talk(ASK, f"</thinking>{ANSWER}"), fix="unsafe"),
     "a capital letter": Fires(prompted("Thinking", model="claude-opus-4-5"), layer="model"),
     "closing tag alone": Fires(Talk(ASK, f"{THOUGHT}\n</think>\n\n{ANSWER}"), says="beginning is missing", fix="unsafe", forms=WHOLE),
-    "closing tag alone, when the thought is out": Fires(Talk(ASK, f"{THOUGHT}\n</think>\n\n{ANSWER}"), fix="none", forms=STREAMED),
+    "closing tag alone, when the thought is out": Fires(Talk(ASK, f"{THOUGHT}\n</think>\n\n{ANSWER}"), fix="unsafe", forms=STREAMED),
     "closing tag in the line": Fires(Talk(ASK, f"{THOUGHT}</think>{ANSWER}"), says="Phobos", fix="unsafe", forms=WHOLE),
-    "closing tag in the line, when the thought is out": Fires(Talk(ASK, f"{THOUGHT}</think>{ANSWER}"), fix="none", forms=STREAMED),
+    "closing tag in the line, when the thought is out": Fires(Talk(ASK, f"{THOUGHT}</think>{ANSWER}"), fix="unsafe", forms=STREAMED),
     "closing tag at the front": Fires(Talk(ASK, f"</think>\n\n{ANSWER}"), fix="unsafe"),
     "closing tag, reasoning in its field": Fires(Talk(ASK, f"\n</think>\n{ANSWER}", reasoning=THOUGHT)),
     "empty pair": Fires(Talk(ASK, f"<think>\n\n</think>\n\n{ANSWER}"), says="empty", fix="unsafe"),
@@ -105,6 +105,17 @@ FIRES = {
     "the assistant did it before": Fires(
         Talk((*ASK, Assistant(f"<think>a</think>{ANSWER}"), User("And Venus?")), f"<think>{THOUGHT}</think>None.")
     ),
+    **{
+        f"in an argument: {value}": Fires(
+            Talk(ASK, calls=(Call("look_up", {"topic": value}),), tools=TOOLS), says="stands in the value of topic"
+        )
+        for value in (
+            "Mars <think>is it the planet?</think>",
+            "Mars<think>The user wants the planet",
+            "<think>The user wants the planet. Mars",
+            "<thinking>The user wants the planet.</thinking>Mars",
+        )
+    },
     "in an argument": Fires(
         Talk(ASK, calls=(Call("look_up", {"topic": f"<think>{THOUGHT}</think>Mars"}),), tools=TOOLS),
         says="topic",
@@ -187,6 +198,15 @@ SILENT = {
         calls=(Call("write", {"path": "s.txt", "content": "<think>Five lines, AABBA.</think>\nThere once was a moss"}),),
         tools={"write": schema(path="string", content="string")},
     ),
+    **{
+        f"an argument speaks of the tag: {value}": Talk(ASK, calls=(Call("look_up", {"topic": value}),), tools=TOOLS)
+        for value in (
+            "<think> tags in Qwen models",
+            "how do I turn <think> off in Qwen",
+            "what does <think>x</think> mean",
+            "models that end in <think>",
+        )
+    },
     "an argument names the tag": Talk(ASK, calls=(Call("look_up", {"topic": "the <think> tag"}),), tools=TOOLS),
     "http error": Silent(Talk(ASK, "<think>a</think>b", status=500), OPENAI),
 }  # fmt: skip

@@ -50,6 +50,13 @@ def completion(status: int = 200, **body: Any) -> dict[str, Any]:
     return exchange("/v1/completions", {"model": "m", "prompt": "High tide?", **body}, reply, status=status)
 
 
+def told(name: str, value: str, talk: Talk | None = None, *, stream: bool = False) -> dict[str, Any]:
+    """A reply with this header."""
+    made = (talk or said("At noon, as a rule.")).record("openai.chat", stream)
+    made["response"]["headers"][name] = value
+    return made
+
+
 FIRES = {
     "declared": Fires(
         said("At noon."), says="`get_tides`", severity="error", layer="client", pointer="/tools", forms=RAW
@@ -61,6 +68,19 @@ FIRES = {
         completion(messages=WRITTEN), says="calls among them", pointer="/messages/1"
     ),
     "results alone": Fires(completion(messages=WRITTEN[2:]), says="tool results"),
+    **{
+        f"dropped, by {name}": Fires(
+            told(name, value, stream=stream), says="a header says", severity="error", layer="gateway"
+        )
+        for name, value, stream in (
+            ("Ngrok-AIG-Removed-Params", "tools, tool_choice", False),
+            ("x-gateway-dropped-params", '["temperature","tools"]', True),
+            ("Warning", '199 - "tools are not supported by this model and were ignored"', False),
+            ("x-unsupported-parameters", "functions", False),
+            ("x-tools-dropped", "true", False),
+            ("x-gateway-notice", "dropped: tool_calling", True),
+        )
+    },
     "no tools at all": Fires(
         said("I'm sorry, but I don't have any tools available in this conversation."),
         says="lost on the way",
@@ -86,6 +106,21 @@ FIRES = {
 }
 
 SILENT = {
+    **{
+        f"header {name}: {value}": told(name, value)
+        for name, value in (
+            ("Ngrok-AIG-Removed-Params", "temperature"),
+            ("Ngrok-AIG-Removed-Params", "tool_choice"),
+            ("x-tools-dropped", "false"),
+            ("x-dropped-tools", "0"),
+            ("x-supported-params", "tools, temperature"),
+            ("x-unsupported-params", "none"),
+            ("x-tools", "get_tides"),
+            ("Access-Control-Expose-Headers", "x-tools, x-request-id"),
+        )
+    },
+    "dropped, and called all the same": told("x-dropped-params", "tools", Talk((ASK,), calls=(CALL,), tools=TIDES)),
+    "dropped, and none declared": told("x-dropped-params", "tools", Talk((ASK,), "At noon.")),
     "a chat": Silent(said("Which day do you mean?"), SPOKEN),
     "a raw prompt": Silent(Talk((ASK,), "At noon."), (*RAW, ("ollama.generate", False))),
     "an empty list": completion(tools=[]),

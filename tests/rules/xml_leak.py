@@ -118,7 +118,18 @@ FIRES = {
     ),
     "a fence and nothing else": Fires(talk(f"```xml\n{HERMES}\n```"), says="fence", severity="warning", fix="none"),
     "the assistant leaked before": Fires(
-        talk(HERMES, history=(*ASK, Assistant(HERMES), User("What? Please search."))), severity="error", fix="unsafe"
+        talk(HERMES, history=(*ASK, Assistant(HERMES), User("What? Please search."))), count=2
+    ),
+    "in the request's history only": Fires(
+        talk("Sorry.", history=(*ASK, Assistant(HERMES), User("You printed markup."))),
+        says="stands in the history",
+        severity="warning",
+        fix="none",
+    ),
+    "in the history, and a result behind it answers no call": Fires(
+        talk("It is in Oslo.", history=(*ASK, Assistant(HERMES), Result("call_1", "Oslo"))),
+        says="stands in the history",
+        fix="unsafe",
     ),
     "an imitator": Fires(talk(V31, model="gpt-4o"), layer="model"),
     "its own notation": Fires(talk(V31, model="deepseek-ai/DeepSeek-V3.1"), layer="gateway"),
@@ -157,7 +168,8 @@ SILENT = {
         "The template wraps calls in tags.",
         history=(*ASK, Assistant(calls=(Call("find_ship", {"name": "A"}),)), Result(Call("x").id, HERMES)),
     ),
-    "in the request's history only": talk("Sorry.", history=(*ASK, Assistant(HERMES), User("You printed markup."))),
+    "quoted in the history": talk("Sorry.", history=(*ASK, Assistant(f"So:\n```\n{HERMES}\n```"), User("I see."))),
+    "a user's markup in the history": talk("Sorry.", history=(User(f"What is {HERMES}?"), Assistant("A call."), User("Ok."))),
     "the user asked how it is written": Talk(
         (User("How does Hermes write a tool call? Show the raw syntax."),), UNKNOWN, tools=TOOLS
     ),

@@ -100,3 +100,19 @@ def test_what_makes_two_requests_the_same(other: Talk, same: bool, api: str) -> 
     first, second = run(Talk(HISTORY, tools=TOOLS)), run(other, api=api)
     keys = {asked_by(one.exchange.request) for one in (*first, *second) if one.exchange and one.exchange.request}
     assert len(keys) == (1 if same else 2)
+
+
+def test_a_run_compared_with_itself_is_alike_in_all() -> None:
+    """The same request to two models, and several times to one, with different answers."""
+    mixed = run(
+        ask("Hove", call("Hove"), model="a"),
+        ask("Hove", text="Which day?", model="b"),
+        ask("Hove", text="Which day?", model="a"),
+        ask("Hove", Call("moon"), model="b"),
+        ask("Hove", text="Which day?", model="a", request={"temperature": 0}),
+    )
+    found, unanswered = compare(mixed, mixed)
+    assert [(made.model, made.pairs, made.similarity) for made in found] == [("a", 3, 1.0), ("b", 2, 1.0)]
+    assert unanswered == 0
+    turned = [mixed[4], *mixed[:4]]
+    assert {made.similarity for made in compare(mixed, turned)[0]} == {1.0}, "the body tells which is which"

@@ -86,6 +86,45 @@ def test_a_truncated_body_gives_what_it_has(coding: str | None, body: bytes) -> 
         assert TEXT.startswith(decode(coding, body[:size])), size
 
 
+WHOLE = {name: found for name, found in BODIES.items() if found[0] not in (None, "", "identity") and ", " not in name}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_coding_is_finished_at_its_end_and_not_before(name: str) -> None:
+    coding, body = WHOLE[name]
+    undone = decoder(coding)
+    states = [undone.finished]  # nothing has come that would have an end
+    for piece in (body[:-1], body[-1:]):
+        undone.feed(piece)
+        states.append(undone.finished)
+    assert states == [True, False, True]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("step", [1, 5, 1000])
+def test_what_was_decoded_before_the_damage_is_not_lost(coding: str, step: int) -> None:
+    packer = zlib.compressobj(wbits=31 if coding == "gzip" else 15)
+    body = packer.compress(TEXT) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 9
+    undone, got = decoder(coding), b""
+    for start in range(0, len(body), step):
+        try:
+            got += undone.feed(body[start : start + step])
+        except CodingError as error:
+            got += error.plain
+            break
+    else:
+        pytest.fail("the damage was not seen")
+    assert got == TEXT
+
+
+def test_what_is_decoded_of_a_chain_before_the_damage_is_not_lost() -> None:
+    packer = zlib.compressobj(wbits=31)
+    body = brotli.compress(packer.compress(TEXT) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 9)
+    with pytest.raises(CodingError) as caught:
+        decode("gzip, br", body)
+    assert caught.value.plain == TEXT
+
+
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_flushed_events_come_at_once(coding: str) -> None:
     if coding in ("br", "zstd"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import pytest
@@ -205,3 +206,16 @@ def test_events_that_lost_their_blank_line_are_told_apart_for_every_cut(body: by
     for place in range(1, len(body)):
         assert read(place) == frames
     assert read(*range(1, len(body))) == frames
+
+
+@pytest.mark.parametrize("line", [b"\r", b"\n", b"\r\n", b"\r\r", b":\r", b"data: \r"], ids=repr)
+@pytest.mark.parametrize("step", [1 << 20, 64])
+def test_lines_without_end_are_read_once(line: bytes, step: int) -> None:
+    """Half a megabyte of one line: searched again for each line, it took minutes."""
+    body = line * ((1 << 19) // len(line))
+    start = time.thread_time()
+    stream = EventStream()
+    frames = [frame for at in range(0, len(body), step) for frame in stream.feed(body[at : at + step])]
+    frames += stream.close()
+    assert b"".join(frame.raw for frame in frames) == body
+    assert time.thread_time() - start < 2

@@ -56,7 +56,7 @@ class Drawn:
 
 def annotation(verdict: Verdict) -> Annotation:
     """The annotation of a verdict. Keys of the metadata are stable; lists are bounded."""
-    names, worst, fixed = names_of(verdict.findings), verdict.worst, verdict.fixed
+    names, worst, fixed = names_of(verdict.new), verdict.worst, verdict.fixed
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
         "severity": worst or "none",
@@ -69,6 +69,8 @@ def annotation(verdict: Verdict) -> Annotation:
         metadata["conversation"] = verdict.exchange.conversation
     if verdict.record.error is not None:
         metadata["error"] = verdict.record.error[:_MESSAGE]
+    if verdict.known:
+        metadata["known"] = verdict.known
     if fixed:
         metadata["fixed"] = list[Json](fixed)
     if verdict.notes:
@@ -81,7 +83,7 @@ def annotation(verdict: Verdict) -> Annotation:
 
 
 def _details(verdict: Verdict) -> list[Json]:
-    checked = Checked(verdict.record, verdict.exchange, verdict.findings[:_DETAILS])
+    checked = Checked(verdict.record, verdict.exchange, verdict.new[:_DETAILS])
     details: list[Json] = []
     for finding in checked.findings:
         detail = flat(checked, finding)
@@ -167,6 +169,8 @@ def _comment(verdict: Verdict, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
     if trouble := _trouble(verdict):
         parts.append(trouble)
+    if verdict.known:
+        parts.append(f"+{verdict.known} known")
     parts = parts or ["ok" if verdict.api else "not judged"]
     if verdict.record.fixes:
         parts.append(f"{len(verdict.record.fixes)} fixed")
@@ -175,7 +179,7 @@ def _comment(verdict: Verdict, names: list[str]) -> str:
     parts += [part for part in (verdict.model[:60], verdict.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
-    worst = next((finding for finding in verdict.findings if names and finding.name == names[0]), None)
+    worst = next((finding for finding in verdict.new if names and finding.name == names[0]), None)
     if worst is not None:
         parts.append(shorten(worst.message, _COMMENTED))
     return one_line(" · ".join(parts))

@@ -14,7 +14,7 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.collecting import is_json
-from wirelint.addon.framing import headers_of, make_open_ended, replace_body
+from wirelint.addon.framing import body_of, headers_of, make_open_ended, replace_body
 from wirelint.addon.outlet import attach
 from wirelint.addon.tee import Tee
 from wirelint.addon.visit import Visit
@@ -23,6 +23,7 @@ from wirelint.apis.mcp import is_stream
 from wirelint.capture.record import Sent
 from wirelint.model import Exchange, Json
 from wirelint.toolwire import place_of
+from wirelint.wire.codings import TooLargeError
 
 _LOOKS = 0.1
 """Seconds between two looks at a stream."""
@@ -76,7 +77,11 @@ class AddedAnswers:
             return
         if raw:
             visit.take_whole(raw)
-        told = document_of(response.get_content(strict=False) or b"") if is_json(response) else None
+        try:
+            told = document_of(body_of(response, visit.limit) or b"") if is_json(response) else None
+        except TooLargeError:
+            visit.notes.append("the blocked call was not answered: the reply is too large")
+            return
         answers: list[Json] = [*(told if isinstance(told, list) else [] if told is None else [told]), *self._answers]
         if not (200 <= response.status_code < 300):
             return

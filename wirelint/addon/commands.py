@@ -21,6 +21,7 @@ from wirelint.capture.offline import Checked
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.repair import Permit
 from wirelint.report.exchange_view import tally
+from wirelint.report.writer import known_note
 from wirelint.rule import Rule
 
 _EARLIER = 50
@@ -71,12 +72,13 @@ class Commands:
         lines: list[str] = []
         clean = 0
         for one, checked in self._exchanges(flows or _all_flows()):
-            if not checked.findings:
+            if not checked.findings and not checked.known:
                 clean += 1
                 continue
             exchange = checked.exchange
             what = " ".join(part for part in ((exchange.api, exchange.model) if exchange else ()) if part)
-            lines.append(one_line(f"{what or one.request.path}: {tally(checked.findings)} [{one.id[:8]}]"))
+            counts = " ".join(filter(None, (tally(checked.findings), known_note(len(checked.known)))))
+            lines.append(one_line(f"{what or one.request.path}: {counts} [{one.id[:8]}]"))
             lines += [one_line(finding_line(finding)) for finding in checked.findings]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines; name fewer flows, as with ~marked"]
@@ -118,7 +120,7 @@ class Commands:
             return [f"{one.id[:8]}: nothing to repair"]
         made.append(tried.copy)
         fixed = tried.fixed
-        self._memory.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings))
+        self._memory.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
         left = tally(fixed.remaining) or "nothing"
         many = "1 repair" if len(fixed.record.fixes) == 1 else f"{len(fixed.record.fixes)} repairs"
         lines = [f"{one.id[:8]}: {many}, {left} left to complain about; see the copy {tried.copy.id[:8]}"]

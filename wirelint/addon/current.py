@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from wirelint.conversation import Issued, Ledger, Returned
 from wirelint.knowledge.id_demands import Demand
+from wirelint.knowledge.server_state import ServerState
 from wirelint.model import Exchange
+from wirelint.rule import Finding
 from wirelint.toolwire import ToolWire
 
 
@@ -34,6 +36,9 @@ class CurrentLedger(Ledger):
     def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
         return self._now().issued(id_, conversation)
 
+    def named(self, id_: str, conversation: str | None = None) -> Issued | None:
+        return self._now().named(id_, conversation)
+
     def calls(self, conversation: str | None) -> tuple[Issued, ...]:
         return self._now().calls(conversation)
 
@@ -52,5 +57,18 @@ class CurrentLedger(Ledger):
     def complaint(self, exchange: Exchange) -> Demand | None:
         return self._now().complaint(exchange)
 
-    def record(self, exchange: Exchange) -> None:
-        self._now().record(exchange)
+    def state_under(self, host: str, name: str) -> ServerState | None:
+        return self._now().state_under(host, name)
+
+    @property
+    def knows_thoughts(self) -> bool:
+        return self._find().knows_thoughts  # every reply asks, and what is not judged yet can wait
+
+    def begins_inside(self, exchange: Exchange) -> bool:
+        return self._now().begins_inside(exchange)
+
+    def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        return self._now().recognise(exchange, findings)
+
+    def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
+        self._now().record(exchange, findings)

@@ -4,6 +4,10 @@ What mitmproxy asks of such a callable is told in `tee`. It is called only when 
 upstream is silent, or when it dies, leaves through the `outlet`. Where there is none, text that was held for too long
 leaves with the next byte, what is held when the reply ends in `error` is lost, and the exchange says so.
 
+The body is decoded on its way, since its head has to say how it is coded before anything of it is known. So damage of the
+coding cannot be handed on as it is: what was decoded is delivered, nothing more, and the connection ends as a broken one.
+A body that swells ends like that, too: above the limit it may grow as events of a stream do, and no more.
+
 An empty call of HTTP/1 is the end of the reply, unless that is told by the end of the connection alone. HTTP/2 makes one of
 every empty frame; without an outlet, which keeps those away, it only means that nothing may be held any longer.
 """
@@ -17,10 +21,19 @@ from wirelint.addon.framing import HEADER, add_field, has_known_end, headers_of,
 from wirelint.addon.outlet import attach
 from wirelint.addon.passage import Passage
 from wirelint.addon.visit import Visit
+from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers
 from wirelint.rewrite import Rewriting
 from wirelint.rewrite.following import Form, Forms
 from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decoder
+
+CUT_OFF = "the reply ends before its content-encoding does"
+
+_SWELLS = 400
+"""Times its own size that a body may become once it is above the limit. Events that are flushed one by one become 20 times
+as large, and 260 times where all of them say the same and are compressed as a whole; a bomb becomes 1000 times as large."""
+_UNDECODED = 1 << 10
+"""Bytes of which nothing was decoded that are kept, as they may turn out not to be coded at all."""
 
 
 class Delivery(Passage):
@@ -44,10 +57,11 @@ class Delivery(Passage):
         super().__init__(visit, rewriting, failures, forms.following(rewriting) if forms is not None else None)
         self._forms = forms
         self._flow = flow
-        self._decoder: Decoder | None = decoder(coding, visit.limit, endless=True) if coding else None
+        self._decoder: Decoder | None = decoder(coding, visit.limit, ratio=_SWELLS) if coding else None
         self._attached = self._attach()
         self._ends = has_known_end(response) or (not response.http_version.startswith("HTTP/1") and self._attached)
-        self._decoded = False
+        self._told_end = response.http_version.startswith("HTTP/1") or self._attached  # an empty call is an end
+        self._undecoded: bytearray | None = bytearray()
         self._broken = False
         make_open_ended(flow.request, response)
         if announce:
@@ -69,6 +83,8 @@ class Delivery(Passage):
                 return [data]
             if not data:
                 return self._over()
+            if self._broken:
+                return []
             if self._decoder is not None:
                 data = self._decode(self._decoder, data)
                 if not data:
@@ -89,6 +105,8 @@ class Delivery(Passage):
             return False
 
     def _over(self) -> list[bytes]:
+        if self._decoder is not None and not self._decoder.finished and self._told_end and not self._settled:
+            self._break(CUT_OFF)
         if self._broken and self._flow.killable:
             # What came is no reply: without this the client would take it for one that ended well.
             self._flow.kill()  # type: ignore[no-untyped-call, unused-ignore]
@@ -116,17 +134,26 @@ class Delivery(Passage):
             self._failures.add(self._visit, "learning the form of the reply", error)
 
     def _decode(self, decoder: Decoder, data: bytes) -> bytes:
-        """Plain bytes; once the coding turns out to be broken, all bytes as they are."""
+        """Plain bytes; where it turns out that the body is text that is not coded at all, all bytes as they are."""
+        undecoded = self._undecoded
+        if undecoded is not None:
+            undecoded += data
         try:
             plain = decoder.feed(data)
         except CodingError as error:
             self._decoder = None
+            plain = error.plain
             large = isinstance(error, TooLargeError)
-            # A body that is not coded at all, whatever its header says, is the better for being passed on without it.
-            self._broken = self._decoded or large
-            self._visit.give_up(
-                f"the reply is not what its content-encoding says: {'it swells' if large else error}", keep_raw=True
-            )
-            return data
-        self._decoded = self._decoded or bool(plain)
+            told = f"the reply is not what its content-encoding says: {'it swells' if large else error}"
+            self._visit.give_up(told, keep_raw=True)
+            if undecoded and not plain and not large and is_text(bytes(undecoded)):
+                return bytes(undecoded)
+            self._break(told)
+        if plain or (undecoded is not None and len(undecoded) > _UNDECODED):
+            self._undecoded = None
         return plain
+
+    def _break(self, why: str) -> None:
+        """Nothing more is delivered, and the reply does not end well."""
+        self._broken = True
+        self._visit.cut_short = why

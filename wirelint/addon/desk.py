@@ -65,7 +65,7 @@ class Desk:
     def judged(self, flow: http.HTTPFlow, verdict: Verdict) -> None:
         """There is a verdict on a flow."""
         if is_shown():
-            checked = Checked(verdict.record, verdict.exchange, verdict.findings)
+            checked = Checked(verdict.record, verdict.exchange, verdict.findings).folded
             self._memory.keep(flow, checked, verdict.notes, verdict.record.id)
             forget_drawn()
 

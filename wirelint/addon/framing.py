@@ -14,6 +14,7 @@ from collections.abc import Mapping, Set
 from mitmproxy import http
 
 from wirelint.capture.record import Headers
+from wirelint.wire.codings import CodingError, TooLargeError, decode, decoder
 
 HEADER = "x-wirelint"
 
@@ -38,10 +39,20 @@ def field_of(message: http.Message, name: bytes) -> str | None:
     return b", ".join(found).decode("utf-8", "surrogateescape") if found else None
 
 
-def body_of(message: http.Message) -> bytes | None:
-    """The body without its content codings; as it is, where they cannot be undone."""
+def body_of(message: http.Message, most: int) -> bytes | None:
+    """The body without its content codings; as it is, where they cannot be undone. Raises TooLargeError above `most` bytes.
+
+    mitmproxy's own `content` and `text` are not asked: they decode without a bound.
+    """
     raw = message.raw_content
-    return raw if raw is None or b"content-encoding" not in _names(message) else message.get_content(strict=False)
+    if raw is None or b"content-encoding" not in _names(message):
+        return raw
+    try:
+        return decode(field_of(message, b"content-encoding"), raw, most)
+    except TooLargeError:
+        raise
+    except CodingError:
+        return raw
 
 
 _Fields = tuple[tuple[bytes, bytes], ...]
@@ -64,15 +75,16 @@ def is_signed(request: http.Request) -> bool:
     return not _SIGNED.isdisjoint(_names(request))
 
 
-def is_decodable(request: http.Request) -> bool:
-    """Whether the body is what the header says of its coding."""
+def is_decodable(request: http.Request, most: int) -> bool:
+    """Whether the body, of no more than `most` bytes, is what the header says of its coding, to its end."""
     if b"content-encoding" not in _names(request):
         return True
     try:
-        request.get_content(strict=True)
-    except ValueError:
+        undone = decoder(field_of(request, b"content-encoding"), most)
+        undone.feed(request.raw_content or b"")
+    except CodingError:
         return False
-    return True
+    return undone.finished
 
 
 def has_known_end(response: http.Response) -> bool:

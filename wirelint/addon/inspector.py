@@ -40,7 +40,7 @@ from wirelint.addon.framing import body_of, headers_of
 from wirelint.addon.freezing import freeze
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.lingering import Lingering
-from wirelint.addon.log import log_exchange, say
+from wirelint.addon.log import log_exchange, redact_with, say
 from wirelint.addon.looking import Insight
 from wirelint.addon.mending import Mending
 from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_unread, open_visit
@@ -56,6 +56,7 @@ from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End, Exchange
 from wirelint.rule import Finding
+from wirelint.wire.codings import TooLargeError
 
 _NO_WORD = "the connection ended without a word about this exchange"
 _MOST_VISITS = 4096
@@ -168,6 +169,7 @@ class Inspector:
             self._watch.follow(self._engine)
         if before is None or before.redact != settings.redact:
             self._redactor = Redactor(enabled=settings.redact)
+            redact_with(self._redactor)
         if before is None or (before.captures, before.redact) != (settings.captures, settings.redact):
             self._close_store()
             if settings.captures is not None:
@@ -198,9 +200,13 @@ class Inspector:
     def request(self, flow: http.HTTPFlow) -> None:
         if self._settings is None or not may_be_ours(flow.request):
             return
-        body = body_of(flow.request)
+        body, large = None, False
+        try:
+            body = body_of(flow.request, self._settings.max_body)
+        except TooLargeError:
+            large = True
         if body is None or len(body) > self._settings.max_body:
-            unread = open_unread(flow, self._settings.max_body, large=body is not None)
+            unread = open_unread(flow, self._settings.max_body, large=large or body is not None)
             if unread is not None:
                 self._remember(flow, unread)
             return
@@ -302,6 +308,8 @@ class Inspector:
         self._desk.ending(flow)
         if end is None:
             end, error = end_of(flow)
+            if visit.cut_short:
+                end, error = "upstream-died", visit.cut_short
         take_the_rest(flow, visit, found.mending, self._failures)
         self._settle(Ended(visit, flow, end, error, visit.now() if visit.live else duration_of(flow)))
 

@@ -16,13 +16,15 @@ from wirelint.addon import screen
 from wirelint.addon.verdict import Verdict
 from wirelint.addon.words import one_line, shorten
 from wirelint.apis import channel_of
+from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
-from wirelint.report.writer import place
+from wirelint.report.writer import known_note, place
 from wirelint.rule import SEVERITIES, Finding, Repair
 
 logger = logging.getLogger("wirelint")
 
 _SHOWN = 12
+_redactors = [Redactor()]
 _MESSAGE = 400
 
 
@@ -31,10 +33,11 @@ def log_exchange(verdict: Verdict) -> None:
     if not is_shown(logging.WARNING):
         return
     say(exchange_line(verdict), look=screen.exchange_look(verdict))
-    for finding in verdict.findings[:_SHOWN]:
+    new = verdict.new
+    for finding in new[:_SHOWN]:
         say_finding(finding)
-    if len(verdict.findings) > _SHOWN:
-        _remark(f"… {len(verdict.findings) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
+    if len(new) > _SHOWN:
+        _remark(f"… {len(new) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
     fixes = verdict.record.fixes
     for fix in fixes[:_SHOWN]:
         say(fix_line(fix), look=screen.fix_look(fix))
@@ -56,7 +59,13 @@ def say_finding(finding: Finding) -> None:
     say(finding_line(finding), level, screen.finding_look(finding))
 
 
+def redact_with(redactor: Redactor) -> None:
+    """Take credentials out of all lines by this redactor, which knows those that requests carried, or lets them stand."""
+    _redactors[:] = [redactor]
+
+
 def _remark(text: str) -> None:
+    text = _redactors[0].text(text)
     say(f"  {text}", look=screen.note_look(text))
 
 
@@ -130,7 +139,7 @@ def say(text: str, level: int = logging.INFO, look: screen.Look | None = None) -
     if not is_shown(level):
         return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-    line = one_line(text).encode(encoding, "backslashreplace").decode(encoding)
+    line = one_line(_redactors[0].text(text)).encode(encoding, "backslashreplace").decode(encoding)
     logger.log(level, "%s", line, extra={screen.LOOK: look} if look is not None else None)
 
 
@@ -143,7 +152,10 @@ def _is_judged(verdict: Verdict) -> bool:
 
 
 def _counts(verdict: Verdict) -> str:
-    counts = _tally(verdict.findings) or ["ok" if _is_judged(verdict) else "not judged"]
+    counts = _tally(verdict.new)
+    if verdict.known:
+        counts.append(known_note(verdict.known))
+    counts = counts or ["ok" if _is_judged(verdict) else "not judged"]
     if verdict.record.fixes:
         counts.append(f"{len(verdict.record.fixes)} fixed")
     return ", ".join(counts)

@@ -20,7 +20,7 @@ from mitmproxy import http
 
 from wirelint.addon.blocking import AddedAnswers, SessionStreams
 from wirelint.addon.collecting import collect, is_json, is_within, length_of
-from wirelint.addon.delivery import Delivery
+from wirelint.addon.delivery import CUT_OFF, Delivery
 from wirelint.addon.failures import Failures
 from wirelint.addon.framing import (
     HEADER,
@@ -116,7 +116,7 @@ class Mending:
         visit.faults += mended.faults
         if mended.body is body or mended.body == body:
             return
-        if not is_decodable(request):
+        if not is_decodable(request, visit.limit):
             visit.notes.append("the request is not what its content-encoding says; it was not repaired")
             return
         if is_signed(request):
@@ -157,7 +157,7 @@ class Mending:
         """Sends what is left of a batch; the answers to what is not sent come with the reply."""
         visit, request = self._visit, self._flow.request
         body = apply(visit.request_body or b"", edits)
-        if not is_decodable(request) or is_signed(request):
+        if not is_decodable(request, visit.limit) or is_signed(request):
             visit.notes.append("the call is to be blocked, and was sent: the batch cannot be changed")
             return False
         replace_body(request, body)
@@ -230,6 +230,10 @@ class Mending:
         if kept is None or visit.session is None:
             return
         plain, chunks = kept
+        if not visit.decoded_to_its_end:
+            visit.notes.append(f"{CUT_OFF}; it was not repaired")
+            visit.take_kept(plain, chunks)
+            return
         made = rewrite_reply(
             visit.session,
             plain,

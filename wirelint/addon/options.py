@@ -174,6 +174,19 @@ def refuse(complaint: str, *, running: bool) -> None:
     raise exceptions.OptionsError(complaint)  # type: ignore[no-untyped-call]
 
 
+def complaint_about(deferred: Mapping[str, object]) -> str | None:
+    """What is wrong with our options in mitmproxy's table of values that wait for an addon; None when nothing is."""
+    copy = dict(deferred)
+    if (complaint := settle(copy) or misspelt(copy)) is not None:
+        return complaint
+    named = {option.name for option in OPTIONS if option.name in copy}
+    try:
+        read({option.name: str(copy.get(option.name, option.default)) for option in OPTIONS}, named)
+    except SettingError as error:
+        return str(error)
+    return None
+
+
 def misspelt(deferred: Mapping[str, object]) -> str | None:
     """A complaint about an option that only looks like one of ours."""
     for name in deferred:

@@ -20,11 +20,10 @@ from typing import Any, TextIO
 
 from mitmproxy import ctx, http, options
 from mitmproxy.proxy.mode_servers import ServerInstance
-from mitmproxy.tools import cmdline
 from mitmproxy.tools.dump import DumpMaster
-from mitmproxy.tools.main import run
 
 from wirelint.addon.inspector import Inspector
+from wirelint.addon.starting import StartError, start
 from wirelint.doctor.clients import ANSWER, PATH
 
 _POLL = 0.05
@@ -121,9 +120,11 @@ def main() -> None:
 
     errors = _Errors(logging.ERROR)
     logging.getLogger().addHandler(errors)
-    arguments, sys.argv[:] = sys.argv[2:], ["mitmdump"]
     try:
-        run(make, cmdline.mitmdump, arguments)  # type: ignore[arg-type]
+        start("mitmdump", sys.argv[2:], make, "--set mode=regular@PORT")
+    except StartError as error:
+        errors.first = str(error)
+        sys.exit(2)
     finally:
         if errors.first:
             # Flushed here: an interpreter that ends because of SystemExit in a task may forget what a buffer holds.

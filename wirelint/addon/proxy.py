@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import logging
-import sys
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import urlsplit
 
+from wirelint.launch.variables import is_loopback
 from wirelint.registry import shipped
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
+
+
+_HOST = re.compile(r"[\w.:%-]+")
 
 
 class UpstreamError(ValueError):
     """An upstream that mitmproxy's reverse mode cannot take. One line: what, why, the cure."""
 
 
-def arguments(upstream: str, port: int, extra: Sequence[str] = ()) -> list[str]:
-    """mitmproxy's own arguments. What the user gave it comes last, so it wins. Raises UpstreamError."""
+def arguments(upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> list[str]:
+    """mitmproxy's own arguments. What the user gave it comes last, so it wins. Raises UpstreamError.
+
+    Without `--listen-host` mitmproxy listens on all interfaces of the machine. The option beats `--set listen_host=…`
+    wherever they stand, so it is left out where the user sets that one.
+    """
     script = shipped("addons") / "inspector.py"
-    return ["--mode", f"reverse:{origin(upstream)}", "--listen-port", str(port), "-s", str(script), *extra]
+    bound = [] if any(word.startswith("listen_host=") for word in extra) else ["--listen-host", host]
+    return ["--mode", f"reverse:{origin(upstream)}", *bound, "--listen-port", str(port), "-s", str(script), *extra]
 
 
 def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
@@ -30,9 +39,9 @@ def calm(tool: Tool, extra: Sequence[str]) -> list[str]:
 
 
 def origin(upstream: str) -> str:
-    """Scheme, host and port of an upstream's URL. Without a scheme it is https, and http for this machine.
+    """Scheme, host and port of an upstream's URL.
 
-    Raises UpstreamError.
+    Without a scheme the host must be a full name (https) or this machine (http). Raises UpstreamError.
     """
     try:
         url = upstream if "://" in upstream else f"{_scheme(upstream)}://{upstream}"
@@ -42,6 +51,14 @@ def origin(upstream: str) -> str:
         raise UpstreamError(f"--upstream {upstream}: {error}; give a URL such as https://api.openai.com") from error
     if parts.scheme not in ("http", "https") or not host:
         raise UpstreamError(f"--upstream {upstream}: not an HTTP address; give a URL such as https://api.openai.com")
+    if "://" not in upstream and not is_loopback(host) and not re.search(r"[.:]", host):
+        raise UpstreamError(
+            f"--upstream {upstream}: no scheme and no full host name; give a URL such as https://{upstream}"
+        )
+    if not _HOST.fullmatch(host):
+        raise UpstreamError(
+            f"--upstream {upstream}: {host!r} is no host name; give a URL such as https://api.openai.com"
+        )
     if parts.username is not None:
         raise UpstreamError(f"--upstream {upstream}: credentials belong to the client; leave them out of the URL")
     bare = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{f':{port}' if port is not None else ''}"
@@ -55,25 +72,32 @@ def origin(upstream: str) -> str:
 
 def _scheme(address: str) -> str:
     host = urlsplit(f"//{address}").hostname or ""
-    return "http" if host in ("localhost", "::1") or host.startswith("127.") else "https"
+    return "http" if is_loopback(host) else "https"
 
 
-def run(tool: Tool, upstream: str, port: int, extra: Sequence[str] = ()) -> int:
-    """Runs until it is told to stop; mitmproxy's exit status. Raises UpstreamError."""
-    given = [*calm(tool, extra), *arguments(upstream, port, extra)]
-    from mitmproxy.tools import main
+def run(tool: Tool, upstream: str, host: str, port: int, extra: Sequence[str] = ()) -> int:
+    """Runs until it is told to stop; mitmproxy's exit status. Raises UpstreamError and StartError."""
+    given = [*calm(tool, extra), *arguments(upstream, host, port, extra)]
+    from mitmproxy.options import Options
+
+    from wirelint.addon.starting import start
 
     if given[:1] != ["--mode"]:
         logging.getLogger("mitmproxy.proxy.server").setLevel(logging.WARNING)  # "client connect", and its end
 
-    tools: dict[Tool, Callable[[Sequence[str]], object]] = {
-        "mitmdump": main.mitmdump,
-        "mitmweb": main.mitmweb,
-        "mitmproxy": main.mitmproxy,
-    }
-    sys.argv[0] = tool  # the name that mitmproxy's own messages begin with
-    try:
-        tools[tool](given)
-    except SystemExit as stopped:
-        return stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
-    return 0
+    def make(options: Options) -> object:
+        match tool:
+            case "mitmdump":
+                from mitmproxy.tools.dump import DumpMaster
+
+                return DumpMaster(options)
+            case "mitmweb":
+                from mitmproxy.tools.web.master import WebMaster
+
+                return WebMaster(options)
+            case "mitmproxy":
+                from mitmproxy.tools.console.master import ConsoleMaster
+
+                return ConsoleMaster(options)
+
+    return start(tool, given, make, "--port")

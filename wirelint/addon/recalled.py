@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import cast, get_args
 
 from mitmproxy import http
@@ -17,6 +18,9 @@ from wirelint.repair import SAFETIES
 from wirelint.rule import Finding, Fix
 
 _DETAIL = "wirelint.detail"
+_KNOWN = Finding("", "", "info", "high", "wirelint", "request", "")
+"""A finding that earlier exchanges had: metadata holds only the number of these."""
+_MOST_KNOWN = 100_000
 _WORDS = {
     "severity": frozenset(get_args(Severity)),
     "confidence": frozenset(get_args(Confidence)),
@@ -34,13 +38,17 @@ def recall(flow: http.HTTPFlow, engine: Engine, redactor: Redactor) -> tuple[Che
         findings = engine.judge(engine.ledger.place(exchange))
     said = flow.metadata.get("wirelint.notes")
     notes = tuple(note for note in said if isinstance(note, str)) if isinstance(said, list) else ()
-    return Checked(record, exchange, findings or ()), notes
+    known = flow.metadata.get("wirelint.known")
+    checked = Checked(record, exchange, findings or ()).folded
+    if not checked.known and isinstance(known, int) and 0 < known <= _MOST_KNOWN:
+        checked = dataclasses.replace(checked, known=(_KNOWN,) * known)
+    return checked, notes
 
 
 def judged(record: Record, engine: Engine) -> Checked:
     """A record judged in the light of the ledger as it stands, which stays as it is."""
     exchange = replay(record)
-    return Checked(record, exchange, engine.judge(engine.ledger.place(exchange)) if exchange is not None else ())
+    return Checked(record, exchange, engine.judge(engine.ledger.place(exchange)) if exchange is not None else ()).folded
 
 
 def findings_of(flow: http.HTTPFlow) -> tuple[Finding, ...] | None:

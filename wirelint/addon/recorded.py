@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mitmproxy import http
 
-from wirelint.addon.framing import headers_of
+from wirelint.addon.framing import body_of, headers_of
 from wirelint.addon.ignoring import asked_headers
 from wirelint.capture.record import Record
 from wirelint.capture.sides import NAMES, restore
+from wirelint.wire.codings import MOST_PLAIN, TooLargeError
 
 
 def recorded(flow: http.HTTPFlow) -> Record | None:
@@ -16,14 +17,22 @@ def recorded(flow: http.HTTPFlow) -> Record | None:
     if not beside:
         return None
     request, response = flow.request, flow.response
+    body = _body(request)
     shown = Record(
         id=flow.id,
         method=request.method,
         url=request.pretty_url,
         request_headers=asked_headers(flow),
-        request_body=request.get_content(strict=False) or None,
+        request_body=body or None,
         status=response.status_code if response is not None else None,
         response_headers=headers_of(response) if response is not None else (),
-        response_body=response.get_content(strict=False) if response is not None else None,
+        response_body=_body(response) if response is not None else None,
     )
     return restore(shown, beside)
+
+
+def _body(message: http.Message) -> bytes | None:
+    try:
+        return body_of(message, MOST_PLAIN)
+    except TooLargeError:
+        return None

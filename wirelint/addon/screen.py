@@ -21,7 +21,6 @@ from typing import Any, TypeAlias
 
 from mitmproxy.addons.termlog import TermLogHandler
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console
 from rich.text import Text
 
 from wirelint.addon.verdict import Verdict
@@ -29,7 +28,8 @@ from wirelint.addon.words import one_line, shorten
 from wirelint.knowledge.signs import ERRORS
 from wirelint.model import Exchange
 from wirelint.report.layout import hung
-from wirelint.report.writer import MARKS, STYLES, place
+from wirelint.report.screen import Screen
+from wirelint.report.writer import MARKS, STYLES, known_note, place
 from wirelint.rule import Finding, Repair
 
 LOOK = "wirelint_look"
@@ -52,7 +52,7 @@ def exchange_look(verdict: Verdict) -> Look:
     record = verdict.record
 
     def look(width: int) -> Iterator[Text]:
-        style = "" if verdict.findings else "dim"
+        style = "" if verdict.new else "dim"
         mark = Text(MARKS[verdict.worst], STYLES[verdict.worst]) if verdict.worst else Text("✓", "green dim")
         took, token = record.timing.duration, record.timing.first_token
         calls = f"{verdict.calls} call{'s' if verdict.calls > 1 else ''}" if verdict.calls else ""
@@ -64,6 +64,8 @@ def exchange_look(verdict: Verdict) -> Look:
         )  # fmt: skip
         if record.end not in ("complete", "unknown"):
             yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
+        if verdict.known:
+            yield Text(f"{' ' * _BENEATH}{known_note(verdict.known)}", "dim")
 
     return look
 
@@ -168,6 +170,6 @@ def _is_terminal(handler: Any) -> bool:
     return isinstance(handler, TermLogHandler) and handler.has_vt_codes and os.environ.get("TERM") != "dumb"
 
 
-def _console(width: int) -> Console:
+def _console(width: int) -> Screen:
     """What colours there are, NO_COLOR and the terminal's name say; rich asks the environment for them."""
-    return Console(file=io.StringIO(), force_terminal=True, width=width, highlight=False, legacy_windows=False)
+    return Screen(io.StringIO(), force_terminal=True, width=width, legacy_windows=False)

@@ -35,9 +35,19 @@ class Verdict:
     notes: tuple[str, ...] = ()
 
     @property
+    def new(self) -> tuple[Finding, ...]:
+        """The findings that no earlier exchange of the conversation had."""
+        return tuple([finding for finding in self.findings if not finding.is_known])
+
+    @property
+    def known(self) -> int:
+        """The number of the others: they are written down, and not told again."""
+        return len(self.findings) - len(self.new)
+
+    @property
     def worst(self) -> str:
-        """The highest severity of the findings, empty when there are none."""
-        return worst_of(self.findings)
+        """The highest severity of the new findings, empty when there are none."""
+        return worst_of(self.new)
 
     @property
     def calls(self) -> int:

@@ -44,6 +44,7 @@ class Visit:
     handed over as a whole. `due` is when it may have been silent for too long (`watch`), by the clock; `asked_of` are the
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
     `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
+    `cut_short` says why the client saw its reply end badly, though that of the upstream ended as HTTP asks.
     `heard_by` is called when bytes have come. `flowed` are the last bytes of the body, without codings, as long as they are
     not stored: whoever hands them on puts them there.
     """
@@ -76,6 +77,7 @@ class Visit:
     early: list[Finding] = field(default_factory=list)
     shown: tuple[str, str] | None = None
     unknown: str = ""
+    cut_short: str = ""
     heard_by: Callable[[], None] | None = None
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
@@ -153,6 +155,11 @@ class Visit:
         for piece, at in arrived(data, self._heard.chunks):
             self.take(piece, self.now() if at is None and self.collected else at)
 
+    @property
+    def decoded_to_its_end(self) -> bool:
+        """Return True if the codings of the bytes that came have come to their end."""
+        return self._decoder is None or self._decoder.finished
+
     def keep_whole(self, data: bytes) -> tuple[bytes, tuple[tuple[float, int], ...]] | None:
         """Takes a copy of such a body; gives what is to be read of it, and the arrivals of that. None: nothing is read."""
         pieces: list[bytes] = []
@@ -165,6 +172,12 @@ class Visit:
             if plain and (at is not None or self.collected):
                 chunks.append((self.now() if at is None else at, len(plain)))
         return b"".join(pieces), tuple(chunks)
+
+    def take_kept(self, plain: bytes, chunks: Sequence[tuple[float, int]]) -> None:
+        """Has such a copy read."""
+        if self.session is not None:
+            for data, at in arrived(plain, chunks):
+                self.session.feed(data, at)
 
     def read_later(self, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
         """What is to be read of such a copy, and when it came: `catch_up` does."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from wirelint.knowledge.escaping import printable
+
 
 def one_line(text: str) -> str:
     """Without line ends, control characters, lone surrogates and marks that turn the writing direction: they are shown."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return printable(text)
 
 
 def shorten(text: str, limit: int) -> str:

@@ -21,7 +21,17 @@ from urllib.parse import unquote
 from wirelint.apis.anthropic_request import hosted_result, read_request
 from wirelint.apis.anthropic_writer import StreamWriter, WholeWriter
 from wirelint.apis.carried import Carried
-from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, refusal_of, text
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    is_conversation,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    refusal_of,
+    text,
+)
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind, Request
 
@@ -228,7 +238,10 @@ class _Reader:
         if error is not None:
             yield Failure(error, frame)
         yield Head(text(message.get("id")), text(message.get("model")), frame)
-        for n, block in mappings(message.get("content")):
+        content = message.get("content")
+        if content and not isinstance(content, list):
+            yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
+        for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
         if reason := text(message.get("stop_reason")):
             yield Stop(0, reason, _STOP_POINTER, frame)

@@ -43,6 +43,8 @@ def read_request(body: Mapping[str, Json]) -> Request:
     choice = mapping(body.get("tool_choice"))
     disabled = choice.get("disable_parallel_tool_use")
     elsewhere = bool(body.get("mcp_servers") or body.get("container"))
+    previous = _previous(body)
+    compacted = any(block.get("type") == "compaction" for block in _first_blocks(body.get("messages")))
     return Request(
         api="anthropic.messages",
         model=text(body.get("model")) or "",
@@ -53,9 +55,23 @@ def read_request(body: Mapping[str, Json]) -> Request:
         parallel_tool_calls=not disabled if isinstance(disabled, bool) else None,
         stream=body.get("stream") is True,
         hosted=elsewhere or any(tool.hosted for tool in tools),
-        tools_known=not any(_UNSEEN_TOOLS.match(tool.type) for tool in tools),
+        # A message thread keeps the tools that it was created with, and refuses to get them again.
+        tools_known=previous is None and not any(_UNSEEN_TOOLS.match(tool.type) for tool in tools),
         max_tokens=number(body.get("max_tokens")),
+        on_server="before" if previous is not None or compacted else "nothing",
+        previous=previous or None,
     )
+
+
+def _previous(body: Mapping[str, Json]) -> str | None:
+    """The id of the reply from which a message thread continues (`thread.previous_message_id`); None without a thread."""
+    thread = mapping(body.get("thread"))
+    return text(thread.get("previous_message_id")) or "" if thread.get("type") == "continue" else None
+
+
+def _first_blocks(messages: Json) -> list[dict[str, Json]]:
+    first = messages[0] if isinstance(messages, list) and messages else None
+    return [block for _, block in mappings(mapping(first).get("content"))]
 
 
 def _system(system: Json) -> Iterator[Message]:

@@ -41,6 +41,7 @@ def has_blocks(body: Mapping[str, Json]) -> bool:
 def read_request(body: Mapping[str, Json], model: str = "", *, stream: bool = False) -> Request:
     config = mapping(body.get("toolConfig"))
     tools = tuple(_tools(config.get("tools")))
+    stored = "promptVariables" in body or ":prompt/" in model  # a stored prompt brings its own messages and tools
     return Request(
         api="bedrock.converse",
         model=model or text(body.get("modelId")) or "",
@@ -50,9 +51,9 @@ def read_request(body: Mapping[str, Json], model: str = "", *, stream: bool = Fa
         tool_choice=_tool_choice(mapping(config.get("toolChoice"))),
         stream=stream,
         hosted=any(tool.hosted for tool in tools),
-        # A stored prompt brings its own messages and tools.
-        tools_known="promptVariables" not in body and ":prompt/" not in model,
+        tools_known=not stored,
         max_tokens=number(mapping(body.get("inferenceConfig")).get("maxTokens")),
+        on_server="before" if stored else "nothing",
     )
 
 

@@ -68,6 +68,7 @@ def read_request_at(body: Mapping[str, Json], path: str) -> Request:
         hosted=any(tool.hosted for tool in tools),
         tools_known=not (cached or kinds & _UNSEEN_TOOLS),
         max_tokens=number(value_of(mapping(value_of(body, "generationConfig")), "maxOutputTokens")),
+        on_server="before" if cached else "nothing",
     )
 
 

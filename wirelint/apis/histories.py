@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from wirelint.model import Json, Request
+from wirelint.model import Json
 
-__all__ = ["History", "continues", "history_of", "is_signed", "is_text"]
+__all__ = ["History", "history_of", "is_signed", "is_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,8 @@ class History:
     call_id: str = "id"
     """Where a call has its id, below the call's pointer."""
     result_id: str = "tool_call_id"
+    arguments: str = "function/arguments"
+    """Where a call has its arguments, below the call's pointer."""
     blocks: bool = False
     """Whether calls and results are blocks of messages, and a message must hold something."""
     next_message: bool = False
@@ -36,14 +38,22 @@ class History:
     """Whether a history with more results than calls is refused, ids or none."""
 
 
-_BLOCKS = History(result_id="tool_use_id", blocks=True, next_message=True)
+_BLOCKS = History(result_id="tool_use_id", arguments="input", blocks=True, next_message=True)
 _TABLE: dict[str, History] = {
     "anthropic.messages": _BLOCKS,
-    "bedrock.converse": replace(_BLOCKS, call_id="toolUse/toolUseId", result_id="toolResult/toolUseId"),
-    "google.generate_content": replace(
-        _BLOCKS, place="/contents", content="parts", call_id="id", result_id="id", counted=True
+    "bedrock.converse": replace(
+        _BLOCKS, call_id="toolUse/toolUseId", result_id="toolResult/toolUseId", arguments="toolUse/input"
     ),
-    "openai.responses": History("/input", None, "call_id", "call_id"),
+    "google.generate_content": replace(
+        _BLOCKS,
+        place="/contents",
+        content="parts",
+        call_id="id",
+        result_id="id",
+        arguments="args",
+        counted=True,
+    ),
+    "openai.responses": History("/input", None, "call_id", "call_id", "arguments"),
 }
 _OPENAI = History()
 
@@ -51,29 +61,6 @@ _OPENAI = History()
 def history_of(api: str) -> History:
     """How an API writes a history; the way of OpenAI's chat for all that do not differ from it."""
     return _TABLE.get(api, _OPENAI)
-
-
-_STANDING_IN = frozenset({"item_reference", "compaction", "compaction_summary"})
-
-
-def continues(request: Request) -> bool:
-    """Whether a part of the conversation is kept by the server, so that the body does not show every call."""
-    body = request.body
-    if request.api == "openai.responses":
-        return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt")) or any(
-            _stands_in(item) for item in _items(body.get("input"))
-        )
-    if request.api == "google.generate_content":
-        return bool(body.get("cachedContent") or body.get("cached_content"))
-    return False
-
-
-def _items(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else []
-
-
-def _stands_in(item: Json) -> bool:
-    return isinstance(item, dict) and item.get("type") in _STANDING_IN
 
 
 def is_text(block: Mapping[str, Json]) -> bool:

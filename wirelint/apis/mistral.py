@@ -51,7 +51,11 @@ def claims_reply(document: Mapping[str, Json]) -> bool:
 
 
 def read_request(body: Mapping[str, Json]) -> Request:
-    return dataclasses.replace(read_openai(body), api=NAME)
+    request = dataclasses.replace(read_openai(body), api=NAME)
+    if not body.get("agent_id"):
+        return request
+    # An agent's instructions and tools are on the server.
+    return dataclasses.replace(request, tools_known=False, on_server="before")
 
 
 def reply_reader(*, streamed: bool) -> _Reader:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.apis.ollama_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, schema, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, misshapen, number, schema, text
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
 from wirelint.model import (
     Arguments,
@@ -132,7 +132,11 @@ class _Reader:
 
     def _said(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         yield from self._text("reasoning", "thinking", message, frame)
-        yield from self._text("text", "content" if self._place else "response", message, frame)
+        name = "content" if self._place else "response"
+        yield from self._text("text", name, message, frame)
+        if message.get(name) and not isinstance(message[name], str) and name not in self._blocks:
+            self._blocks[name] = self._new()
+            yield Start(self._blocks[name], "opaque", f"{self._place}/{name}", 0, frame, name=misshapen(message[name]))
         for position, call in mappings(message.get("tool_calls")):
             yield from self._call(position, call, frame)
         if message.get("images"):

@@ -12,7 +12,17 @@ from collections.abc import Mapping
 
 from wirelint.apis.openai_request import read_request, read_request_again
 from wirelint.apis.openai_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, refusal_of, text
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    is_conversation,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    refusal_of,
+    text,
+)
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
@@ -67,8 +77,11 @@ class _Reader:
         self._count = 0
         self._calls: dict[int, int] = {}
         self._labels: dict[int, tuple[str, str]] = {}
+        self._repeated: set[int] = set()
         self._given: tuple[Json, Json] = (None, None)
         self._head: tuple[str | None, str | None] = (None, None)
+        self._told: set[tuple[int, str]] = set()
+        self._begun = 0  # where the events of the document's choices begin in `_out`
         self._finished = False
         self._done = False
         self._counted = False
@@ -115,6 +128,7 @@ class _Reader:
             error = dict(document) if frame.event == "error" else refusal_of(document)
         if error is not None:
             self._out.append(Failure(error, frame))
+        self._begun = len(self._out)
         for position, choice in mappings(document.get("choices")):
             index = number(choice.get("index"))
             self._choice(position if index is None else index, choice, frame)
@@ -176,6 +190,9 @@ class _Reader:
             if content:
                 self._text(choice, "text", 0, place, content, frame)
             return
+        if not isinstance(content, list):
+            self._once(choice, misshapen(content), place, frame, "opaque")
+            return
         for position, part in mappings(content):
             slot = 0 if self._streamed else position  # in a stream every delta counts its parts from 0
             if piece := text(part.get("text")):
@@ -219,6 +236,9 @@ class _Reader:
                 return
         elif index is None or self._is_news(block, id_, name):
             self._out.append(Label(block, index, id_, name, frame, position))
+        elif id_ or name:
+            told += self._again(block, name or id_ or "", frame)
+            arguments = "" if arguments is None else arguments
         if isinstance(arguments, str):
             # An empty piece is one as well: where its call is taken out or numbered anew, it has to follow.
             if arguments or len(self._out) == told:
@@ -227,12 +247,20 @@ class _Reader:
             self._out.append(Delta(block, _compact(arguments), frame, position))
 
     def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
-        """Whether an id or a name is given that is not the one given first. Repeating both is harmless, and common."""
+        """Whether an id or a name is given that is not the one given first."""
         known_id, known_name = self._labels[block]
         if (not id_ or id_ == known_id) and (not name or name == known_name):
             return False
         self._labels[block] = (known_id or id_ or "", known_name or name or "")
         return True
+
+    def _again(self, block: int, what: str, frame: Frame) -> int:
+        """Tells, once for each call, that its id or name is repeated. The number of events that it took."""
+        if block in self._repeated:
+            return 0
+        self._repeated.add(block)
+        self._out.append(Offence("said-again", what, frame))
+        return 1
 
     def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
         key = (choice, "legacy", 0)
@@ -240,6 +268,10 @@ class _Reader:
         name, arguments = text(call.get("name")), text(call.get("arguments"))
         if block is None:
             if not name and not arguments:  # Snowflake sends an empty one beside every text
+                if (choice, "empty-call") not in self._told:
+                    self._told.add((choice, "empty-call"))
+                    # In front of what is said: rewriters that hold text back hand an offence on at once.
+                    self._out.insert(self._begun, Offence("empty-call", place, frame))
                 return
             block = self._new(key)
             self._out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))

@@ -43,6 +43,8 @@ def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event]
         made["id"] = named.id
     if begins is not None:
         made["type"] = "custom" if custom else "function"
+    elif label is None:
+        entry.pop("type", None)  # it was told when the call began
     entry = {**made, **entry, **made}
     body.pop("name", None)
     if named is not None and named.name is not None:

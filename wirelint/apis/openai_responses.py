@@ -23,7 +23,7 @@ from wirelint.apis.openai_responses_whole import WholeWriter
 from wirelint.apis.openai_responses_writer import StreamWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
-from wirelint.model import Json, Kind
+from wirelint.model import Arguments, Json, Kind
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
 
@@ -97,6 +97,7 @@ class _Reader:
         self._labels: dict[int, tuple[str | None, str | None]] = {}
         self._places: dict[str, int] = {}
         self._names: dict[int, str | None] = {}  # the id that each item began with; None once another came for it
+        self._given: dict[str, str] = {}  # by call: the arguments that it was announced with
         self._begun: set[int] = set()
         self._told: set[int] = set()
         self._ended: set[int] = set()
@@ -170,6 +171,8 @@ class _Reader:
             form = "custom" if stem.startswith("response.custom") else "function"
             name = text(document.get("name"))
             self._start(Said(kind, pointer, name=name, form=form), index, frame)
+        if delta and words and (given := self._given.pop(pointer, "")):
+            self._out.append(Offence("repeated-start", f"{pointer} {given}", frame))
         self._say(pointer, words, frame)
 
     def _added(self, document: Mapping[str, Json], frame: Frame) -> None:
@@ -190,7 +193,10 @@ class _Reader:
             # Of anything else it is not known yet what it will hold.
             if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in SPOKEN_CALLS):
                 if one.pointer not in self._blocks:
-                    self._start(one, index, frame)
+                    given = one.text if one.form == "function" and Arguments(one.text).mapping is not None else ""
+                    if given:
+                        self._given[one.pointer] = given
+                    self._start(one, index, frame, given)
                 elif one.kind == "tool_call":
                     self._label(one, index, frame, anew=anew)
 
@@ -263,13 +269,13 @@ class _Reader:
             if one.text and not self._length(one.pointer):
                 self._say(one.pointer, one.text, frame)
 
-    def _start(self, one: Said, index: int, frame: Frame) -> None:
+    def _start(self, one: Said, index: int, frame: Frame, given: str = "") -> None:
         block = self._blocks[one.pointer] = len(self._lengths)
         self._lengths.append(0)
         self._told.add(index)
         self._labels[block] = (one.id, one.name)
         self._out.append(
-            Start(block, one.kind, one.pointer, 0, frame, index, one.id, one.name, one.input, one.form, index)
+            Start(block, one.kind, one.pointer, 0, frame, index, one.id, one.name, one.input, one.form, index, given)
         )
 
     def _label(self, one: Said, index: int, frame: Frame, *, anew: bool = False) -> None:

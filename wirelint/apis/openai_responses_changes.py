@@ -55,6 +55,7 @@ class Changes:
             elif block in self.by_block:
                 change = self.by_block[block]
                 if block in before:
+                    change.came = before[block][-1].item + len(before[block][-1].text)
                     _say(change, before[block], new)
                 elif new:
                     late.append((change, new))
@@ -68,6 +69,7 @@ class Changes:
             change.id = now.id if now.id != start.id else None
             change.name = now.name if now.name != start.name else None
             change.input = now.input if now.input != start.input else None
+            change.emptied = bool(start.given) and not now.given
 
     def _label(self, own: Sequence[Event], out: Sequence[Event]) -> None:
         now = {event.block: event for event in out if type(event) is Label}

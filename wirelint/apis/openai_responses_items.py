@@ -7,7 +7,7 @@ is what became of one block; every place that repeats the block is patched by it
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -39,13 +39,24 @@ class Change:
     id: str | None = None
     name: str | None = None
     input: Json = None
+    emptied: bool = False
+    """Whether the arguments that a call was announced with are gone from its announcement."""
+    came: int = 0
+    """Characters of the block that have come."""
+    item_id: str | None = None
+    """The id of its item, where that is a new one."""
 
     @property
     def changed(self) -> bool:
         return bool(self.cuts or self.late or self.gone or self.id or self.name or self.input is not None)
 
     def patched(self, before: str) -> str:
-        """The text of the block as it is now; `before` is all of it, or its beginning, as it came."""
+        """The text of the block as it is now; `before` is all of it, or its beginning, as it came.
+
+        Arguments that the end of a call tells otherwise than its deltas stay as they are.
+        """
+        if self.start.kind == "tool_call" and len(before) != self.came:
+            return before
         made: list[str] = []
         position = 0
         for cut in self.cuts:
@@ -129,10 +140,12 @@ def _call(item: dict[str, Json], field_: str, change: Change) -> dict[str, Json]
 
 
 def labelled(item: Mapping[str, Json], change: Change) -> dict[str, Json]:
-    """A call with the id and name that it has now."""
+    """A call with the ids and the name that it has now."""
     made = dict(item)
     if change.id is not None:
         made["call_id"] = change.id
+    if change.item_id is not None and "id" in made:
+        made["id"] = change.item_id
     if change.name is not None:
         made["name"] = change.name
     return made
@@ -224,6 +237,18 @@ def ended(response: Mapping[str, Json], reason: str) -> dict[str, Json]:
     if reason in _STATES:
         return {**response, "status": reason}
     return {**response, "status": "completed", "incomplete_details": None}
+
+
+def own_item_id(item: Mapping[str, Json], change: Change | None, others: Collection[str]) -> str | None:
+    """A new id for the item of a call whose own id is new, if its item shares one of the `others`; None if it need not.
+
+    Clients that keep items by their id would take the two calls for one.
+    """
+    id_ = text(item.get("id"))
+    if change is None or change.id is None or not id_ or id_ not in others:
+        return None
+    digest = hashlib.sha256(f"{id_}/{change.id}".encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{id_.partition('_')[0]}_{digest[:50]}"
 
 
 def whole_text(output: Sequence[Json]) -> str:

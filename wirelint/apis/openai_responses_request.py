@@ -7,6 +7,7 @@ one after the other are one message, as in the APIs that have messages; each par
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Literal
 
 from wirelint.apis.openai_responses_parts import RESULTS, Said, said, shown
 from wirelint.apis.reading import mapping, mappings, number, schema, text
@@ -39,13 +40,15 @@ _CLIENT_TOOLS: dict[str, str] = {
 }
 """Types of tools that the vendor defines and the client runs, and what their calls are named here."""
 _LOADING = frozenset({"tool_search", "mcp"})
+_SUMMARIES = frozenset({"compaction", "compaction_summary"})
+"""Items that replace all that was said before them."""
 
 
 def read_request(body: Mapping[str, Json]) -> Request:
     tools = tuple(_tools(body))
     parallel = body.get("parallel_tool_calls")
-    continued = bool(body.get("previous_response_id") or body.get("conversation"))
-    shown_all = not body.get("prompt") and (bool(tools) or not continued)
+    on_server = _on_server(body)
+    shown_all = not body.get("prompt") and (bool(tools) or on_server == "nothing")
     return Request(
         api="openai.responses",
         model=text(body.get("model")) or "",
@@ -58,7 +61,19 @@ def read_request(body: Mapping[str, Json]) -> Request:
         hosted=any(tool.hosted for tool in tools) or bool(body.get("prompt")),
         tools_known=shown_all and not any(tool.type in _LOADING for tool in tools),
         max_tokens=number(body.get("max_output_tokens")),
+        on_server=on_server,
+        previous=text(body.get("previous_response_id")) or None,
+        stored=text(mapping(body.get("conversation")).get("id", body.get("conversation"))) or None,
     )
+
+
+def _on_server(body: Mapping[str, Json]) -> Literal["nothing", "before", "anywhere"]:
+    """Where the server holds items that the body lacks: a reference can stand for a call or a result in any place."""
+    kinds = {item.get("type") for _, item in mappings(body.get("input"))}
+    if "item_reference" in kinds:
+        return "anywhere"
+    named = any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
+    return "before" if named or kinds & _SUMMARIES else "nothing"
 
 
 # --- messages ---------------------------------------------------------------------------------------------------------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wirelint.apis.openai_responses_changes import TEXTS, Changes
-from wirelint.apis.openai_responses_items import ended, made_item, mended, whole_text
+from wirelint.apis.openai_responses_items import ended, made_item, mended, own_item_id, whole_text
 from wirelint.apis.openai_responses_parts import CALLS
-from wirelint.apis.reading import text
+from wirelint.apis.reading import mappings, text
 from wirelint.apis.writing import document_of, dump, same
 from wirelint.events import Delta, Event, Frame, Head, Label, Start, Stop
 from wirelint.model import Json
@@ -23,6 +23,7 @@ class WholeWriter:
         changed = dict(document)
         listed = document.get("output")
         if isinstance(listed, list) and not same(_blocks(events), _blocks(out)):
+            _part_items(listed, changes)
             changed["output"] = output = _whole_output(listed, changes, out)
             if text(document.get("output_text")):
                 changed["output_text"] = whole_text(output)
@@ -36,6 +37,16 @@ class WholeWriter:
 
     def close(self, out: Sequence[Event]) -> bytes:
         return b""  # a whole body has nothing after it
+
+
+def _part_items(listed: Sequence[Json], changes: Changes) -> None:
+    """Gives items of calls with new ids an id of their own, where an item before them has the same."""
+    seen: set[str] = set()
+    for index, item in mappings(list(listed)):
+        change = changes.by_place.get(f"/output/{index}")
+        if change is not None:
+            change.item_id = own_item_id(item, change, seen)
+        seen.add(text(item.get("id")) or "")
 
 
 def _blocks(events: Sequence[Event]) -> list[Event]:

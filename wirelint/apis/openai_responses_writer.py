@@ -24,6 +24,7 @@ from wirelint.apis.openai_responses_items import (
     made_item,
     mended,
     mended_part,
+    own_item_id,
     spoken_anew,
     whole_text,
 )
@@ -136,9 +137,14 @@ class StreamWriter:
             return
         yield from self._flush()
         item = mapping(document.get("item"))
+        others = [id_ for place, id_ in self._ids.items() if place != index]
         now = self._item(document, begins=True)
         if change is not None:
+            change.item_id = change.item_id or own_item_id(item, change, others)
+            self._ids[index] = change.item_id or self._ids.get(index, "")
             item = labelled(item, change)
+            if change.emptied:
+                item["arguments"] = ""
         yield self._numbered({**document, "output_index": now, "item": item}, frame)
 
     def _item_done(self, document: dict[str, Json], frame: Frame) -> Iterator[bytes]:
@@ -169,6 +175,9 @@ class StreamWriter:
         made = dict(document)
         if index is not None and index in self._places:
             made["output_index"] = self._places[index]
+            change = self._changes.by_place.get(f"/output/{index}")
+            if change is not None and change.item_id is not None and "item_id" in made:
+                made["item_id"] = change.item_id
         kind = text(document.get("type")) or ""
         said = [event for event in own if type(event) is Delta]
         if kind.endswith(".delta") and said:

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from wirelint.apis.openai_parts import Piece, call_entry, content, legacy_call, pieces, put
 from wirelint.apis.reading import DONE, mapping, mappings, number
 from wirelint.apis.writing import MADE, document_of, dump, framed, groups, other_lines, same, spoken, text_of
-from wirelint.events import Delta, Done, Event, Frame, Head, Label, Offence, Other, Start, Stop
+from wirelint.events import Delta, Done, Event, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
@@ -172,7 +172,11 @@ class StreamWriter(_Writer):
         rows: list[dict[str, Json]] = [choice for _, choice in choices]
         rows += [{"index": c, "delta": {}, "finish_reason": None} for c in extra]
         made = [self._bodies(row, position, own, out) for position, row in enumerate(rows)]
-        told = any(isinstance(event, (Other, Offence)) or type(event).__name__ in _TOLD for event in out)
+        gone = any(isinstance(event, Usage) for event in own) and not any(isinstance(event, Usage) for event in out)
+        if gone:  # the counts were taken out, and with them a chunk that holds nothing else
+            document = {name: value for name, value in document.items() if name != "usage"}
+        telling = spoken(out) if gone else out
+        told = any(isinstance(event, (Other, Offence)) or type(event).__name__ in _TOLD for event in telling)
         made = [bodies for bodies in made if bodies]
         if not made and not told and not document.get("usage"):
             return

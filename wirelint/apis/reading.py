@@ -57,6 +57,27 @@ def is_conversation(body: Mapping[str, Json]) -> bool:
     return bool(messages)
 
 
+MISSHAPEN = "content as "
+_SHAPES: dict[type, str] = {
+    bool: "a truth value",
+    int: "a number",
+    float: "a number",
+    str: "a string",
+    list: "an array",
+}
+
+
+def misshapen(value: Json) -> str:
+    """The kind of an opaque part for content of a JSON type that the API does not have there.
+
+    >>> misshapen({"type": "text", "text": "Hi"})
+    'content as an object with type, text'
+    """
+    if isinstance(value, dict):
+        return f"{MISSHAPEN}an object with {', '.join(value)}"
+    return MISSHAPEN + _SHAPES.get(type(value), "null")
+
+
 class Reading(NamedTuple):
     """What a frame completed: its documents, whether `[DONE]` stood in it, and its offences.
 

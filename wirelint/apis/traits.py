@@ -18,7 +18,7 @@ from typing import Literal
 
 from wirelint.model import Json, Request
 
-__all__ = ["Ending", "Traits", "ending", "is_raw", "traits"]
+__all__ = ["Ending", "Traits", "ending", "is_foreign", "is_raw", "traits"]
 
 Ending = Literal["ended", "stopped", "calls", "length", "filtered", "refused", "paused", "failed", "unknown"]
 """What a finish reason says. `ended`: the reply is complete. `stopped`: the text is over, by a sequence that the
@@ -47,6 +47,33 @@ def ending(reason: str | None) -> Ending:
     if reason is None:
         return "unknown"
     return _MEANINGS.get(reason) or _MEANINGS.get(reason.lower(), "unknown")
+
+
+_OWN: dict[str, frozenset[str]] = {
+    "openai.chat": frozenset({"stop", "length", "tool_calls", "function_call", "content_filter"}),
+    "mistral.chat": frozenset({"stop", "length", "model_length", "tool_calls"}),
+    "ollama.chat": frozenset({"stop", "length", "load", "unload"}),
+    "cohere.chat": frozenset({"COMPLETE", "STOP_SEQUENCE", "MAX_TOKENS", "TOOL_CALL"}),
+    "anthropic.messages": frozenset({
+        *("end_turn", "max_tokens", "stop_sequence", "tool_use", "pause_turn", "refusal"),
+        "model_context_window_exceeded",
+    }),
+    "bedrock.converse": frozenset({
+        *("end_turn", "tool_use", "max_tokens", "stop_sequence", "guardrail_intervened", "content_filtered"),
+        "model_context_window_exceeded",
+    }),
+    "google.generate_content": frozenset({"STOP", "MAX_TOKENS", "LANGUAGE", "SAFETY"}),
+}  # fmt: skip
+_COMPLETE: frozenset[Ending] = frozenset({"ended", "stopped", "calls", "length"})
+
+
+def is_foreign(api: str, reason: str) -> bool:
+    """Return True if a finish reason belongs to other APIs and says that the reply is complete, long enough, or calls.
+
+    Words for filters and failures are not judged: servers add to them. Nor are words of no API at all.
+    """
+    own = _OWN.get(api)
+    return own is not None and reason not in own and ending(reason) in _COMPLETE
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +117,11 @@ class Traits:
     """Whether the prompt is what a template made of a conversation, so that the reply is the model's own markup."""
     choosing_ends: bool = False
     """Whether a reply in which the client forced a function ends like any other (OpenAI documents so)."""
+
+    @property
+    def opens(self) -> bool:
+        """Return True if a stream of the API begins with events that say nothing yet."""
+        return self.blocks or self.ends_repeat
 
     @property
     def tells_calls(self) -> bool:

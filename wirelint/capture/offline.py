@@ -11,6 +11,7 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine, internal, lower
+from wirelint.issues import Issue
 from wirelint.lacks import told
 from wirelint.model import Exchange, Lack
 from wirelint.rule import Finding, Rule
@@ -23,12 +24,54 @@ class Checked:
     """A record with what was made of it. `exchange` is None when it is of no API that is understood.
 
     `because` says then why that is worth knowing; it is empty for traffic that has nothing to do with models and tools.
+    `known` are findings that earlier exchanges had (`folded`); where nobody folds, all of them are in `findings`.
     """
 
     record: Record
     exchange: Exchange | None
     findings: tuple[Finding, ...] = ()
     because: str = ""
+    known: tuple[Finding, ...] = ()
+
+    @property
+    def folded(self) -> Checked:
+        """The exchange with the findings that are new in `findings`, and those that earlier exchanges had in `known`."""
+        if not any(finding.is_known for finding in self.findings):
+            return self
+        new = tuple(finding for finding in self.findings if not finding.is_known)
+        known = tuple(finding for finding in self.findings if finding.is_known)
+        return dataclasses.replace(self, findings=new, known=(*self.known, *known))
+
+
+class Occurrences:
+    """How often each issue was found in some files, once all exchanges of them have been seen."""
+
+    def __init__(self) -> None:
+        self._again: dict[tuple[str, str, str], tuple[str, int]] = {}
+
+    def see(self, checked: Checked) -> None:
+        """Counts the findings of an exchange that earlier ones had."""
+        for finding in (*checked.findings, *checked.known):
+            issue = finding.issue
+            if issue is not None and issue.known:
+                key = checked.record.source, issue.first, issue.id
+                self._again[key] = issue.last, self._again.get(key, ("", 0))[1] + 1
+
+    def total(self, source: str, issue: Issue) -> Issue:
+        """An issue with the exchange that had it last, and the number of all that had it."""
+        last, count = self._again.get((source, issue.first, issue.id), (issue.last, 0))
+        return dataclasses.replace(issue, last=last, count=count + 1)
+
+    def totalled(self, checked: Checked) -> Checked:
+        """An exchange whose findings have the totals of their issues."""
+        source = checked.record.source
+        return dataclasses.replace(
+            checked,
+            findings=tuple(
+                dataclasses.replace(finding, issue=self.total(source, finding.issue)) if finding.issue else finding
+                for finding in checked.findings
+            ),
+        )
 
 
 def check(

@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from wirelint import __version__
 from wirelint.cli.guidance import WIDTH, Context, write_examples
+from wirelint.knowledge.escaping import guard
 from wirelint.knowledge.signs import settle
 
 _COMMANDS = {
@@ -110,6 +111,12 @@ def cli() -> None:
 def main() -> None:
     """Entry point. Wrong input is one line on stderr and exit status 2; nothing shows a traceback to a user."""
     settle(sys.stdout, sys.stderr)
+    with guard():
+        status = _run()
+    sys.exit(status)
+
+
+def _run() -> int:
     try:
         status = cli.main(prog_name="wirelint", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -125,4 +132,4 @@ def main() -> None:
         # The reader of our output has gone (`| head`); nothing more can be said, and nothing is wrong.
         sys.stderr.close()
         status = 0
-    sys.exit(status if isinstance(status, int) else 0)
+    return status if isinstance(status, int) else 0

@@ -13,7 +13,7 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.known import Known, baseline_options
 from wirelint.cli.progress import Bar
 from wirelint.cli.results import Results, output_option
-from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell
+from wirelint.cli.selection import limit_options, occurrences_option, policy_option, rule_options, selected, tell
 from wirelint.report import FORMATS, Statistics, begin
 from wirelint.rule import Limits
 
@@ -47,6 +47,7 @@ from wirelint.rule import Limits
 @output_option
 @baseline_options
 @limit_options
+@occurrences_option
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
 @click.option("--expect", is_flag=True, help="Hold what is found to what the cases in PATH say is in them.")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even when something was found.")
@@ -63,6 +64,7 @@ def check(
     stall: float,
     burst: float,
     hang: float,
+    all_occurrences: bool,
     statistics: bool,
     expect: bool,
     exit_zero: bool,
@@ -73,6 +75,9 @@ def check(
     HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier; what a format cannot tell is
     not judged, and that is said. Each file is judged by itself, in file order. Findings stand with the source they are
     about, carets at the evidence; `wirelint show` tells the whole exchange, `wirelint rule NAME` explains a rule.
+
+    Clients send their whole history with every request. A finding in it is told where it appears first; later turns of the
+    conversation say how many are known, and --all-occurrences tells each again.
     """
     rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
     if expect:
@@ -90,10 +95,11 @@ def check(
                 bar.tell(f"wirelint: {item}")
                 continue
             item = known.news(item)
+            item = item if all_occurrences else item.folded
             counts.add(item)
             if statistics or write_baseline:
                 continue
-            if item.findings:
+            if item.findings or item.known:
                 bar.hide(results.out)
             writer.add(item)
     if statistics:
@@ -101,7 +107,7 @@ def check(
     elif not write_baseline:
         writer.close()
     results.commit()
-    tell(counts.summary())
+    tell(counts.summary(problems))
     if output_format in ("full", "concise") and (hint := counts.hint()):
         tell(hint)
     known.close(rules.everywhere)

@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 import orjson
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -22,6 +21,7 @@ from wirelint.demo.clients import MissingSdkError, drive
 from wirelint.demo.comparison import Score, compare
 from wirelint.demo.processes import Captures, StartError, mock_server, proxy
 from wirelint.demo.steps import STEPS, Step
+from wirelint.report.screen import Screen
 from wirelint.report.writer import MARKS, STYLES, visible
 
 _REPAIRS = "wirelint_fix=unsafe"
@@ -57,7 +57,7 @@ def demo(captures: Path, vendor: bool) -> int:
     With --vendor, no process is started: some hundreds of agent runs against a vendor whose mistakes depend on what it is
     sent, first as they are, then with all repairs of wirelint in between.
     """
-    console = Console(highlight=False)
+    console = Screen(sys.stdout, markup=True)
     if vendor:
         return _compare_vendor(console)
     with tempfile.TemporaryDirectory(prefix="wirelint-demo-") as scratch:
@@ -89,7 +89,7 @@ def demo(captures: Path, vendor: bool) -> int:
     return 0 if agree and not wrong else 1
 
 
-def _play(step: Step, url: str, written: Captures, console: Console, seen: dict[Step, str]) -> bool:
+def _play(step: Step, url: str, written: Captures, console: Screen, seen: dict[Step, str]) -> bool:
     seen[step] = saw = drive(step, url)
     exchanges = written.wait(2 if step.mangle else 1)
     findings = [finding for exchange in exchanges for finding in exchange.get("findings", ())]
@@ -102,7 +102,7 @@ def _play(step: Step, url: str, written: Captures, console: Console, seen: dict[
     return right
 
 
-def _play_repaired(step: Step, url: str, written: Captures, console: Console, before: str) -> bool:
+def _play_repaired(step: Step, url: str, written: Captures, console: Screen, before: str) -> bool:
     saw = drive(step, url)
     fixes = [fix["name"] for exchange in written.wait(1) for fix in exchange.get("fixes", ())]
     right = step.repaired in saw and step.repaired not in before and bool(fixes)
@@ -126,7 +126,7 @@ def _line(finding: dict[str, Any]) -> Text:
     return line.append(f" ({finding['layer']})", style).append(f" {visible(finding['message'])}")
 
 
-def _compare(files: list[Path], console: Console) -> bool:
+def _compare(files: list[Path], console: Screen) -> bool:
     """Whether `wirelint check` of the captures finds what the live run wrote into them."""
     live: Counter[tuple[Any, ...]] = Counter()
     exchanges = 0
@@ -141,7 +141,7 @@ def _compare(files: list[Path], console: Console) -> bool:
     run = subprocess.run(command, capture_output=True, check=False, timeout=120)
     offline = Counter(_identity(orjson.loads(line)) for line in run.stdout.splitlines())
     console.print(f"\n[dim]$ wirelint check {' '.join([*limits, *map(str, files)])}[/]")
-    console.print(run.stderr.decode(errors="replace").strip())
+    console.print(run.stderr.decode(errors="replace").strip(), markup=False)
     if run.returncode or live != offline:
         console.print(f"[red]live and offline differ:[/] {sum(live.values())} live, {sum(offline.values())} offline")
         return False
@@ -152,7 +152,7 @@ def _compare(files: list[Path], console: Console) -> bool:
     return bool(live)
 
 
-def _compare_vendor(console: Console) -> int:
+def _compare_vendor(console: Screen) -> int:
     """Whether more calls come to pass with wirelint; shown side by side."""
     without, repaired = compare()
     console.print(

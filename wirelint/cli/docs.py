@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
@@ -17,6 +16,7 @@ from wirelint.cli.selection import fixes, load
 from wirelint.paths import Paths
 from wirelint.registry import shipped, summary
 from wirelint.report.paths import path
+from wirelint.report.screen import Screen
 
 _WIDTH = 118
 """Columns of what stands in the README as it is printed."""
@@ -57,7 +57,7 @@ def _path() -> str:
     file = shipped("rules").parent / "captures" / "samples" / "one-call.jsonl"
     items = [item for item in judge(read([str(file)]), load().rules) if not isinstance(item, Problem)]
     out = io.StringIO()
-    console = Console(file=out, width=_WIDTH, highlight=False)
+    console = Screen(out, width=_WIDTH)
     for one in Paths(items).of_exchange("ask"):
         console.print(path(one))
     lines = (line.rstrip() for line in out.getvalue().strip().splitlines())

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console
 from rich.text import Text
 
 from wirelint.cli.guidance import guided
@@ -20,6 +19,7 @@ from wirelint.doctor.check import Check, ok, problem
 from wirelint.launch.authorities import CA_FILE, write_trust
 from wirelint.launch.proxy import Place, PrivateProxy, StartError
 from wirelint.launch.variables import PROXIES, environment
+from wirelint.report.screen import Screen
 
 _BASE = "https://doctor.wirelint.invalid:443"
 _MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}
@@ -52,7 +52,7 @@ def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: s
     proxy, else with the one that `wirelint run` would make. Nothing is sent to any vendor, and COMMAND is not run.
     """
     checks = []
-    console = Console(file=sys.stdout, highlight=False)
+    console = Screen(sys.stdout)
     for check in _checks(captures, port, settings, command):
         checks.append(check)
         if output_format == "text":
@@ -90,8 +90,18 @@ def _checks(captures: str, port: int, settings: Sequence[str], command: Sequence
                 return
             yield ok("addon", f"mitmproxy starts with wirelint in it (its files: {place.confdir})")
             yield from surroundings.authority(place.confdir)
-            yield from surroundings.proxy_variables(given, place.confdir)
-            yield from clients.try_all(command, _trial(given, place, folder))
+            wrong = False
+            for check in surroundings.proxy_variables(given, place.confdir):
+                wrong = wrong or check.state == "problem"
+                yield check
+            # A proxy that does not work is one problem; clients are tried as if it were not named.
+            yield from clients.try_all(command, _trial(without_proxies(given) if wrong else given, place, folder))
+
+
+def without_proxies(given: dict[str, str]) -> dict[str, str]:
+    """The environment without the variables that name a proxy."""
+    names = {form for name in PROXIES for form in (name, name.lower())}
+    return {name: value for name, value in given.items() if name not in names}
 
 
 def _trial(given: dict[str, str], place: Place, folder: Path) -> clients.Trial:

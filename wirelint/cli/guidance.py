@@ -14,7 +14,16 @@ _GROUPS: Mapping[str, tuple[str, ...]] = {
     "When it is too slow": ("--hang", "--burst", "--stall"),
     "What is repaired": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
     "What is shown": (
-        *("--output", "--diff", "--force", "--output-format", "--statistics", "--exit-zero", "--markdown"),
+        *(
+            "--output",
+            "--diff",
+            "--force",
+            "--output-format",
+            "--statistics",
+            "--all-occurrences",
+            "--exit-zero",
+            "--markdown",
+        ),
     ),
 }
 """The headings of options that several commands have; all others stand under `Options`."""

@@ -13,6 +13,7 @@ import click
 import orjson
 
 from wirelint.cli.guidance import guided
+from wirelint.launch.listening import complaint
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.fault import Fault
 from wirelint.mock.markup import MARKUP
@@ -117,7 +118,7 @@ def mock(
         culprit = "--scenario" if scenario is not None and str(scenario) in str(error) else "--fault"
         raise MockError(f"{culprit}: {error} (see wirelint mock --list)") from error
     except OSError as error:
-        raise MockError(f"cannot listen at {host} port {port}: {error.strerror or error}") from error
+        raise MockError(complaint(host, port, error, "--port (0 takes a free one)")) from error
 
 
 def _tls(file: Path | None) -> ssl.SSLContext | None:

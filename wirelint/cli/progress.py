@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self, TextIO, TypeVar
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -23,6 +22,7 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
 from wirelint.cli.selection import tell, tell_failure
+from wirelint.report.screen import Screen
 from wirelint.rule import Rule
 
 
@@ -46,8 +46,8 @@ class Bar:
     Before a result is printed `bar.hide(sys.stdout)`; `bar.tell` says anything else.
     """
 
-    def __init__(self, paths: Iterable[str], verb: str, console: Console | None = None) -> None:
-        self._console = console or Console(file=sys.stderr)
+    def __init__(self, paths: Iterable[str], verb: str, console: Screen | None = None) -> None:
+        self._console = console or Screen(sys.stderr)
         self.on = self._console.is_terminal and not self._console.is_dumb_terminal
         self._paths = tuple(paths)
         self._verb = verb

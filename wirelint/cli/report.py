@@ -9,7 +9,7 @@ import click
 from wirelint.cli import completing
 from wirelint.cli.guidance import guided
 from wirelint.cli.progress import Bar
-from wirelint.cli.selection import limit_options, policy_option, rule_options, selected, tell
+from wirelint.cli.selection import limit_options, occurrences_option, policy_option, rule_options, selected, tell
 from wirelint.report.html import write_report
 from wirelint.rule import Limits
 
@@ -38,6 +38,7 @@ _HEAD = 64
 @rule_options
 @policy_option
 @limit_options
+@occurrences_option
 def report(
     paths: tuple[str, ...],
     out: Path,
@@ -49,6 +50,7 @@ def report(
     stall: float,
     burst: float,
     hang: float,
+    all_occurrences: bool,
 ) -> int:
     """Write captures as one HTML page: summary, filters, search, every exchange with its findings at their place.
 
@@ -61,7 +63,7 @@ def report(
         with Bar(paths, "reporting") as bar:
             written = write_report(
                 bar.judged(rules), out, rules=rules, title=title,
-                on_problem=lambda problem: bar.tell(f"wirelint: {problem}"),
+                on_problem=lambda problem: bar.tell(f"wirelint: {problem}"), all_occurrences=all_occurrences,
             )  # fmt: skip
     except OSError as error:
         raise click.ClickException(f"{out}: cannot be written: {error.strerror or error}; choose another -o") from error

@@ -11,6 +11,8 @@ from typing import ParamSpec, TextIO, TypeVar
 
 import click
 
+from wirelint.knowledge.escaping import guarded
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -47,7 +49,7 @@ class Results:
         if os.path.isdir(path):
             raise IsADirectoryError(0, "a folder")
         if os.path.lexists(path) and not os.path.isfile(path):  # a pipe, a terminal
-            return open(path, "w", encoding="utf-8")
+            return guarded(open(path, "w", encoding="utf-8"))
         target = os.path.realpath(path)
         self._path = target
         existed = os.path.exists(target)
@@ -59,7 +61,7 @@ class Results:
             os.unlink(target)
         handle, self._staged = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
         os.chmod(self._staged, mode)
-        return open(handle, "w", encoding="utf-8")
+        return guarded(open(handle, "w", encoding="utf-8"))
 
     def _drop(self) -> None:
         if self.out is not sys.stdout:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console, Group
+from rich.console import Group
 from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.syntax import Syntax
@@ -23,6 +23,7 @@ from wirelint.cli.selection import fixes, load
 from wirelint.engine import Engine
 from wirelint.model import Json
 from wirelint.registry import RuleError
+from wirelint.report.screen import Screen
 from wirelint.report.writer import MARKS, STYLES, place
 from wirelint.rule import Rule
 
@@ -51,7 +52,7 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     if markdown:
         click.echo(f"# {found.name} ({found.code})\n\n{manual}")
         return
-    console = Console(file=sys.stdout)
+    console = Screen(sys.stdout)
     style = STYLES[found.severity]
     head = Text.assemble((f"{found.code} {found.name}", "bold"), (f"  {found.severity}", style), f" · {found.layer}")
     head.append(f" · fix: {fixes(found)}")

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console
 from rich.text import Text
 
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import fixes, rule_options, selected
 from wirelint.registry import safeties, summary
 from wirelint.report.layout import hung
+from wirelint.report.screen import Screen
 from wirelint.report.writer import STYLES
 from wirelint.rule import Rule
 
@@ -56,7 +56,7 @@ def rules(select: tuple[str, ...], ignore: tuple[str, ...], folders: tuple[Path,
         ]
         click.echo(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode())
         return
-    console = Console(file=sys.stdout, highlight=False)
+    console = Screen(sys.stdout)
     for line in _lines(chosen, console.width):
         console.print(line, soft_wrap=True)
 

@@ -144,6 +144,8 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
         url = url or os.environ.get(name, "") or BASE_URLS.get(name, "")
         if not name or not url:
             raise click.UsageError(f"--base-url {pair}: where does it lead? Write {name or 'NAME'}=https://…")
+        if "://" not in url and "OLLAMA" not in name:  # Ollama's own may be an address alone
+            raise click.UsageError(f"--base-url {pair}: {url} is no URL; write {name}=https://{url}")
         found[name] = url
     return found
 

@@ -133,6 +133,15 @@ def limit_options(command: Callable[P, R]) -> Callable[P, R]:
     return command
 
 
+def occurrences_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Adds `--all-occurrences` to a command."""
+    return click.option(
+        "--all-occurrences",
+        is_flag=True,
+        help="Show a finding on every turn that it is found again, not only on the first.",
+    )(command)
+
+
 def load(folders: tuple[Path, ...] = (), policy: Path | None = None) -> Registry:
     """The registry, with the argument policies of a file in force. Raises click.ClickException in one line."""
     try:

@@ -9,20 +9,21 @@ from pathlib import Path
 
 import click
 import orjson
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended
 from wirelint.cli import completing
 from wirelint.cli.guidance import guided
-from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
+from wirelint.cli.selection import occurrences_option, policy_option, rule_options, selected, tell, tell_failure
 from wirelint.paths import Paths
 from wirelint.report.conversation import conversation, index
 from wirelint.report.paths import as_json, path, trails
 from wirelint.report.raw import wire as raw
+from wirelint.report.screen import Screen
 
 _CAPTURES = Path("captures")
 
@@ -36,7 +37,7 @@ _CAPTURES = Path("captures")
         ("the bytes, event by event", "wirelint show captures/samples/one-call.jsonl answer --wire"),
     ),
     own={
-        "How much is shown": ("--full", "--thinking"),
+        "How much is shown": ("--full", "--thinking", "--all-occurrences"),
         "Which side": ("--upstream", "--delivered", "--wire"),
         "Following a call": ("--call", "--conversation", "--path", "--output-format"),
     },
@@ -54,6 +55,7 @@ _CAPTURES = Path("captures")
     metavar="DIR",
     help="Where an ID is looked up.",
 )
+@occurrences_option
 @click.option("--wire", is_flag=True, help="Show the raw request and the reply's events one by one.")
 @click.option("--upstream", is_flag=True, help="Show only what came in: the client's request, the upstream's reply.")
 @click.option("--delivered", is_flag=True, help="Show only what was sent on: the request and the reply as repaired.")
@@ -71,6 +73,7 @@ def show(
     folders: tuple[Path, ...],
     policy: Path | None,
     captures: Path,
+    all_occurrences: bool,
     wire: bool,
     upstream: bool,
     delivered: bool,
@@ -102,8 +105,8 @@ def show(
         items = list(_pick(checked, None, problems))
         status = _follow(items, place, wanted, call, named, output_format)
         return 2 if _tell(problems) else status
-    found = list(_pick(checked, wanted, problems))
-    console = Console(file=sys.stdout, highlight=False)
+    found = _folded(checked, wanted, problems, all_occurrences)
+    console = Screen(sys.stdout)
     if not found:
         if not _tell(problems):
             raise click.ClickException(
@@ -127,7 +130,7 @@ def show(
     return 2 if problems else 0
 
 
-def _print(console: Console, shown: RenderableType) -> None:
+def _print(console: Screen, shown: RenderableType) -> None:
     """Shows something; in a file or a pipe no line ends in blanks."""
     if console.is_terminal:
         console.print(shown)
@@ -156,7 +159,7 @@ def _follow(
         made = [as_json(one, items) for one in found]
         sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
         return 0
-    console = Console(file=sys.stdout, highlight=False)
+    console = Screen(sys.stdout)
     if len(found) > 1 and call is None and wanted is None:
         console.print(trails(found))
         tell(f"{len(found)} calls; follow one: wirelint show {place} --call ID")
@@ -190,6 +193,18 @@ def _side(items: Iterator[Record | Problem], upstream: bool, delivered: bool) ->
             yield dataclasses.replace(item, forwarded=None, delivered=None, fixes=())
         else:
             yield item
+
+
+def _folded(
+    items: Iterator[Checked | Problem], wanted: str | None, problems: list[Problem], all_occurrences: bool
+) -> list[Checked]:
+    """The exchanges that are wanted, with how often each of their issues was found in all of the capture."""
+    occurrences, found = Occurrences(), list[Checked]()
+    for item in _pick(items, None, problems):
+        occurrences.see(item)
+        if wanted is None or item.record.id.startswith(wanted):
+            found.append(item if all_occurrences else item.folded)
+    return [occurrences.totalled(one) for one in found]
 
 
 def _pick(items: Iterator[Checked | Problem], wanted: str | None, problems: list[Problem]) -> Iterator[Checked]:

@@ -217,7 +217,7 @@ def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
 def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[Group]:
     groups: dict[str, list[Opener]] = defaultdict(list)
     for opener in openers:
-        for expanded in _expanded(opener[1:] if kind == "word" else opener):
+        for expanded in expand(opener[1:] if kind == "word" else opener):
             head = expanded[0]
             assert isinstance(head, str)
             groups[head[0]].append(expanded)
@@ -243,7 +243,7 @@ def _filtered(openers: Iterable[Opener]) -> str:
     tame: dict[str, list[Opener]] = {}
     wild: list[Opener] = []
     for opener in openers:
-        leads = set(_leads(opener, ""))
+        leads = set(first_letters(opener, ""))
         if "" in leads:
             wild.append(opener)
         for lead in leads if "" not in leads else ():
@@ -254,7 +254,7 @@ def _filtered(openers: Iterable[Opener]) -> str:
     return "(?:" + "|".join([*options, *([full_pattern(wild)] if wild else [])]) + ")"
 
 
-def _leads(opener: Opener, lead: str) -> Iterator[str]:
+def first_letters(opener: Opener, lead: str = "") -> Iterator[str]:
     """The first few literal characters of an opener, gaps aside; empty where it begins with a class of characters."""
     if len(lead) >= _LEAD or not opener:
         yield lead[:_LEAD]
@@ -262,12 +262,12 @@ def _leads(opener: Opener, lead: str) -> Iterator[str]:
     match opener[0]:
         case str(literal):
             stripped = literal if lead else literal.lstrip("|/ \n")
-            yield from _leads(opener[1:], lead + stripped)
+            yield from first_letters(opener[1:], lead + stripped)
         case Either(options):
             for option in options:
-                yield from _leads((*option, *opener[1:]), lead)
+                yield from first_letters((*option, *opener[1:]), lead)
         case Run(chars, least=0) if not lead and re.fullmatch(r"(?:\\[stn]|[ |/])+", chars):
-            yield from _leads(opener[1:], lead)
+            yield from first_letters(opener[1:], lead)
         case _:
             yield lead
 
@@ -282,11 +282,11 @@ def _tree(leads: Sequence[str]) -> str:
     return "(?:" + "|".join(re.escape(first) + _tree(rest) for first, rest in branches.items()) + ")"
 
 
-def _expanded(opener: Opener) -> Iterator[Opener]:
+def expand(opener: Opener) -> Iterator[Opener]:
     """The opener with a literal in front, however it began."""
     first = opener[0]
     if isinstance(first, Either):
         for option in first.options:
-            yield from _expanded((*option, *opener[1:]))
+            yield from expand((*option, *opener[1:]))
     else:
         yield opener

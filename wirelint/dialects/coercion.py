@@ -7,8 +7,9 @@ text wins, in the order null, integer, number, boolean, object, array, string (t
 
 from __future__ import annotations
 
+import html
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from wirelint.dialects import jsontext
@@ -19,6 +20,8 @@ Hint = Literal["text", "json"] | None
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 _DEEPEST = 16
+_XML_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|#[0-9]{1,6}|#x[0-9a-fA-F]{1,5});")
+_UNESCAPED = re.compile(rf"<|&(?!{_XML_ENTITY.pattern[1:]})")
 
 
 def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> dict[str, Json]:
@@ -29,6 +32,21 @@ def type_arguments(raw: Iterable[tuple[str, str, Hint]], tool: Tool | None) -> d
     for key, text, hint in raw:
         typed[key] = text if hint == "text" else coerce(text, properties.get(key), schema)
     return unwrap(typed, properties)
+
+
+def unescaped(raw: Sequence[tuple[str, str, Hint]]) -> Sequence[tuple[str, str, Hint]]:
+    """The values of a call with XML's entities decoded, if the model escaped them.
+
+    A bare `<` or `&` in any value shows that it did not, and so does an entity that only HTML has. What the markup itself
+    calls text is written as it is.
+
+    >>> unescaped([("sql", "a &lt; b &amp;&amp; c", None)])
+    [('sql', 'a < b && c', None)]
+    """
+    values = [text for _, text, hint in raw if hint != "text"]
+    if not any("&" in text and _XML_ENTITY.search(text) for text in values) or any(map(_UNESCAPED.search, values)):
+        return raw
+    return [(key, text if hint == "text" else html.unescape(text), hint) for key, text, hint in raw]
 
 
 def unwrap(arguments: dict[str, Json], properties: Mapping[str, Json]) -> dict[str, Json]:

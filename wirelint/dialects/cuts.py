@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from wirelint.dialects.openers import (
@@ -28,6 +28,8 @@ from wirelint.dialects.openers import (
     word_start,
 )
 
+_MOST_BRACKETS = 16
+"""Characters that begin openers which one opener can have in it: 10, with those that have most."""
 Kind: TypeAlias = Literal["literal", "word", "line", "text"]
 NO_TAG = r"(?<![\w\"'|/\]=?-])"
 """What does not stand before a `>` with which something begins: nearly every one is the end of a tag."""
@@ -47,8 +49,7 @@ class Cut(NamedTuple):
         if not _may_stand(self.kind, text, start):
             return None
         patterns = self.patterns
-        for place in self.places.finditer(text, start):
-            at = place.start()
+        for at in _near(self.kind, self.places, text, start):
             pattern = patterns.get("") or patterns.get(text[at])
             if pattern is not None and pattern.match(text, at):
                 return at
@@ -66,9 +67,9 @@ class NamedCut(NamedTuple):
     def place(self, text: str, start: int, names: Collection[str]) -> int | None:
         if not _may_stand(self.kind, text, start):
             return None
-        for place in self.places.finditer(text, start):
-            if self._matches(text, place.start(), names):
-                return place.start()
+        for at in _near(self.kind, self.places, text, start):
+            if self._matches(text, at, names):
+                return at
         return None
 
     def _matches(self, text: str, place: int, names: Collection[str]) -> bool:
@@ -77,6 +78,12 @@ class NamedCut(NamedTuple):
             return True
         behind = self.behind.match(text, place)
         return behind is not None and behind["name"] in names
+
+
+def _near(kind: Kind, places: re.Pattern[str], text: str, start: int) -> Sequence[int]:
+    """The places at which an opener may begin; of many brackets in a row only as many as one opener can have."""
+    found = [place.start() for place in places.finditer(text, start)]
+    return found[-_MOST_BRACKETS:] if kind == "literal" else found
 
 
 def _may_stand(kind: Kind, text: str, start: int) -> bool:

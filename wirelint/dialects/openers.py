@@ -97,6 +97,28 @@ def has_name(opener: Opener) -> bool:
     return NAME in opener
 
 
+def begins_with(opener: Opener, character: str) -> bool:
+    """Return True if an opener can have a character in front."""
+    for at, piece in enumerate(opener):
+        match piece:
+            case str():
+                return piece.startswith(character)
+            case Either(options):
+                return any(begins_with((*option, *opener[at + 1 :]), character) for option in options)
+            case Name():
+                return re.match(NAME_CHARS, character) is not None
+            case Run(chars, least):
+                if re.match(f"[{chars}]", character):
+                    return True
+                if least:
+                    return False
+            case LineStart() | WordStart() | TextStart():
+                continue
+            case _:
+                assert_never(piece)
+    return True
+
+
 def length(opener: Opener) -> int:
     """The most characters that an opener can have."""
     return sum(_piece_length(piece) for piece in opener)

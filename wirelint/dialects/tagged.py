@@ -68,6 +68,8 @@ class Body:
     closed: bool = False
     cut: bool = False
     malformed: bool = False
+    verbatim: bool = False
+    """Whether a value stands in a CDATA section, so that nothing in the call is escaped."""
 
     @property
     def empty(self) -> bool:
@@ -81,7 +83,7 @@ class Body:
     def arguments(self, tool: Tool | None) -> Json:
         if self.json is not None:
             return self.json
-        return coercion.type_arguments(self.raw, tool)
+        return coercion.type_arguments(self.raw if self.verbatim else coercion.unescaped(self.raw), tool)
 
 
 def read_body(reader: Reader, position: int, tags: Tags, tool: Tool | None) -> Body:
@@ -147,6 +149,7 @@ def _read_cdata(reader: Reader, start: int, key: str, tags: Tags, body: Body) ->
         body.end, body.cut, body.malformed = reader.size, True, True
         return
     body.add(key, reader.value(start, end.start()))
+    body.verbatim = True
     closer = reader.match(tags.parameter_end, end.end())
     body.end = end.end() if closer is None else closer.end()
     body.malformed |= closer is None

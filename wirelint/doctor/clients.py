@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirelint.doctor.check import Check, ok, problem, skipped
+from wirelint.launch.authorities import trusted_file
 from wirelint.launch.plan import node_reads_proxies, node_version
+from wirelint.launch.variables import ADDING
 
 HOST = "doctor.wirelint.invalid"
 PATH = "/wirelint-doctor"
@@ -120,7 +123,7 @@ def _python(name: str, program: str, trial: Trial) -> Iterator[Check]:
         yield problem(f"{name}", f"{program} cannot run: {_line(said)}", "repair or reinstall that Python")
         return
     for client, answer in told.items():
-        yield _judge(f"{name} {client}", client, answer, trial)
+        yield judge(f"{name} {client}", client, answer, trial)
 
 
 def _node(program: str, trial: Trial) -> Check:
@@ -129,7 +132,7 @@ def _node(program: str, trial: Trial) -> Check:
         return skipped("node", "is not installed")
     shown = f"node {version[0]}.{version[1]}"
     if node_reads_proxies(version):
-        return _judge(shown, "node", _run(_fetch(program, f"https://{HOST}{PATH}"), trial.environment), trial)
+        return judge(shown, "node", _run(_fetch(program, f"https://{HOST}{PATH}"), trial.environment), trial)
     if trial.base is None:
         cure = "use wirelint run, which gives it base URLs, or Node 24"
         return problem(shown, "takes no proxy from the environment", cure)
@@ -147,24 +150,31 @@ def _curl(trial: Trial) -> Check:
     if shutil.which("curl", path=trial.environment.get("PATH")) is None:
         return skipped("curl", "is not installed")
     answer = _run(["curl", "-sS", "-m", "10", f"https://{HOST}{PATH}"], trial.environment)
-    return _judge("curl", "curl", answer, trial)
+    return judge("curl", "curl", answer, trial)
 
 
-def _judge(name: str, client: str, answer: str, trial: Trial) -> Check:
+def judge(name: str, client: str, answer: str, trial: Trial) -> Check:
+    """What a client's answer says of the proxy. `client` is its kind (`urllib`, `curl`)."""
     if answer.strip() == ANSWER:
         return ok(name, "goes through the proxy and trusts it")
     if _UNTRUSTED.search(answer):
-        variable = _VARIABLES[client]
-        return problem(
-            name,
-            f"does not trust the proxy: {_line(answer)}",
-            f"export {variable}={trial.authority}, or use wirelint run",
-        )
+        cure = f"{_trusting(_VARIABLES[client], trial)}, or use wirelint run"
+        return problem(name, f"does not trust the proxy: {_line(answer)}", cure)
     return problem(
         name,
         f"does not go through the proxy: {_line(answer)}",
         "use wirelint run --mode base-url, and see that nothing unsets the proxy variables",
     )
+
+
+def _trusting(variable: str, trial: Trial) -> str:
+    """What makes a client trust the proxy, and go on trusting everybody else."""
+    if variable in ADDING:
+        return f"export {variable}={trial.authority}"
+    # These variables replace what a client trusts, so their file has to hold the system's authorities as well.
+    before, bundle = trusted_file(trial.environment, variable), trial.authority.with_name("wirelint-bundle.pem")
+    made = " ".join(shlex.quote(str(part)) for part in (before, trial.authority))
+    return f"cat {made} > {shlex.quote(str(bundle))} && export {variable}={shlex.quote(str(bundle))}"
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:

@@ -339,3 +339,26 @@ def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: st
     shown = prose.text[sentence.start + at : sentence.end][:240]
     at_once = _AT_ONCE.search(sentence.masked) is not None
     return Announcement(kinds, verb, shown, sentence.start, sentence.end, at_once)
+
+
+_CALLS_IT = re.compile(r"\b(?:call|use|invoke|run|query|try)(?:ing)?\b[^.;!?]{0,40}\Z", re.IGNORECASE)
+_HEDGED = re.compile(
+    r"\b(?:not|never|no|without|could|might|may|would|if|unless|already|but|instead|called|used|returned|results?|unable"
+    r"|cannot|can['’]t|n['’]t)\b|n['’]t\b",
+    re.IGNORECASE,
+)
+
+
+def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | None:
+    """The declared tool that the last sentence of a thought decides to call by its name: `Next: look_up(plant="thyme")`."""
+    last = prose.sentences[-1] if prose.sentences else None
+    if last is None or last.question:
+        return None
+    said = prose.text[last.start : last.end]
+    for name in names:
+        found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
+        if found is None or _HEDGED.search(said[: found.start()]):
+            continue
+        if said[found.end() :].lstrip("`*")[:1] == "(" or _CALLS_IT.search(said[: found.start()]):
+            return Announcement(frozenset(), "call", name, last.start, last.end, at_once=True), name
+    return None

@@ -12,13 +12,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.apis.traits import ending, traits
+from wirelint.knowledge.argument_markup import closing_tag, opening_tag
+from wirelint.knowledge.control_tokens import find
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.json_mending import mended, unquoted
+from wirelint.knowledge.json_scanner import Scanner
 from wirelint.knowledge.schemas import required
 from wirelint.model import Arguments, Choice, Exchange, Json, Tool, ToolCall
 
 REDACTED = "[redacted:"
 """How the mark begins that stands in the place of a secret."""
+
+UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
+"""Faults after which it is not known what a reply holds."""
 
 _BLANK = " \t\r\n"
 
@@ -49,6 +55,20 @@ def came_to_an_end(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
     return ended or _is_followed(exchange, choice, call)
 
 
+def is_unstated(exchange: Exchange, choice: Choice) -> bool:
+    """Return True if a candidate holds calls, all of them whole, and ends without a finish reason.
+
+    Where the API tells calls by the reason alone (`Traits.tells_calls`), clients then wait for more, or run nothing.
+    """
+    reply = exchange.reply
+    if reply is None or choice.finish_reason is not None or not choice.calls or not traits(exchange.api).tells_calls:
+        return False
+    if not reply.terminated or reply.error is not None or any(fault.kind in UNREAD for fault in reply.faults):
+        return False
+    last = choice.calls[-1]
+    return last.form == "custom" or last.arguments.mapping is not None or not last.arguments.text.strip(_BLANK)
+
+
 def claims_all(reason: str) -> bool:
     """Whether a finish reason says that the model was done."""
     return ending(reason) in ("ended", "stopped", "calls")
@@ -66,13 +86,13 @@ class Glued:
     """More than one value in the place of one.
 
     `shape`: the values that say something are `equal`, or `differ`; what follows the first value `continues` it after a
-    comma, or is `cut` off. `start`: the first value is the input of an Anthropic start event. `offset` in the argument
-    text is where the second one begins.
+    comma, or is `cut` off; the deltas `grow`, each repeats all that came before. `start`: the first value is the input of
+    an Anthropic start event. `offset` in the argument text is where the second one begins.
     """
 
     values: tuple[Json, ...]
     rest: str
-    shape: Literal["equal", "differ", "continues", "cut"]
+    shape: Literal["equal", "differ", "continues", "cut", "grow"]
     start: bool
     offset: int = 0
 
@@ -86,6 +106,9 @@ def glued(call: ToolCall) -> Glued | None:
     """The values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
     if call.form == "custom":
         return None
+    if (grown := _grown(call)) is not None:
+        text, offset = grown
+        return Glued((Arguments(text).value,), "", "grow", start=False, offset=offset)
     if call.start_input is not None and call.deltas.strip(_BLANK):
         deltas = Arguments(call.deltas)
         return Glued(
@@ -96,6 +119,36 @@ def glued(call: ToolCall) -> Glued | None:
         return None
     offset = arguments.ends[0] if arguments is call.arguments else 0
     return Glued(arguments.values, arguments.rest, _shape(arguments), start=False, offset=offset)
+
+
+def _grown(call: ToolCall) -> tuple[str, int] | None:
+    """The last delta of a call whose deltas each repeat all that came before, and where the second one begins.
+
+    Joined they are no JSON. Two of them tell only if the last is an object; deltas that are equal are values that repeat.
+    """
+    starts = call.events.starts
+    if len(starts) < 2 or call.start_input is not None or call.arguments.mapping is not None:
+        return None
+    if not call.deltas.startswith(call.deltas[: starts[1]], starts[1]):
+        return None
+    begun, offset, steps = "", 0, 0
+    for start, end in zip(starts, [*starts[1:], len(call.deltas)], strict=True):
+        piece = call.deltas[start:end]
+        if not piece.startswith(begun):
+            return None
+        if len(piece) > len(begun) > 0:
+            steps += 1
+            offset = offset or start
+        begun = piece
+    told = steps > 1 or (steps == 1 and Arguments(begun).mapping is not None)
+    return (begun, offset) if told and breaks(call.deltas) else None
+
+
+def breaks(text: str) -> bool:
+    """Return True if a text is no JSON object, nor the beginning of one."""
+    scanner = Scanner()
+    scanner.feed(text)
+    return scanner.broken is not None or scanner.second is not None or scanner.top not in ("", "{")
 
 
 def _unwrapped(arguments: Arguments) -> Arguments:
@@ -158,7 +211,7 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
-            if value.lstrip(_BLANK).startswith("{"):
+            if value.lstrip(_BLANK).startswith("{") or _without_tokens(value) is not None:
                 within = _unreadable(inner)
                 return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
             return Flaw("a string instead of an object")
@@ -174,6 +227,8 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
 
 def _unreadable(arguments: Arguments) -> Flaw:
     text = arguments.text.strip(_BLANK)
+    if (framed := _without_tokens(text)) is not None:
+        return framed
     if text.startswith("```"):
         inner = Arguments(text.partition("\n")[2].strip(_BLANK).removesuffix("```"))
         return Flaw("in a code fence", repaired=inner.mapping or mended(inner.text))
@@ -183,6 +238,57 @@ def _unreadable(arguments: Arguments) -> Flaw:
         return Flaw("a JSON object encoded twice, without the quotes around it", "gateway", bare)
     words, cut = _defect(text)
     return Flaw(words, "gateway" if cut else "model", None if cut else mended(text), cut=cut)
+
+
+def between_tokens(text: str) -> str | None:
+    """The text between the control tokens and the tags of tool calls at its edges; None if there are none."""
+    tokens = find(text)
+    start, end, number = 0, len(text), len(tokens) - 1
+    for token in tokens:
+        start = _after_tags(text, start)
+        if token.start > start:
+            break
+        start = max(start, token.end)
+    start = _after_tags(text, start)
+    while start < end:
+        while text[end - 1] in _BLANK and end - 1 > start:
+            end -= 1
+        while number >= 0 and tokens[number].end > end:
+            number -= 1
+        if number >= 0 and tokens[number].end == end:
+            end = tokens[number].start
+        elif (closer := closing_tag(text, end)) is not None:
+            end = closer.start()
+        else:
+            break
+    between = text[start : max(start, end)].strip(_BLANK)
+    return between if len(between) < len(text.strip(_BLANK)) else None
+
+
+def _after_tags(text: str, start: int) -> int:
+    while start < len(text):
+        if text[start] in _BLANK:
+            start += 1
+        elif (tag := opening_tag(text, start)) is not None:
+            start = tag.end()
+        else:
+            break
+    return start
+
+
+def _without_tokens(text: str) -> Flaw | None:
+    """The verdict on arguments that are an object once the tokens at their edges are gone."""
+    between = between_tokens(text)
+    if between is None:
+        return None
+    call = ToolCall(None, None, Arguments(between), "")
+    found = flaw(call, None) if between else None
+    value = call.arguments.mapping if found is None else found.repaired
+    if between and value is None:
+        return None
+    place = text.index(between)
+    tokens = f"{text[:place]} {text[place + len(between) :]}".strip()
+    return Flaw(f"between control tokens ({excerpt(tokens, 60)})", "gateway", value or {})
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:

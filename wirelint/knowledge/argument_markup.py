@@ -27,6 +27,7 @@ _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
 _TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
 _ANY = "|".join(map(re.escape, _TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
+_OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
 _NEXT = re.compile(
     rf"</\s?(?:{_ANY})\s?>\s*"
@@ -52,6 +53,17 @@ class Polluted:
     where: str
     markup: str
     cleaned: Json
+
+
+def closing_tag(text: str, end: int) -> re.Match[str] | None:
+    """The closing tag of a tool call that ends at an offset."""
+    place = text.rfind("</", max(end - 48, 0), end)
+    return _CLOSER.fullmatch(text, place, end) if place >= 0 else None
+
+
+def opening_tag(text: str, start: int) -> re.Match[str] | None:
+    """The opening tag of a tool call, without attributes, that begins at an offset."""
+    return _OPENER.match(text, start)
 
 
 def may_be_polluted(text: str) -> bool:

@@ -69,6 +69,11 @@ def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | 
             return Change(text, "safe", f"keep one value: {shown}", f"kept one value: {shown}", offset=found.offset)
         case "differ" if parallel and call.form == "function":
             return _split(call, found, tools)
+        case "grow":
+            text = call.deltas[call.events.starts[-1] :]
+            return Change(
+                text, "safe", "pass on what each delta adds", "passed on what each delta adds", offset=found.offset
+            )
         case "continues":
             return _joined(call, call.arguments, found.offset, tools)
     return None

@@ -54,7 +54,9 @@ TEMPLATES: tuple[Template, ...] = (
         ("mistral", "magistral"),
         (),
         (),
-        words("[TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [/AVAILABLE_TOOLS] [/SYSTEM_PROMPT]"),
+        words(
+            "[TOOL_CALLS] [/TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [/AVAILABLE_TOOLS] [/SYSTEM_PROMPT]"
+        ),
     ),
     Template(("gemma", "gemini"), words("<start_of_turn> <|turn>"), words("<end_of_turn> <turn|>")),
     Template(("gemini",), (), (), words("<ctrl42> <ctrl43> <ctrl46> <ctrl99> <ctrl100>")),

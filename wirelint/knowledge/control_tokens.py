@@ -43,6 +43,8 @@ _TOKEN = re.compile(
     r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|"
     + "|".join(map(re.escape, _UNBARRED))
 )
+TOKEN_FIRSTS = "<[]"
+"""The characters that tokens begin with."""
 _MARKERS = Cues("<", "｜", "[", "]~", "]<]")
 # A header names its speaker, a channel its use: the word belongs to the framing.
 _HEADER_WORD = re.compile(

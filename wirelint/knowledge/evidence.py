@@ -80,8 +80,11 @@ def last_words(request: Request) -> str:
 
 
 def anything_ran(request: Request) -> bool:
-    """Whether any call, result or hosted tool stands in the turn, in an API field or, in text protocols, as text."""
-    if request.hosted or not request.tools_known:
+    """Return True if any call, result or hosted tool is in the turn, in an API field or, in text protocols, as text.
+
+    True also where the server holds a part of the turn, which may have any.
+    """
+    if request.hosted or not request.tools_known or not request.shows_turn:
         return True
     kinds = (ToolCall, ToolResult, HostedCall, HostedResult)
     for message in request.turn:
@@ -127,7 +130,11 @@ def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
 
 
 def was_summarised(request: Request) -> bool:
-    """Whether the history begins with a summary of what went before, or in the middle: not all is on record."""
+    """Return True if not all of the conversation is on record: it begins with a summary or in the middle, or the server
+    holds a part of it.
+    """
+    if request.is_partial:
+        return True
     spoken = [message for message in request.messages if message.role != "system"]
     if spoken and spoken[0].role != "user":
         return True

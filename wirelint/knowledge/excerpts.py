@@ -10,10 +10,3 @@ def excerpt(text: str, limit: int = 60) -> str:
         return folded
     head = (limit - 1) * 2 // 3
     return f"{folded[:head]}…{folded[len(folded) - (limit - 1 - head) :]}"
-
-
-def printable(text: str, keep: str = "") -> str:
-    """Text of the wire as a terminal may get it: every character that it would obey is shown escaped, `keep` excepted."""
-    if text.isprintable():
-        return text
-    return "".join(char if char in keep or char.isprintable() else f"\\u{ord(char):04x}" for char in text)

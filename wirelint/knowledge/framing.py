@@ -87,7 +87,7 @@ class Framer:
         tokens = self._tokens(text)
         if not tokens:
             return None
-        covered = call_spans(text, self._request)
+        covered = tuple(call_spans(text, self._request))
         frames = covered if thoughts else (*covered, *_frame_of_a_thought(text, tokens, covered))
         tokens = tuple(token for token in tokens if not _is_inside(token, tuple(sorted(frames))))
         framing = frame(text, tokens if self._raw else self.unheard(text, tokens))

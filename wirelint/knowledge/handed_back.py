@@ -104,7 +104,7 @@ def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall
 
 
 def _passed_before(result: ToolResult, ledger: Ledger, conversation: str | None) -> ToolCall | None:
-    issued = ledger.issued(result.call_id, conversation) if result.call_id else None
+    issued = ledger.named(result.call_id, conversation) if result.call_id else None
     return ToolCall(issued.id, issued.name, Arguments(issued.arguments), "") if issued is not None else None
 
 

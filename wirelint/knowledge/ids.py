@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
@@ -97,14 +97,33 @@ def key(id_: str) -> str:
     return "".join(filter(str.isalnum, id_)).casefold()
 
 
+_DRAWN = 12
+"""Letters and digits of an id that no two calls share by accident."""
+
+
+def is_drawn(id_: str, name: str | None) -> bool:
+    """Return True if no two calls share an id: it was drawn, not made of the function's name and a number."""
+    plain = key(id_)
+    named = name is not None and key(name) in plain
+    return len(plain) >= _DRAWN and not named and not plain.rstrip("0123456789").isalpha()
+
+
 # --- is one id another one altered? ---------------------------------------------------------------------------------
 
 _PREFIX = re.compile(r"(?:chatcmpl-?tool|functions?|tooluse|toolu|call|tool|fc)[^A-Za-z0-9]?")
+_OTHER_PREFIX = re.compile(r"(?:call|toolu|tooluse|tool|fc)[_-](?=functions)")
 _COUNTED = re.compile(r":\d+$")
 _SHORTEST_CUT = 9
 """Letters and digits that the rest of a cut id must have; Mistral's nine are the shortest that clients cut to."""
 _SAFE_CUT = 16
 _HEX = re.compile(r"[0-9a-f]{8,9}$")
+_MOST_QUOTED = 4
+_UNJOINED = {
+    "a second id joined to it": "the second id in it removed",
+    "a second id joined to it and the separators removed": "the second id in it removed and the separators put in",
+    "an editor's suffix": "an editor's suffix removed",
+}
+"""What was done to an id where the altered form is the shorter one."""
 
 
 def _bare(id_: str) -> str:
@@ -112,41 +131,119 @@ def _bare(id_: str) -> str:
     return key(_PREFIX.sub("", trimmed, count=1)) if _PREFIX.match(trimmed) else key(trimmed)
 
 
-_EQUAL: tuple[tuple[str, Certainty, Callable[[str], str]], ...] = (
-    ("white space around it", "high", str.strip),
-    ("percent escapes", "high", unquote),
-    ("another case", "high", lambda id_: id_.strip().casefold()),
-    ("other characters between its letters and digits", "high", key),
-    ("another prefix", "medium", _bare),
+_EQUAL: tuple[tuple[Certainty, Callable[[str], str]], ...] = (
+    ("high", str.strip),
+    ("high", unquote),
+    ("high", key),
+    ("medium", _bare),
 )
+"""Foldings under which an id and its altered form are equal."""
 
 
 def match(call_id: str, other: str, name: str | None = None) -> Match | None:
     """Whether `other` is the id of a call, altered. `name` is the called function's. None for equal and for unrelated."""
     if call_id == other or not call_id or not other or max(len(call_id), len(other)) > _LONGEST:
         return None
-    for how, certainty, normal in _EQUAL:
+    for certainty, normal in _EQUAL:
         plain = normal(call_id)
         if plain and plain == normal(other):
-            return Match(_tell(how, call_id, other), certainty)
+            return Match(alteration(call_id, other), certainty)
     return _match_joined(call_id, other) or _match_cut(call_id, other) or _match_other(call_id, other, name)
 
 
-def _tell(how: str, before: str, after: str) -> str:
-    """Says of a folding of characters what became of them, where that can be said."""
-    if not how.startswith("other characters"):
-        return how
-    if after.isalnum() and after.casefold() == key(before):
-        return "everything but letters and digits removed"
-    left = {character for character in after if not character.isalnum()}
-    return f"its other characters turned into {min(left)!r}" if len(left) == 1 else how
+def alteration(before: str, after: str) -> str:
+    """What was done to an id, computed from both forms; they have the same letters and digits, prefixes aside.
+
+    >>> alteration("functions.read_map:3", "functionsread_map3")
+    '`.` and `:` removed'
+    >>> alteration("functions.read_map:3", "functions_read_map_3")
+    '`.` and `:` replaced by `_`'
+    """
+    if after.strip() == before:
+        return "white space around it"
+    if before.strip() == after:
+        return "the white space around it removed"
+    if unquote(before) == unquote(after):
+        return "its percent escapes undone" if unquote(before) == after else "percent escapes"
+    if key(before) == key(after):
+        return _series([*_between(before, after), *_letters(before, after)]) or "other characters"
+    return _series(_prefixes(before.strip(), after.strip())) or "other characters"
+
+
+def _between(before: str, after: str) -> Iterator[str]:
+    """What became of the characters between the letters and digits, which are the same."""
+    were, are = _gaps(before), _gaps(after)
+    if len(were) != len(are):  # letters that fold to two
+        return
+    removed, added = list[str](), list[str]()
+    replaced: dict[str, list[str]] = {}
+    for old, new in zip(were, are, strict=True):
+        if old and not new:
+            removed.append(old)
+        elif new and not old:
+            added.append(new)
+        elif old != new:
+            replaced.setdefault(new, []).append(old)
+    if removed and not any(are):
+        yield "everything but letters and digits removed"
+    elif removed:
+        yield f"{_quoted(removed)} removed"
+    for new, old_ones in replaced.items():
+        yield f"{_quoted(old_ones)} replaced by `{new}`"
+    if added:
+        yield f"{_quoted(added)} put in"
+
+
+def _letters(before: str, after: str) -> Iterator[str]:
+    """What became of the case of the letters."""
+    was, now = ("".join(filter(str.isalnum, id_)) for id_ in (before, after))
+    if was != now:
+        change = "lower-cased" if now == was.lower() else "upper-cased" if now == was.upper() else ""
+        yield f"its letters {change}" if change else "the case of its letters changed"
+
+
+def _prefixes(before: str, after: str) -> Iterator[str]:
+    """What became of the prefix of an id that is equal without it, and of the rest."""
+    old, new = (found[0] if (found := _PREFIX.match(id_)) else "" for id_ in (before, after))
+    if old and new:
+        yield f"its prefix `{old}` replaced by `{new}`"
+    elif old:
+        yield f"its prefix `{old}` removed"
+    elif new:
+        yield f"the prefix `{new}` put before it"
+    rest, left = before[len(old) :], after[len(new) :]
+    yield from _between(rest, left)
+    yield from _letters(rest, left)
+
+
+def _gaps(id_: str) -> list[str]:
+    """The characters before, between and after the letters and digits of an id, one string for each such place."""
+    gaps = [""]
+    for character in id_:
+        if character.isalnum():
+            gaps.append("")
+        else:
+            gaps[-1] += character
+    return gaps
+
+
+def _quoted(pieces: Sequence[str]) -> str:
+    different = [f"`{piece}`" for piece in dict.fromkeys(pieces)]
+    return _series(different) if len(different) <= _MOST_QUOTED else "its other characters"
+
+
+def _series(phrases: Iterable[str]) -> str:
+    *before, last = list(phrases) or [""]
+    return f"{', '.join(before)} and {last}" if before else last
 
 
 def _match_joined(call_id: str, other: str) -> Match | None:
-    for one, two in ((call_id, other), (other, call_id)):
-        origin = _split(two)
-        if origin is not None and origin.id == one:
-            return Match(origin.how, "high")
+    origin = _split(other)
+    if origin is not None and origin.id == call_id:
+        return Match(origin.how, "high")
+    origin = _split(call_id)
+    if origin is not None and origin.id == other:
+        return Match(_UNJOINED.get(origin.how, origin.how), "high")
     return None
 
 
@@ -161,11 +258,22 @@ def _match_cut(call_id: str, other: str) -> Match | None:
         counters = len(short) < _SAFE_CUT or _COUNTED.search(call_id) or _COUNTED.search(other)
         if between.isdigit() and counters:
             return None
-        return Match("its end cut off" if len(key(other)) < len(key(call_id)) else "something added to its end", "high")
+        if len(key(other)) == len(long):
+            return Match("something added to its end", "high")
+        return Match(_series(["its end cut off", *_between(_beginning(call_id, len(short)), other)]), "high")
     if long.endswith(short):
         cut = len(key(other)) < len(key(call_id))
         return Match("its beginning cut off" if cut else "something put before it", "medium")
     return None
+
+
+def _beginning(id_: str, count: int) -> str:
+    """An id up to its `count`th letter or digit."""
+    for position, character in enumerate(id_, 1):
+        count -= character.isalnum()
+        if not count:
+            return id_[:position]
+    return id_
 
 
 def _match_other(call_id: str, other: str, name: str | None) -> Match | None:
@@ -210,7 +318,6 @@ _STRIPPED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"tooluse(?=[A-Za-z]*\d)([A-Za-z0-9]{22})", r"tooluse_\1"),
     )
 )
-_STRIP = "everything but letters and digits removed"
 _INDEX = re.compile(r"([0-9]{1,6})(?:x[0-9]{1,3}|t[0-9]{13})?")
 _DIGEST_SUFFIX = re.compile(r"_[0-9a-f]{8}$")
 
@@ -238,7 +345,7 @@ def restore(id_: str, name: str | None) -> Origin | None:
 
 @lru_cache(maxsize=4096)  # a history is sent again with every turn, and several rules ask
 def _restore(id_: str, name: str | None) -> Origin | None:
-    native = native_id(id_, name)
+    native = native_id(id_, name) or native_id(_OTHER_PREFIX.sub("", id_, count=1), name)
     if native is not None:
         return None if native == id_ else Origin(native, _tell_native(native, id_), "high")
     if is_placeholder(id_):
@@ -275,10 +382,12 @@ def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
     """
     if not name or ":" in id_ or not id_[-1:].isdecimal() or not key(name):
         return None
-    digits = key(id_)[len(key(name)) :]
-    if not key(id_).startswith(key(name)) or not re.fullmatch(r"[0-9]{1,3}", digits):
+    bare = key(_PREFIX.sub("", id_, count=1)) if _PREFIX.match(id_) else key(id_)
+    digits = bare[len(key(name)) :]
+    if not bare.startswith(key(name)) or not re.fullmatch(r"[0-9]{1,3}", digits):
         return None
-    return Origin(f"{prefix}{name}:{digits}", "other characters between its letters and digits", "medium")
+    before = f"{prefix}{name}:{digits}"
+    return Origin(before, alteration(before, id_), "medium")
 
 
 def _tell_native(native: str, id_: str) -> str:
@@ -299,5 +408,6 @@ def _split(id_: str) -> Origin | None:
 def _unstrip(id_: str) -> Origin | None:
     for pattern, original in _STRIPPED:
         if found := pattern.fullmatch(id_):
-            return Origin(found.expand(original), _STRIP, "medium")
+            before = found.expand(original)
+            return Origin(before, alteration(before, id_), "medium")
     return None

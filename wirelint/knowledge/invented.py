@@ -22,11 +22,13 @@ class Invented:
     marker: str
     start: int
     end: int
+    called: bool = False
+    """Whether markup of a call that nobody ran stands before the result, in tags of the same kind."""
 
 
 _MARKERS = re.compile(
     # Hermes, Qwen, GLM; Anthropic's legacy markup; what models make of both
-    r"<(?:(?:antml|mm|atem|steptml|minimax|seed|xai|longcat):)?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|"
+    r"<(?:[a-zA-Z]\w{0,15}[:_])?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|"
     r"function_response|tool_outputs?|tool_call_result)\b[^<>\n]{0,200}>"
     # Mistral
     r"|\[TOOL_RESULTS?\]"
@@ -42,6 +44,8 @@ _MARKERS = re.compile(
     r"\]~b\]tool\b|<\|start_of_role\|>tool_response<\|end_of_role\|>",
     re.MULTILINE,
 )
+_TAG = re.compile(r"<(?P<prefix>(?:[a-zA-Z]\w{0,15}[:_])?)(?:tool|function)_(?:res|out|call_res)\w*")
+_CALLS = r"(?:function_calls?|tool_calls?|tool_use|invoke)"
 _HINTS = Cues(
     "tool",
     "function_res",
@@ -100,7 +104,14 @@ def invented_result(text: str) -> Invented | None:
     if not found:
         return None
     first = min(found, key=re.Match.start)
-    return Invented(first[0].strip(), first.start(), len(text))
+    marker = first[0].strip()
+    return Invented(marker, first.start(), len(text), _is_called(shown, marker, first.start()))
+
+
+def _is_called(shown: str, marker: str, start: int) -> bool:
+    """Return True if tags with the prefix of a result's tag call something before it: `<x_function_calls>`."""
+    tag = _TAG.match(marker)
+    return tag is not None and re.search(rf"<{re.escape(tag['prefix'])}{_CALLS}[ >\n]", shown[:start]) is not None
 
 
 _MARKER = re.compile(rf"{_MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)
@@ -118,6 +129,8 @@ _CUT_LINE = re.compile(
 )
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
+_MOST_BRACKETS = 8
+"""Brackets of one kind that a marker can have; what begins before the last so many is none that is cut off."""
 _SPARK = re.compile(r"[<\[\]\n]")
 
 
@@ -146,7 +159,9 @@ def cut_marker(text: str) -> int:
     longest = 0
     for mark in "<[]":
         place = text.rfind(mark, max(size - _LONGEST_MARKER, 0))
-        while place >= 0:
+        for _ in range(_MOST_BRACKETS):
+            if place < 0:
+                break
             if may_go_on(_MARKERS, text, place):
                 longest = max(longest, size - place)
             place = text.rfind(mark, max(size - _LONGEST_MARKER, 0), place)

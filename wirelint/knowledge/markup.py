@@ -121,11 +121,10 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
         yield tuple(run)
 
 
-def call_spans(text: str, request: Request) -> tuple[tuple[int, int], ...]:
+def call_spans(text: str, request: Request) -> Iterator[tuple[int, int]]:
     """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
-    if not may_hold_markup(text, request.tools):
-        return ()
-    return tuple((block.start, block.end) for block in find(text, request.tools) if block.calls)
+    if may_hold_markup(text, request.tools):
+        yield from ((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
 
 def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:

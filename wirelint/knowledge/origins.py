@@ -6,7 +6,9 @@ nothing passed, the form of an id decides in the few cases in which it can (`ids
 
 Where the server keeps a part of the conversation, a result without its call is held against what passed alone.
 
-An id is restored only where that makes no two calls share one which did not share one before.
+An id is restored only where that makes no two calls share one which did not share one before. That the same function was
+called with the same arguments tells which call a history means, and no more: where call and result agree on an id that the
+target takes, the client has ids of its own, and they stay.
 """
 
 from __future__ import annotations
@@ -16,17 +18,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from wirelint.apis.histories import continues
 from wirelint.apis.traits import traits
 from wirelint.conversation import Issued, Ledger
 from wirelint.knowledge.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
-from wirelint.knowledge.ids import Match, Origin, form_of, is_placeholder, key, match, restore, restore_counted
+from wirelint.knowledge.ids import (
+    Match,
+    Origin,
+    form_of,
+    is_drawn,
+    is_placeholder,
+    key,
+    match,
+    restore,
+    restore_counted,
+)
 from wirelint.knowledge.pairing import Pair, pair
 from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
 
 Place: TypeAlias = Literal["call", "result", "call and its result"]
 
 _COMPARED = 64
+_REPLACED = "another id in its place"
 _BARE_UUID = 36
 _TELLING = 12
 _OF_A_REPLY = re.compile(r"(?P<stem>(?:[A-Za-z]+[_-])?)\d{1,3}")
@@ -61,6 +73,7 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
     if request is None:
         return
     pairs, needed = pair(request).pairs, traits(request.api).call_ids
+    left = {answer.result.call_id for answer in pair(request).orphans}
     history = {each.call.id for each in pairs if each.call.id}
     found = []
     for each in pairs:
@@ -68,12 +81,12 @@ def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
             continue
         if not (needed or each.call.id):
             continue  # left out, as the API allows
-        one = _judge(each, exchange, ledger, history)
+        one = _judge(each, exchange, ledger, history, left)
         if one is not None:
             found.append(one)
     if found:
         yield from _without_collisions(found, pairs)
-    if continues(request):
+    if request.is_partial:
         yield from _answers_elsewhere(exchange, ledger)
 
 
@@ -129,7 +142,8 @@ def _collide(group: Sequence[Pair]) -> bool:
     return len(said) > 1 or len({each.position for each in group}) < len(group)
 
 
-def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Mangling | None:
+def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], left: set[str | None]) -> Mangling | None:
+    """What became of the id of a call, or of its result. `left` are the ids of results without a call."""
     given, answered = each.ids
     alteration = each.answer.match if each.answer is not None else None
     origin = _origin(each, exchange, ledger, history)
@@ -137,6 +151,8 @@ def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) ->
         origin = None
     if alteration is None:
         if origin is None or (origin.id is not None and _forced(exchange, each.call, origin.id)):
+            return None
+        if origin.how == _REPLACED and origin.id not in left and _takes(exchange, each.call):
             return None
         return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
     if origin is None:  # the call's id is the good one, as far as can be known
@@ -180,9 +196,8 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
     id_, name = call.id or "", call.name or ""
     lineage = (*ledger.lineage(conversation), None)
     for issued in ledger.similar(id_, conversation) if id_ else ():
-        telling = len(key(id_)) >= _TELLING
         near = issued.conversation in lineage and issued.name == name
-        if (near or telling) and issued.id not in history:
+        if (near or is_drawn(issued.id, issued.name)) and issued.id not in history:
             found = match(issued.id, id_)
             return Origin(issued.id, found.how if found else "other characters", "high")
     alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)
@@ -190,11 +205,20 @@ def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str
         found = match(alike[0].id, id_, name)
         if found is None and id_ and alike[0].api != exchange.api:
             return None  # ids without anything in common, at another service: it was asked the same
-        how = found.how if found is not None else "another id in its place" if id_ else "nothing in its place"
+        how = found.how if found is not None else _REPLACED if id_ else "nothing in its place"
         return Origin(alike[0].id, how, "high" if found is not None else "medium")
-    for issued in ledger.calls(conversation)[-_COMPARED:] if id_ else ():
-        if issued.name == name and issued.id not in history and (found := match(issued.id, id_, name)) is not None:
-            return Origin(issued.id, found.how, found.certainty)
+    if not id_:
+        return None
+    altered = {
+        issued.id: found
+        for issued in ledger.calls(conversation)[-_COMPARED:]
+        if issued.name == name and issued.id not in history and (found := match(issued.id, id_, name)) is not None
+    }
+    for certainty in ("high", "medium", "low"):
+        fitting = [(one, found) for one, found in altered.items() if found.certainty == certainty]
+        if fitting:
+            one, found = fitting[0]
+            return Origin(one, found.how, found.certainty) if len(fitting) == 1 else None
     return None
 
 
@@ -231,6 +255,17 @@ def _qualifies(id_: str, issued: str) -> bool:
     """
     counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
     return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
+
+
+def _takes(exchange: Exchange, call: ToolCall) -> bool:
+    """Return True if the target takes the id of a call as it is, as far as its demands are known.
+
+    Kimi K2 takes any id, and stops calling tools when its own are replaced.
+    """
+    demand = demand_of(exchange)
+    if isinstance(demand, KimiK2):
+        return form_of(call.id or "") == "Kimi K2"
+    return bool(call.id) and (demand is None or demand.fault(call.id or "", call.name) is None)
 
 
 def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:

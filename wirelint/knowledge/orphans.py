@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.apis.histories import History, continues, history_of
+from wirelint.apis.histories import History, history_of
 from wirelint.apis.traits import traits
 from wirelint.knowledge.pairing import Answer, pair
 from wirelint.knowledge.pointers import at
@@ -29,7 +29,7 @@ _ASSISTANT = (None, "assistant", "model")
 def orphans(request: Request) -> tuple[Answer, ...]:
     """The results of a history that answer no call, as far as can be known."""
     found = pair(request).orphans
-    if not found or continues(request):
+    if not found or request.is_partial:
         return ()
     needed = traits(request.api).call_ids
     return tuple(one for one in found if _told(one.result.call_id, needed=needed))

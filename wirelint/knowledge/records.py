@@ -78,7 +78,9 @@ def brought_along(claim: Claim, request: Request) -> bool:
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
     """The abilities of the tools that were called in the conversation; none when any of it may have been anything."""
-    if request.hosted or not request.tools_known or not any(message.calls for message in request.turn):
+    if request.hosted or not request.tools_known or request.is_partial:
+        return ()
+    if not any(message.calls for message in request.turn):
         return ()
     calls = [call for message in request.messages for call in message.calls]
     if any(isinstance(part, (HostedCall, HostedResult)) for message in request.messages for part in message.parts):

@@ -112,7 +112,7 @@ def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         if role == "system":
             if begun or (request.api == "anthropic.messages" and message.pointer != "/system"):
                 yield Misplaced("system-late", message.pointer, "is a system message in the midst of the conversation")
-        elif role == "assistant" and not begun:
+        elif role == "assistant" and not begun and not request.is_partial:
             yield Misplaced("assistant-first", message.pointer, "is the first, and the assistant's")
         elif before is not None and role == before.role and role != "tool":
             yield Misplaced("same-role", message.pointer, f"is the {role}'s, as the one before it")
@@ -140,7 +140,8 @@ def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
         if message.role == "system":
             continue
         if gemini:
-            yield from _gemini(message, before)
+            if before is not None or not request.is_partial:
+                yield from _gemini(message, before)
         elif message.results and isinstance(message.parts[0], Text) and before is not None and before.calls:
             pointer = message.parts[0].pointer
             yield Misplaced("result-not-first", pointer, "has words before the tool results that it brings")

@@ -14,8 +14,9 @@ what they mean for the model at hand. Sources: chat templates and reasoning pars
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,11 +97,15 @@ _ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
 NATIVE = tuple(tag for tag in TAGS if tag.native)
 _UNPROMPTED = ("<thinking>", "<antthinking>")
 _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
+LONE_CLOSER = _any(tag.closer for tag in _ORPHANS)
+LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
 _PROBES = Cues(
     "hink", "HINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
     "FINAL RESPONSE", "monologue", "EASONING", "CRATCHPAD", "EFLECTION", "HOUGHT", "MONOLOGUE",
 )  # fmt: skip
+_FEWEST_WORDS = 3
+"""Of a thought in a value that no pair of tags at its front shows to be one."""
 _CLOSING_MARKS = ("/", "|>", "unused17")
 # Words that speak of the tag itself.
 _SPOKEN_OF = re.compile(
@@ -127,24 +132,56 @@ _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)
 _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
 
 
-def find(text: str, after: Sequence[int] = ()) -> Thinking | None:
-    """The first reasoning in a visible text. `after`: offsets at which native tool markup ends."""
+def find(text: str, after: Iterable[int] = ()) -> Thinking | None:
+    """The first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken one by one,
+    and only if the text does not begin with reasoning."""
     if not may_hold_thinking(text):
         return None
-    starts = [beginning(text), *(_skip_space(text, offset) for offset in after)]
+    start = beginning(text)
+    starts = itertools.chain((start,), (_skip_space(text, offset) for offset in after))
     tagged = any(mark in text for mark in _CLOSING_MARKS)
-    return _opened(text, starts) or ((_closed(text) or _inner(text)) if tagged else None) or _residue(text, starts[0])
+    return _opened(text, starts) or ((_closed(text) or _inner(text)) if tagged else None) or _residue(text, start)
+
+
+def begins_inside(text: str) -> bool:
+    """Return True if a text begins inside a thought: a template put the opening tag into the prompt."""
+    found = find(text)
+    return found is not None and found.evidence == "closed" and found.native and found.body[0] < found.body[1]
 
 
 def find_in_argument(text: str) -> Thinking | None:
-    """Reasoning at the front of a value: a whole pair, or what stands before a closing tag on a line of its own."""
+    """Reasoning at an edge of a value: a pair, sentences behind an opener, or what stands before a closing tag."""
     if not may_hold_thinking(text):
         return None
-    opened = _opened(text, [_skip_space(text, 0)], NATIVE)
+    opened = _opened(text, [_skip_space(text, 0)])
     if opened is not None:
-        return opened if opened.whole else None
+        if opened.native:
+            return opened if opened.whole or _has_words(text, opened) else None
+        return opened if opened.whole and _has_words(text, opened) else None
+    if (behind := _behind(text)) is not None:
+        return behind
     closed = _closed(text, tuple(tag for tag in _ORPHANS if tag.native))
     return closed if closed is not None and closed.body[1] > closed.body[0] else None
+
+
+def _behind(text: str) -> Thinking | None:
+    """Reasoning at the end of a value: a pair that ends it, or words behind an opener that is glued to it."""
+    for tag in NATIVE:
+        opener = tag.opener.search(text)
+        if opener is None or not opener.start() or is_mention(text, opener.start(), opener.end()):
+            continue
+        closer = tag.closer.search(text, opener.end())
+        glued = not text[opener.start() - 1].isspace() or text[opener.start() - 1] == "\n"
+        if (closer is None and not glued) or (closer is not None and text[closer.end() :].strip()):
+            continue
+        found = _paired(tag, "inner", opener, closer, len(text))
+        if _has_words(text, found):
+            return found
+    return None
+
+
+def _has_words(text: str, found: Thinking) -> bool:
+    return len(text[slice(*found.body)].split()) >= _FEWEST_WORDS
 
 
 def may_hold_thinking(text: str) -> bool:

@@ -108,7 +108,9 @@ class Said:
         return self._others
 
     def holds(self, value: str, found: Sign, tool: Tool, described: str) -> bool:
-        """Whether anybody said a value, so that it was not invented."""
+        """Return True if anybody said a value, so that it was not invented, or may have said it where the server knows."""
+        if self._request.is_partial:
+            return True
         folded = value.strip().casefold()
         if folded == "default" and _HAS_A_DEFAULT.search(f"{tool.name} {tool.description}"):
             return True

@@ -43,6 +43,13 @@ def write_trust(folder: Path, given: Mapping[str, str], authority: Path) -> Trus
     return Trust(_write(folder / "all.pem", [*known(given), *own]), _write(folder / "extra.pem", [*more, *own]))
 
 
+def trusted_file(given: Mapping[str, str], variable: str) -> str:
+    """The file of certificates that a client trusts now: the one that a variable names, else the system's."""
+    own = ssl.get_default_verify_paths()
+    files = [given.get(variable, ""), *_SYSTEM, own.cafile or "", own.openssl_cafile]
+    return next((file for file in files if file and Path(file).is_file()), certifi.where())
+
+
 def _read(files: Iterable[str]) -> list[bytes]:
     certificates: dict[bytes, bytes] = {}
     for file in files:

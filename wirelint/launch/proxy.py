@@ -34,6 +34,10 @@ class Place:
     confdir: Path
 
 
+def _is_set(name: str, options: Sequence[str]) -> bool:
+    return any(option.partition("=")[0] == name for option in options)
+
+
 class PrivateProxy:
     """mitmproxy with the addon, on ports that the system chose, for as long as the block lasts.
 
@@ -53,7 +57,8 @@ class PrivateProxy:
     ) -> None:
         self._log = log
         mode = f"upstream:{chain}" if chain else "regular"
-        settings = ["flow_detail=0", "showhost=false", *options]
+        quiet = [one for one in ("flow_detail=0", "showhost=false") if not _is_set(one.partition("=")[0], options)]
+        settings = [*quiet, *options]
         arguments = ["--mode", f"{mode}@127.0.0.1:0", "-s", str(shipped("addons") / "inspector.py")]
         arguments += [part for option in settings for part in ("--set", option)]
         # The folder of the package stands last on the path: nothing that lies beside it is taken for another module.

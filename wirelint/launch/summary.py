@@ -77,7 +77,7 @@ class Summary:
         who = " ".join(str(record[key]) for key in ("api", "model") if record.get(key))
         self.spoken[_plain(who) or "unread"] += 1
         for finding in findings if isinstance(findings, list) else ():
-            if isinstance(finding, dict):
+            if isinstance(finding, dict) and finding.get("first_seen", record.get("id")) == record.get("id"):
                 code, name, severity = (_plain(str(finding.get(key))) for key in ("code", "name", "severity"))
                 self.rules[code, name, severity] += 1
 

@@ -74,7 +74,7 @@ def read_target(name: str, url: str) -> Target:
         host, port = parts.hostname, parts.port or _DEFAULT_PORTS.get(parts.scheme)
     except ValueError as error:
         raise AddressError(f"{name}={url}: {error}; {cure}") from error
-    if not host or port is None:
+    if not host or port is None or parts.scheme not in _DEFAULT_PORTS:
         raise AddressError(f"{name}={url}: not an HTTP address; {cure}")
     if parts.username is not None:
         raise AddressError(f"{name}={parts.hostname}: credentials do not belong into a base URL; {cure}")

@@ -6,6 +6,11 @@ so are those that issued the ids of its calls. A candidate is followed back, tur
 history. One that agrees to the beginning is where the request comes from. Where none does (a client has cleared old
 results, cut the beginning, written a summary), the one that agrees for longest is, if what agrees is telling.
 
+Equal words are a sign only between exchanges of one client with one model at one host (`Scope`). Ids that were drawn, and
+the id of a reply that is continued, are one everywhere. Where several exchanges gave the same calls under ids of which the
+history has none, nothing tells which of them it goes on from, and it goes on from none: so it is when one prompt is
+sent many times side by side.
+
 What goes on from the end of a conversation belongs to it. What goes on from an earlier place, or asks the same again and
 gets another answer, is a branch: a conversation of its own, whose trunk is the other one up to that place. A request
 without any history begins a conversation, unless its words hold the summary that an earlier exchange was asked for.
@@ -30,8 +35,8 @@ from wirelint.knowledge.sessions import session_of
 from wirelint.knowledge.summaries import lines_of, quoted_in
 from wirelint.knowledge.turns import Turn, answers, turns_of
 from wirelint.lineage.agreement import agree, drawn_ids, is_telling, settle
-from wirelint.lineage.nodes import COMPARED, Index, Node, Said, asks_the_same, mark_of, said_the_same
-from wirelint.model import Exchange, Json, Link, Request, Text
+from wirelint.lineage.nodes import COMPARED, Index, Node, Said, Scope, asks_the_same, mark_of, said_the_same
+from wirelint.model import Exchange, Link, Request, Text
 
 _LOOKED_BACK = 8
 """Turns of the assistant, from the last one back, by which a request is looked up."""
@@ -88,7 +93,7 @@ class Lineage:
         self._weight = self._number = 0
         self._conversations: OrderedDict[str | None, _Conversation] = OrderedDict()
         self._answers, self._calls, self._openings, self._lines = Index(), Index(), Index(), Index()
-        self._replies: dict[str, Node] = {}
+        self._replies: dict[tuple[str, str], Node] = {}
         self._counts: dict[str, list[int]] = {}
 
     @property
@@ -105,14 +110,14 @@ class Lineage:
         request = exchange.request
         if request is None:
             return None
-        turns = turns_of(request)
+        turns, scope = turns_of(request), Scope.of(exchange)
         made = tuple(_answers(exchange, turns))
         how: Literal["turn", "compaction"] = "turn"
-        found = _Found(self._named_before(request), 0)
+        found = _Found(self._named_before(request, scope), 0)
         if found.node is None:
-            found = self._find(turns)
+            found = self._find(turns, scope)
         parent, at = found.node, found.at
-        if parent is None and (parent := self._summarised(turns)) is not None:
+        if parent is None and (parent := self._summarised(turns, scope)) is not None:
             how = "compaction"
         # What an assistant has begun to say is said again in the answer that goes on with it.
         added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
@@ -120,7 +125,7 @@ class Lineage:
         if session is not None:
             place = Place(_short(f"session {session}"), parent, how, added, made, f"session {session}", ())
         else:
-            place = self._beside(parent, added, made, how) or self._branch(request, parent, added, made, how)
+            place = self._beside(parent, added, made, how, scope) or self._branch(request, parent, added, made, how)
         return place._replace(edited=found.edited) if found.edited else place
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
@@ -138,6 +143,7 @@ class Lineage:
         node = Node(
             exchange.id,
             self._number,
+            Scope.of(exchange),
             conversation,
             place.parent,
             asked,
@@ -162,40 +168,39 @@ class Lineage:
 
     # --- finding ---------------------------------------------------------------------------------------------------
 
-    def _named_before(self, request: Request) -> Node | None:
-        named: Json = request.body.get("previous_response_id")
-        return self._replies.get(named) if isinstance(named, str) else None
+    def _named_before(self, request: Request, scope: Scope) -> Node | None:
+        return self._replies.get((scope.host, request.previous)) if request.previous is not None else None
 
-    def _find(self, turns: Sequence[Turn]) -> _Found:
+    def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
         """The node that a history goes on from, and how many of its turns that node tells of."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
         for at in reversed(spoken[-_LOOKED_BACK:]):
-            found = self._best(turns, at)
+            found = self._best(turns, at, scope)
             if found is not None:
                 settle(found, turns, at)
-                return self._beyond(found, turns, at + 1)
-        return self._beyond(None, turns, 0)
+                return self._beyond(found, turns, at + 1, scope)
+        return self._beyond(None, turns, 0, scope)
 
-    def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int) -> _Found:
+    def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
         """A later node, where only its answer is not what it was: cut, with something put to it, or none at all."""
         edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, said = turns[at : at + 1], turns[at + 1]
             nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
-            alike = (
+            alike = [
                 one
                 for one in reversed(nodes[-COMPARED:])
-                if not one.children and asks_the_same(one, asked) and _may_have_said(one, said)
-            )
-            found = next(alike, None)
-            if found is None:
+                if one.scope == scope and not one.children and asks_the_same(one, asked) and _may_have_said(one, said)
+            ]
+            if not alike or (len(alike) > 1 and said.calls):
                 break
+            found = alike[0]
             node, at = found, at + 2
             edited.append((found, said))
         return _Found(node, at, tuple(edited))
 
-    def _best(self, turns: Sequence[Turn], at: int) -> Node | None:
-        candidates = list(self._candidates(turns[at]))
+    def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
+        candidates = list(self._candidates(turns[at], scope))
         if len(candidates) > 1 and at:
             asked = turns[at - 1].mark
             near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
@@ -206,23 +211,30 @@ class Lineage:
         agreement, best = max(judged, key=lambda each: each[0], default=(None, None))
         if agreement is None or best is None:
             return None
+        if any(turns[at].ids) and not agreement.same_ids:
+            rivals = [one for one, _ in judged if (one.whole, one.like, one.turns) == agreement.content]
+            if len(rivals) > 1:
+                return None
         return best if agreement.whole or is_telling(turns[at], agreement) else None
 
-    def _candidates(self, turn: Turn) -> Iterator[Node]:
+    def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
         """The latest nodes that gave an answer, or issued the ids of its calls."""
         seen: dict[int, Node] = {}
         for plain in drawn_ids(turn.calls):
             seen.update(self._calls.latest(plain))
-        seen.update(self._answers.latest(turn.mark))
+        said = self._answers.latest(turn.mark)
+        seen.update({number: node for number, node in said.items() if node.scope == scope})
         yield from seen.values()
 
-    def _summarised(self, turns: Sequence[Turn]) -> Node | None:
+    def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
         """The exchange whose summary a history begins with."""
         if not turns or turns[0].assistant or not self._lines:
             return None
         hits: dict[int, list[Node]] = {}
         for line in quoted_in(turns[0].text):
             for node in self._lines.latest(line).values():
+                if node.scope.client != scope.client:
+                    continue
                 hits.setdefault(node.number, []).append(node)
         found = max(hits.values(), key=lambda nodes: (len(nodes), nodes[0].number), default=None)
         return found[0] if found is not None and 2 * len(found) > len(found[0].lines) else None
@@ -230,13 +242,18 @@ class Lineage:
     # --- naming ----------------------------------------------------------------------------------------------------
 
     def _beside(
-        self, parent: Node | None, added: tuple[Turn, ...], made: tuple[Turn, ...], how: Literal["turn", "compaction"]
+        self,
+        parent: Node | None,
+        added: tuple[Turn, ...],
+        made: tuple[Turn, ...],
+        how: Literal["turn", "compaction"],
+        scope: Scope,
     ) -> Place | None:
         """The place of an exchange that was there before: sent again after it failed, or with the same answer."""
         newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
         for one in islice(newest, COMPARED):
             same = bool(made) and said_the_same(one, made)
-            if not (same or (one.broken and not one.children)) or not asks_the_same(one, added):
+            if one.scope != scope or not (same or (one.broken and not one.children)) or not asks_the_same(one, added):
                 continue
             thread = self._conversations.get(one.conversation)
             if thread is not None:
@@ -285,7 +302,7 @@ class Lineage:
         for index, marks in self._indexes(node):
             index.add(marks, node)
         for reply in node.replies:
-            self._replies[reply] = node
+            self._replies[node.scope.host, reply] = node
 
     def _learn(self, node: Node, turn: Turn) -> None:
         """Takes in the form that a client has given to an answer."""
@@ -300,7 +317,7 @@ class Lineage:
         node.exchange = exchange.id
         if exchange.reply is not None and exchange.reply.id and len(node.replies) < COMPARED:
             node.replies.append(exchange.reply.id)
-            self._replies[exchange.reply.id] = node
+            self._replies[node.scope.host, exchange.reply.id] = node
         self._touch(node.conversation)
 
     def _leave(self, node: Node) -> None:
@@ -312,8 +329,8 @@ class Lineage:
         for index, marks in self._indexes(node):
             index.drop(marks, node)
         for reply in node.replies:
-            if self._replies.get(reply) is node:
-                del self._replies[reply]
+            if self._replies.get((node.scope.host, reply)) is node:
+                del self._replies[node.scope.host, reply]
 
     def _indexes(self, node: Node) -> Iterator[tuple[Index, set[bytes | str]]]:
         yield self._answers, {answer.mark for answer in node.answers}
@@ -380,9 +397,8 @@ def name_of(request: Request, headers: Mapping[str, str]) -> str | None:
 
 
 def _opening(request: Request) -> str | None:
-    named = request.body.get("previous_response_id")
-    if isinstance(named, str) and named:
-        return f"response {named}"
+    if request.previous is not None:
+        return f"response {request.previous}"
     first = next((message for message in request.messages if message.role == "user"), None)
     if first is None:
         return None

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from wirelint.knowledge.ids import key
+from wirelint.knowledge.ids import is_drawn, key
 from wirelint.knowledge.turns import Turn
 from wirelint.lineage.nodes import Node, Said
 from wirelint.model import ToolCall
 
-_TELLING_ID = 12
-"""Letters and digits of an id that no two conversations share by accident."""
 _TELLING_WORDS = 60
 """Characters of an answer that no two conversations share by accident."""
 
@@ -31,6 +29,11 @@ class Agreement(NamedTuple):
     fresh: bool
     number: int
     same_ids: bool
+
+    @property
+    def content(self) -> tuple[bool, bool, int]:
+        """How far the node agrees when ids are left aside."""
+        return self.whole, self.like, self.turns
 
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
@@ -104,9 +107,5 @@ def is_telling(turn: Turn, agreement: Agreement) -> bool:
 
 
 def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
-    """The letters and digits of ids that no two calls share: drawn, not made of the function's name and a number."""
-    for call in calls:
-        plain = key(call.id or "")
-        named = call.name is not None and key(call.name) in plain
-        if len(plain) >= _TELLING_ID and not named and not plain.rstrip("0123456789").isalpha():
-            yield plain
+    """The letters and digits of ids that no two calls share."""
+    return (key(call.id) for call in calls if call.id and is_drawn(call.id, call.name))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from wirelint.knowledge.turns import Size, Turn
+from wirelint.model import Exchange
 
 COMPARED = 64
 """Exchanges that say the same, of which no more are looked at: the latest."""
@@ -30,6 +33,26 @@ class Said:
         return any(one and one == other for one, other in zip(self.ends, turn.ends, strict=True))
 
 
+class Scope(NamedTuple):
+    """Who asks whom. Of two exchanges that differ in it, equal words are no sign that they belong together.
+
+    `client` is what tells one client from another in the headers of its requests.
+    """
+
+    client: str
+    host: str
+    model: str
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Scope:
+        headers = exchange.request_headers
+        client = "\0".join([headers.get(name, "") for name in _CLIENT])
+        return cls(client, urlsplit(exchange.url).netloc, exchange.model)
+
+
+_CLIENT = ("authorization", "x-api-key", "api-key", "x-goog-api-key", "user-agent")
+
+
 @dataclass(slots=True, eq=False)
 class Node:
     """An exchange: the turns that its request adds to those of `parent`, and its answers. `number` counts exchanges.
@@ -40,6 +63,7 @@ class Node:
 
     exchange: str
     number: int
+    scope: Scope
     conversation: str | None
     parent: Node | None
     asked: tuple[Said, ...]

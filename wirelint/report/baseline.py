@@ -14,8 +14,8 @@ from pathlib import Path
 import orjson
 
 from wirelint.capture.offline import Checked
+from wirelint.issues import evidence, fingerprint, place_pattern
 from wirelint.model import Json
-from wirelint.report.fingerprint import evidence, fingerprint, place_pattern
 from wirelint.rule import Finding, Rule
 
 FORMAT = "wirelint-baseline"
@@ -67,7 +67,7 @@ class Baseline:
         new = []
         for finding in checked.findings:
             print_ = fingerprint(finding)
-            self._seen[print_] += 1
+            self._seen[print_] += not finding.is_known
             self._found.setdefault(print_, finding)
             if print_ not in self._known:
                 new.append(finding)

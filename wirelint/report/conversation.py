@@ -20,7 +20,7 @@ from wirelint.capture.replay import mended, replay
 from wirelint.model import Choice, Exchange, Message, Reply, ToolCall, ToolResult
 from wirelint.report.layout import hung
 from wirelint.report.parts import View, clip, marking, part_text
-from wirelint.report.writer import MARKS, STYLES, place, remedy, visible
+from wirelint.report.writer import MARKS, STYLES, known_note, place, recurrence, remedy, visible
 from wirelint.rule import SEVERITIES, Finding, Side
 
 _PATCH_STYLES = {"-": "red", "+": "green"}
@@ -68,6 +68,8 @@ def conversation(checked: Checked, *, full: bool = False, thinking: bool = False
         _add(checked, grid, row, placed)
     for finding in findings:
         _add_note(checked, grid, finding)
+    if note := known_note(len(checked.known)):
+        grid.add_row("", "", Text(f"{note} (--all-occurrences shows them)", "dim"))
     return Group(_title(checked, exchange), grid, *_fixes(checked.record, view), _foot(exchange))
 
 
@@ -132,6 +134,8 @@ def _add_note(checked: Checked, grid: Table, finding: Finding, *, first: bool = 
     )
     note.append(finding.message, style)
     note.append(f"  [{place(finding)}]", "dim")
+    if again := recurrence(finding.issue, checked.record.id):
+        note.append(f"\n  {again}", "dim")
     if repair := remedy(checked, finding):
         note.append(f"\n  {repair}", "green")
     grid.add_row(Text("" if first else finding.code, f"bold {style}"), "", note)
@@ -288,6 +292,8 @@ def _names(checked: Checked) -> Text:
     found = sorted(checked.findings, key=lambda finding: SEVERITIES.index(finding.severity))
     names = {finding.name: STYLES[finding.severity] for finding in found}
     told = Text(", ").join(Text(name, style) for name, style in names.items())
+    if checked.known:
+        told.append(f"{' ' if names else ''}+ {len(checked.known)} known", "dim")
     return told.append(" ✎" if checked.record.fixes else "", "green")
 
 

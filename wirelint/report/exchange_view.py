@@ -23,7 +23,7 @@ from wirelint.capture.record import Record
 from wirelint.capture.replay import mended, replay
 from wirelint.model import Exchange, Reply, Severity, Side
 from wirelint.report.turns import Later, Look, Turn, answered, asked, context, pointed_messages
-from wirelint.report.writer import place, repair_of, visible
+from wirelint.report.writer import known_note, place, recurrence, repair_of, visible
 from wirelint.rule import SEVERITIES, Finding, Repair
 
 Style = Look | Literal["head", "speaker", "minus", "plus", "error", "warning", "info"]
@@ -135,12 +135,12 @@ def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
     yield (Span("head", visible(" · ".join(fact for fact in facts if fact))),)
     if shown.open:
         yield (Span("warning", _progress(exchange)),)
-    verdict = tally(findings)
+    verdict, again = tally(findings), known_note(len(shown.checked.known))
     if shown.open and verdict:
         verdict += " so far"
-    elif not findings and not shown.open:
+    elif not findings and not again and not shown.open:
         verdict = "nothing to complain about" if _is_judged(exchange) else "not judged"
-    parts = [verdict, f"{len(record.fixes)} repaired" if record.fixes else ""]
+    parts = [verdict, again, f"{len(record.fixes)} repaired" if record.fixes else ""]
     if exchange.end not in ("complete", "unknown"):
         parts.append(f"ended: {exchange.end}")
     worst = next((severity for severity in SEVERITIES if any(f.severity == severity for f in findings)), None)
@@ -336,6 +336,8 @@ def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) ->
     where = Span("remark", visible(f"  [{place(finding)}]"))
     yield Span(style, f"{indent}{_MARKS[style]} ", lead=True), Span(style, visible(head)), where
     made, below = repair_of(checked, finding), Span("text", f"{indent}  ", lead=True)
+    if again := recurrence(finding.issue, checked.record.id):
+        yield below, Span("remark", again)
     if made is not None:
         yield below, Span("plus", visible(f"✎ repaired ({made.safety}): {made.title}"))
     elif finding.fix is not None:

@@ -15,13 +15,13 @@ from difflib import SequenceMatcher
 from typing import TextIO
 
 import orjson
-from rich.console import Console
 from rich.text import Text
 
 from wirelint.capture.fixing import Fixed
 from wirelint.capture.record import Headers, Record
 from wirelint.engine import lower
-from wirelint.knowledge.excerpts import printable
+from wirelint.knowledge.escaping import printable
+from wirelint.report.screen import Screen
 from wirelint.wire import Sniffer
 
 _CONTEXT = 3
@@ -34,7 +34,7 @@ _STYLES = {"#": "cyan", "---": "bold", "+++": "bold", "@@": "magenta", "-": "red
 def write_patch(fixed: Fixed, out: TextIO) -> None:
     """The patch of an exchange, in colours on a terminal and plain elsewhere; nothing where nothing was repaired."""
     lines = list(patch(fixed.record))
-    console = Console(file=out, highlight=False, soft_wrap=True)
+    console = Screen(out, soft_wrap=True)
     if not console.is_terminal:
         out.writelines(f"{line}\n" for line in lines)
         return

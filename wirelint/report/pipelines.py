@@ -11,10 +11,10 @@ from xml.sax.saxutils import escape, quoteattr
 import orjson
 
 from wirelint.capture.offline import Checked
+from wirelint.issues import fingerprint
 from wirelint.model import Json
-from wirelint.report.fingerprint import fingerprint
 from wirelint.report.locations import file_place, line_of, path_of
-from wirelint.report.writer import place, remedy, visible
+from wirelint.report.writer import known_note, place, remedy, visible
 from wirelint.rule import SEVERITIES, Finding, Severity
 
 _COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "notice"}
@@ -108,6 +108,8 @@ def _case(checked: Checked, counts: Counter[str]) -> str:
     head += f' time="{max(took or 0.0, 0.0) / 1000:.3f}"'
     lines = [f"{finding.severity} {finding.code} {finding.name}: {_sentence(checked, finding)}"
              for finding in checked.findings]  # fmt: skip
+    if note := known_note(len(checked.known)):
+        lines.append(note)
     text = escape(_xml("\n".join(lines)))
     worst = next((one for one in SEVERITIES if any(f.severity == one for f in checked.findings)), None)
     if worst in ("error", "warning"):

@@ -6,11 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TextIO
 
-from rich.console import Console
 from rich.table import Table
 
 from wirelint.capture.fixing import Fixed
 from wirelint.repair import SAFETIES, Permit
+from wirelint.report.screen import Screen
 from wirelint.report.writer import STYLES
 
 
@@ -84,4 +84,4 @@ class RepairStatistics:
         for code, row in sorted(self._rules.items(), key=lambda item: (-item[1].safe - item[1].unsafe, item[0])):
             left = f"[{STYLES[row.severity]}]{row.remaining}[/]" if row.remaining else "0"
             table.add_row(str(row.safe), str(row.unsafe), str(row.exchanges), left, code, row.name)
-        Console(file=out).print(table)
+        Screen(out).print(table)

@@ -1,13 +1,14 @@
 """SARIF 2.1.0, for the code scanning of GitHub, Azure DevOps and editors. The rules' manuals go along as help.
 
-Written piece by piece: rules come first, and results follow while a large capture is still being read.
+Written file by file: rules come first, and the results of a file follow when all of it has been read, since each result
+says how often it occurred.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 import orjson
@@ -15,10 +16,11 @@ import orjson
 from wirelint import __version__
 from wirelint.capture.offline import Checked
 from wirelint.engine import INTERNAL, INTERNAL_NAME
+from wirelint.issues import Issue, fingerprint
 from wirelint.model import Json
 from wirelint.registry import Registry, safeties, summary
-from wirelint.report.fingerprint import fingerprint
 from wirelint.report.locations import line_of, uri_of
+from wirelint.report.machine import Totals
 from wirelint.report.writer import flat, place, remedy
 from wirelint.rule import Finding, Rule, Severity
 
@@ -36,16 +38,22 @@ class Sarif:
         self._numbers = {rule.code: number for number, rule in enumerate(self._rules)}
         self._numbers[INTERNAL] = len(self._rules)
         self._begun = False
+        self._totals = Totals(self._result)
 
     def add(self, checked: Checked) -> None:
-        for finding in checked.findings:
-            self._begin()
-            self._out.write(_text(self._result(checked, finding)))
+        self._write(self._totals.add(checked))
 
     def close(self) -> None:
+        self._write(self._totals.close())
         self._begin(last=True)
         self._out.write("\n]}]}\n")
         self._out.flush()
+
+    def _write(self, found: Iterator[tuple[dict[str, Json], Issue | None]]) -> None:
+        for result, issue in found:
+            self._begin()
+            count = 1 if issue is None or issue.known else issue.count
+            self._out.write(_text({**result, "occurrenceCount": count}))
 
     def _begin(self, *, last: bool = False) -> None:
         if self._begun:
@@ -81,7 +89,7 @@ class Sarif:
         return result if number is None else {**result, "ruleIndex": number}
 
 
-_PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix")
+_PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "api", "model", "fix", "issue")
 
 
 def _properties(checked: Checked, finding: Finding) -> dict[str, Json]:

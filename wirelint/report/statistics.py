@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 import orjson
-from rich.console import Console
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
 from wirelint.model import Json
 from wirelint.repair import SAFETIES
 from wirelint.report.layout import hung
+from wirelint.report.screen import Screen
 from wirelint.report.writer import STYLES, repair_of
 from wirelint.rule import SEVERITIES, Finding
 
@@ -31,6 +31,8 @@ class Statistics:
     """Of these, the exchanges that look like a model's or a tool's."""
     sources: set[str] = field(default_factory=set)
     severities: Counter[str] = field(default_factory=Counter)
+    again: int = 0
+    """Findings that earlier exchanges had: they count for nothing else."""
     fixes: Counter[str] = field(default_factory=Counter)
     """Findings that can be repaired and were not, by the safety of the fix."""
     _rules: Counter[str] = field(default_factory=Counter)
@@ -52,7 +54,8 @@ class Statistics:
             if finding.fix is not None and repair_of(checked, finding) is None:
                 self.fixes[finding.fix.safety] += 1
                 self._fixable.setdefault(finding.code, Counter())[finding.fix.safety] += 1
-        self._affected.update({finding.code for finding in checked.findings})
+        self.again += len(checked.known)
+        self._affected.update({finding.code for finding in (*checked.findings, *checked.known)})
 
     def write(self, out: TextIO, output_format: str) -> None:
         """The counts: a JSON array for `json`, an object a line for `jsonl`, else a table."""
@@ -62,12 +65,12 @@ class Statistics:
         elif output_format == "jsonl":
             out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
         elif rows:
-            console = Console(file=out, highlight=False)
+            console = Screen(out)
             for line in _lines(rows, console.width):
                 console.print(line, soft_wrap=True)
 
-    def summary(self) -> str:
-        """One line for the end of a run."""
+    def summary(self, problems: int = 0) -> str:
+        """One line for the end of a run. `problems`: how many things could not be read, of which nothing is known."""
         counts = [
             f"{self.severities[severity]} {severity if self.severities[severity] == 1 else word}"
             for severity, word in (("error", "errors"), ("warning", "warnings"), ("info", "infos"))
@@ -76,8 +79,12 @@ class Statistics:
         unjudged = f", {self.unjudged} of them not judged" if self.unjudged else ""
         unknown = f" ({self.unknown} of no known API{unjudged})" if self.unknown else ""
         files = f"{len(self.sources)} file{'' if len(self.sources) == 1 else 's'}"
+        nothing = "nothing found in what could be read" if problems else "nothing found"
+        if problems and not self.exchanges:
+            nothing = "nothing could be read"
         exchanges = f"{self.exchanges} exchange{'' if self.exchanges == 1 else 's'}"
-        return f"{exchanges}{unknown} in {files}: {', '.join(counts) or 'nothing found'}"
+        again = f" ({self.again} more known from earlier turns; --all-occurrences shows them)" if self.again else ""
+        return f"{exchanges}{unknown} in {files}: {', '.join(counts) or nothing}{again}"
 
     def hint(self) -> str:
         """What can be repaired, in one line; empty when nothing can."""

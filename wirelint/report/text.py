@@ -5,33 +5,42 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
-from rich.console import Console
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
+from wirelint.knowledge.escaping import printable
 from wirelint.report.carets import excerpt_lines
 from wirelint.report.evidence import Source
 from wirelint.report.layout import hung
-from wirelint.report.writer import MARKS, STYLES, place, remedy, visible
+from wirelint.report.screen import Screen
+from wirelint.report.writer import MARKS, STYLES, known_note, place, recurrence, remedy, visible
 from wirelint.rule import Finding
 
 _INDENT = 6
 
 
 class Full:
-    """Each exchange with findings as a block: a head line, then per finding what, where, the evidence, and the repair."""
+    """Each exchange with findings as a block: a head line, then per finding what, where, the evidence, and the repair.
+
+    An exchange of which all findings are known from earlier ones is its head line alone.
+    """
 
     def __init__(self, out: TextIO) -> None:
-        self._console = Console(file=out, highlight=False)
+        self._console = Screen(out)
         self._source: str | None = None
 
     def add(self, checked: Checked) -> None:
-        if not checked.findings:
+        if not checked.findings and not checked.known:
             return
         if checked.record.source != self._source:
             self._source = checked.record.source
             self._print(hung(Text(visible(self._source), "bold underline"), self._width, 0))
-        self._print(hung(_head(checked), self._width, 2, 2))
+        head = _head(checked)
+        if note := known_note(len(checked.known)):
+            head.append(f"  {note}", "dim")
+        self._print(hung(head, self._width, 2, 2))
+        if not checked.findings:
+            return
         source = Source(checked)
         for finding in checked.findings:
             self._print(finding_lines(checked, finding, source, self._width))
@@ -61,6 +70,8 @@ def finding_lines(checked: Checked, finding: Finding, source: Source, width: int
     yield from hung(Text.assemble(("--> ", "blue"), (visible(place(finding)), "dim")), width, _INDENT, 4)
     for line in excerpt_lines(source.evidence(finding), width - _INDENT, style):
         yield Text(" " * _INDENT).append_text(line)
+    if again := recurrence(finding.issue, checked.record.id):
+        yield from hung(Text.assemble(("= ", "blue"), (again, "dim")), width, _INDENT, 2)
     if repair := remedy(checked, finding):
         yield from hung(Text.assemble(("= ", "blue"), (repair, "green")), width, _INDENT, 2)
 
@@ -73,9 +84,9 @@ class Concise:
 
     def add(self, checked: Checked) -> None:
         for finding in checked.findings:
-            where = visible(f"{checked.record.source}:{checked.record.id}")
+            where = f"{checked.record.source}:{checked.record.id}"
             what = f"{finding.code} {finding.name} {finding.severity} {finding.layer} {place(finding)}"
-            self._out.write(f"{where}: {what}: {finding.message}\n")
+            self._out.write(printable(f"{where}: {what}: {finding.message}") + "\n")
 
     def close(self) -> None:
         self._out.flush()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from wirelint.capture.offline import Checked
-from wirelint.knowledge.excerpts import printable
+from wirelint.issues import Issue, fingerprint
+from wirelint.knowledge.escaping import printable
 from wirelint.model import Json
 from wirelint.repair import Repair
 from wirelint.rule import Finding
@@ -36,12 +37,39 @@ def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
         "pointer": finding.pointer,
         "event": finding.event,
         "message": finding.message,
+        "fingerprint": fingerprint(finding),
+        **_issue(checked, finding),
         "source": plain(checked.record.source),
         "exchange": checked.record.id,
         "api": exchange.api if exchange is not None else None,
         "model": exchange.model if exchange is not None else None,
         "fix": fix,
     }
+
+
+def _issue(checked: Checked, finding: Finding) -> dict[str, Json]:
+    """The issue of a finding: one that was never compared with others is its own."""
+    here = checked.record.id
+    issue = finding.issue or Issue("", here, here)
+    return {"issue": issue.id or None, "first_seen": issue.first, "last_seen": issue.last, "count": issue.count}
+
+
+def known_note(known: int) -> str:
+    """`+ 4 known from earlier turns`; empty where there are none."""
+    return f"+ {known} known from {'an earlier turn' if known == 1 else 'earlier turns'}" if known else ""
+
+
+def recurrence(issue: Issue | None, here: str) -> str:
+    """`first seen in 3f2a9c11; 31 later turns`, as far as is known; empty for an issue that was found once.
+
+    `here` is the id of the exchange that is shown.
+    """
+    if issue is None or issue.count < 2:
+        return ""
+    later = f"{issue.count - 1} later turn{'' if issue.count == 2 else 's'}"
+    if issue.first == here:
+        return f"first seen here; {later}, the last in {visible(issue.last)}"
+    return f"first seen in {visible(issue.first)}; {later}"
 
 
 def repair_of(checked: Checked, finding: Finding) -> Repair | None:
@@ -53,7 +81,8 @@ def repair_of(checked: Checked, finding: Finding) -> Repair | None:
     at_place = next((repair for repair in made if repair.pointer == finding.pointer), None)
     if at_place is not None or not made:
         return at_place
-    alike = sum((other.code, other.side) == (finding.code, finding.side) for other in checked.findings)
+    found = (*checked.findings, *checked.known)
+    alike = sum((other.code, other.side) == (finding.code, finding.side) for other in found)
     return made[0] if len(made) >= alike else None
 
 
@@ -61,8 +90,8 @@ def remedy(checked: Checked, finding: Finding) -> str:
     """What was repaired, or could be; empty when nothing can."""
     made = repair_of(checked, finding)
     if made is not None:
-        return visible(f"fixed ({made.safety}): {made.title}")
-    return f"fix ({finding.fix.safety}): {finding.fix.title}" if finding.fix is not None else ""
+        return printable(f"fixed ({made.safety}): {made.title}")
+    return printable(f"fix ({finding.fix.safety}): {finding.fix.title}") if finding.fix is not None else ""
 
 
 def plain(text: str) -> str:

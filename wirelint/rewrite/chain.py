@@ -4,6 +4,9 @@ Text in which nothing can begin (`rewriters.quiet`) does not go through them at 
 text came out as it went in, such text passes by; the rewriters get it in one piece before the next event that they have to
 see. They decide on text the same way however it was cut, so all that comes out of that is the piece itself.
 
+A text with more marks of markup than any reply has (`knowledge.loops`) is a model's that is stuck in a loop. From the
+character on that shows it, the rewriters leave all text as it comes, in this and in all other blocks.
+
 Most replies are nothing but such text. A chain can sleep as long as that is so (`plain`): its rewriters are made when there
 is something for them, and get what has passed by before it.
 """
@@ -13,22 +16,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from wirelint.apis import channel_of
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
 from wirelint.events import Delta, Event, Frame, Head, Start, Stop
+from wirelint.knowledge.loops import MOST_MARKS, MarkCount
 from wirelint.model import Request
 from wirelint.repair import Rewriter, Situation
 from wirelint.rewrite.plain import Plain
-from wirelint.rewriters.quiet import LOUD, REACH, in_line, is_patient, quiet
+from wirelint.rewriters.quiet import CLEAR, LOUD, REACH, in_line, is_patient, quiet
 from wirelint.rule import Finding, Rule
 
 _MOST_LATER = 1 << 14
 """Characters that may pass by before the rewriters get them."""
 _ENDING = frozenset(end[-1] for end in THOUGHT_ENDS)
 """With what the markup ends behind which a text begins anew."""
+_LEFT = f"more than {MOST_MARKS} tags and tokens in the text of one reply; the rest of it was left as it came"
 
 
 class ChainError(Exception):
@@ -70,7 +75,12 @@ class Chain:
         self.asleep: Asleep | None = None
         """None from the moment on in which the rewriters are there."""
         self._texts: set[int] = set()
-        self._is_quiet = quiet(frozenset(tools))
+        self._tools = frozenset(tools)
+        self._counts: dict[int, MarkCount] = {}
+        self._over: Literal["no", "now", "yes"] = "no"
+        """Whether there have been too many marks: `now`, the rewriters are to be told with the next event."""
+        self._situation: Situation | None = None
+        self._is_quiet = quiet(self._tools)
         self._may_begin = self._is_quiet.may_begin
         self._calm: int | None = None
         self._in_line = False
@@ -81,11 +91,17 @@ class Chain:
 
     @classmethod
     def sleeping(
-        cls, request: Request | None, make: Callable[[Seen], tuple[Situation, Stages]], *, late: bool
+        cls,
+        request: Request | None,
+        make: Callable[[Seen], tuple[Situation, Stages]],
+        *,
+        late: bool,
+        counts: bool = False,
     ) -> Chain:
-        """One that sleeps. `late`: until something comes that is not plain, not only until something comes."""
+        """One that sleeps. `late`: until something comes that is not plain, not only until something comes. `counts`: token
+        counts are not plain."""
         chain = cls((), [tool.name for tool in request.tools] if request is not None else ())
-        plain = Plain(request.model or "", chain._is_quiet) if late and request is not None else None
+        plain = Plain(request.model or "", chain._is_quiet, counts=counts) if late and request is not None else None
         chain.asleep = Asleep(plain, make)
         return chain
 
@@ -134,6 +150,7 @@ class Chain:
         self._put_off()
         self.asleep = None
         situation, stages = asleep.make(asleep.seen)
+        self._situation = situation
         self._put(stages)
         try:
             for frame, events in asleep.seen:
@@ -154,6 +171,8 @@ class Chain:
     def _see(self, events: Sequence[Event]) -> None:
         """Gives the rewriters a frame that has left. Raises ChainError, also if they would do anything with it."""
         out = self._run(events, 0)
+        for event in events:
+            self._count(event)
         if len(out) != len(events) or any(one is not other for one, other in zip(out, events, strict=True)):
             raise ChainError("plain text", ValueError("a rewriter acts on a frame that has left already"))
         if self.held is not None:
@@ -178,6 +197,8 @@ class Chain:
         """
         if block != self._calm or not text:
             return LOUD
+        if self._over == "yes":
+            return CLEAR  # whatever begins in it: it is left as it comes
         return self._is_quiet(text, self._in_line, self._tail if len(self._tail) == REACH else "")
 
     def lets_by(self, block: int, text: str) -> bool:
@@ -234,7 +255,57 @@ class Chain:
         if self._later:
             self._catch_up()
         self.know(events)
+        out = self._leave() if self._over == "now" else []
+        if self._over == "yes":
+            return [*out, *self._run(events, 0)]
+        for place, event in enumerate(events):
+            at = self._count(event)
+            if at is not None:
+                before, behind = self._run(events[:place], 0), events[place + 1 :]
+                assert isinstance(event, Delta)
+                return [*before, *self._leave_within(event, at), *self._run(behind, 0)]
         return self._run(events, 0)
+
+    def _count(self, event: Event) -> int | None:
+        """Counts the marks of an event that says text; the offset in its text from which on there are too many."""
+        if type(event) is not Delta or self._over != "no" or event.block not in self._texts:
+            return None
+        count = self._counts.get(event.block)
+        if count is None:
+            count = self._counts[event.block] = MarkCount(self._tools)
+        before = count.length
+        plain_from = count.add(event.text)
+        if plain_from is None:
+            return None
+        self._over = "now"
+        return plain_from - before
+
+    def _leave_within(self, event: Delta, at: int) -> Sequence[Event]:
+        """Has the rewriters leave all text from an offset on. A text that leaves as it came is not cut."""
+        first, rest = event._replace(text=event.text[:at]), event._replace(text=event.text[at:])
+        out = [*self._run((first,), 0), *self._leave(), *(self._run((rest,), 0) if rest.text else ())]
+        for place, one in enumerate(out):
+            if one is first and (not rest.text or out[place + 1 : place + 2] == [rest]):
+                out[place : place + 2] = [event]
+                break
+        return out
+
+    def _leave(self) -> list[Event]:
+        """Has the rewriters leave all text from now on. Raises ChainError."""
+        self._over = "yes"
+        self._counts.clear()
+        if self._situation is not None and _LEFT not in self._situation.notes:
+            self._situation.notes.append(_LEFT)
+        out: list[Event] = []
+        for place, stage in reversed(list(enumerate(self._stages))):  # the last first: what the others held is plain
+            if (leave := getattr(stage, "leave", None)) is None:
+                continue
+            try:
+                left = list(leave())
+            except Exception as error:
+                raise ChainError(self._names[place], error) from error
+            out = [*self._run(left, place + 1), *out]
+        return out
 
     def know(self, events: Sequence[Event]) -> None:
         """Takes in which blocks are text."""
@@ -257,6 +328,7 @@ class Chain:
 
     def _hand_all(self, piece: Event) -> None:
         assert isinstance(piece, Delta)
+        self._count(piece)
         try:
             for number, stage in enumerate(self._stages):
                 self._hand(piece, number, stage)

@@ -244,7 +244,7 @@ class Forms:
         making = rewriting.making
         known = self._kinds.get(making.kind)
         request = making.answered
-        if known is None or not known.forms or not making.may_sleep or request is None:
+        if known is None or not known.forms or not making.may_sleep or request is None or making.takes_counts_out:
             return None
         return Following(known.forms, request, rewriting.longest_hold)
 

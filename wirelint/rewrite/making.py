@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from wirelint.apis import ReplyWriter
-from wirelint.conversation import HERE, Ledger, SeenFrom
+from wirelint.conversation import HERE, Ledger, SeenFrom, completed
 from wirelint.engine import Session, internal
 from wirelint.events import Event
 from wirelint.model import Request
-from wirelint.repair import Permit, Repair, Situation
+from wirelint.repair import Permit, Repair, Situation, asks_for_counts
 from wirelint.rewrite.chain import Chain, Seen, Stages, stages_of
 from wirelint.rewrite.plain import are_known, are_late, begins_nothing, says_plainly
 from wirelint.rewrite.unread import is_clean
@@ -33,19 +33,25 @@ class Making:
         self.idle = False
         """Whether it is known that there are no rewriters."""
         self.session, self._rules, self._ledger, self._permit = session, rules, ledger, permit
-        self._request = request
+        self._forwarded = request
         self._chain: Chain | None = None
 
     def chain(self) -> Chain:
         """The rewriters, which are still to be made. To be asked for when it is known whether the reply is a stream."""
         late = self.session.streamed and self.may_sleep
-        self._chain = Chain.sleeping(self.answered, self._make, late=late)
+        self._chain = Chain.sleeping(self.answered, self._make, late=late, counts=self.takes_counts_out)
         return self._chain
 
     @property
+    def takes_counts_out(self) -> bool:
+        """Return True if the event with the token counts, else plain, is to be taken out."""
+        return asks_for_counts(self.session.request, self._forwarded)
+
+    @cached_property
     def answered(self) -> Request | None:
         """The request that the upstream answers."""
-        return self._request if self._request is not None else self.session.request
+        request = self._forwarded if self._forwarded is not None else self.session.request
+        return completed(request, self.session.url, self._ledger) if request is not None else None
 
     @property
     def kind(self) -> tuple[str, str, str]:
@@ -56,6 +62,8 @@ class Making:
     @property
     def may_sleep(self) -> bool:
         """Whether all rewriters are nothing to plain frames, if the reply is a stream."""
+        if self._ledger.knows_thoughts and self.situation.ledger.begins_inside(self.situation.exchange):
+            return False  # text waits for the end of a thought from its first word on
         return are_late(self._rules, self.session.api.NAME)
 
     @property
@@ -102,13 +110,17 @@ class Making:
     @cached_property
     def situation(self) -> Situation:
         """What the rewriters may know."""
-        session, request, notes, repairs = self.session, self._request, self.notes, self.repairs
+        session, request, notes, repairs = self.session, self.answered, self.notes, self.repairs
         came = session.head()
-        head = came.but(conversation=HERE, request=came.request if request is None else request)
+        head = came.but(conversation=HERE, request=request)
         seen = SeenFrom(self._ledger, came)
-        made = Situation(head, seen, self._permit, streamed=session.streamed, notes=notes, repairs=repairs)
-        asked = [one for one in (session.request, request) if one is not None]
+        made = Situation(
+            head, seen, self._permit, streamed=session.streamed, own=session.request, notes=notes, repairs=repairs
+        )
+        asked = [one for one in (session.request, self._forwarded) if one is not None]
         made.taken.update(c.id for one in asked for m in one.messages for c in m.calls if c.id)
+        if request is not None and request.is_partial:  # the server has calls that the body does not show
+            made.taken.update(issued.id for issued in seen.calls(HERE))
         return made
 
     def _make(self, seen: Seen) -> tuple[Situation, Stages]:

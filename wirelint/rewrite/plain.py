@@ -39,10 +39,11 @@ _BEGINNING = 256
 class Plain:
     """Looks at the frames of one reply, in order, as long as all of them are plain."""
 
-    __slots__ = ("_begins_nothing", "_choice", "_headed", "_model", "_over", "_stopped")
+    __slots__ = ("_begins_nothing", "_choice", "_counts", "_headed", "_model", "_over", "_stopped")
 
-    def __init__(self, model: str, begins_nothing: Callable[[str, bool], int]) -> None:
-        """`begins_nothing` is `rewriters.quiet` for the tools of the request."""
+    def __init__(self, model: str, begins_nothing: Callable[[str, bool], int], *, counts: bool = False) -> None:
+        """`begins_nothing` is `rewriters.quiet` for the tools of the request. `counts`: a rewriter acts on token counts."""
+        self._counts = counts
         self._model = model
         self._begins_nothing = begins_nothing
         self._choice: int | None = None
@@ -65,7 +66,7 @@ class Plain:
             case Stop() if alone:
                 return self._ends(last)
             case Usage():
-                return alone or (len(events) == 2 and type(first) is Stop and self._ends(first))
+                return not self._counts and (alone or (len(events) == 2 and type(first) is Stop and self._ends(first)))
             case Done() if alone:
                 self._over = True
                 return self._stopped

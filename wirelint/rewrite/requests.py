@@ -6,7 +6,7 @@ A request of which no rule has anything to repair is returned as it is: nothing 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -15,11 +15,12 @@ from urllib.parse import urlsplit
 import orjson
 
 from wirelint.apis import as_object, by_name, channel_of, read_request, rereading
-from wirelint.conversation import HERE, Ledger, SeenFrom
+from wirelint.conversation import HERE, Ledger, SeenFrom, server_state
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
+from wirelint.knowledge.server_state import CODE, ServerState, settle
 from wirelint.model import Exchange, Json, Request
-from wirelint.repair import Answer, Edit, Permit, Repair
+from wirelint.repair import Answer, Edit, Mending, Permit, Repair
 from wirelint.rewrite.edits import apply, with_member
 from wirelint.rule import Finding, Rule
 
@@ -51,10 +52,11 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
         return Mended(body, head.request)
     able = _able(tuple(rules), head.api)
     asked: Sequence[Rule] = able.anything if head.request.has_history else able.words
-    if not asked:
+    state = server_state(head.request, head.url, ledger)
+    if not asked and state is None:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_ROUNDS if asked else 0):
         work.touched = {}
         for rule in asked:
             if rule.code not in work.failed:
@@ -62,6 +64,8 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
         if not work.touched:
             break
         asked = work.concerned(able.anything)
+    if state is not None:
+        work.settle(state)
     return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
 
 
@@ -143,12 +147,25 @@ class _Work:
         request = self.exchange.request
         if "history" in rule.of_request and request is not None and not request.has_history:
             return
-        try:
-            found = [
+        self._make(
+            rule.code,
+            f"the repair of requests by {rule.name}",
+            lambda: [
                 (edits, repair)
                 for edits, repair in rule.mend(self.exchange, self._ledger, self._permit)
                 if self._permit.allows(repair.code, repair.safety)
-            ]
+            ],
+        )
+
+    def settle(self, state: ServerState) -> None:
+        """Makes the request fit what the server holds: the other half of repairs that were made of the reply before."""
+        request = self.exchange.request
+        if request is not None:
+            self._make(CODE, "fitting the request to the server's conversation", lambda: list(settle(request, state)))
+
+    def _make(self, code: str, what: str, find: Callable[[], list[Mending]]) -> None:
+        try:
+            found = find()
             edits = [edit for some, _ in found for edit in some]
             if not edits:
                 return
@@ -160,12 +177,12 @@ class _Work:
             )
             shift = _shift(self.exchange, edits)
         except Exception as error:  # fail open: the request goes out without the repairs of this rule
-            fault = internal(f"the repair of requests by {rule.name}", error)
+            fault = internal(what, error)
             self.faults.append(dataclasses.replace(fault, side="request"))
-            self.failed.add(rule.code)
+            self.failed.add(code)
             return
         self.body, self.exchange = changed, again
-        self.touched[rule.code] = frozenset([edit.pointer[1:].partition("/")[0] for edit in edits])
+        self.touched[code] = frozenset([edit.pointer[1:].partition("/")[0] for edit in edits])
         self.repairs += told
         if shift is not None and shift.moves:
             self._shifts.append(shift)

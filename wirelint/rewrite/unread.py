@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from wirelint.engine import Session
+from wirelint.engine import Session, within_limits
 from wirelint.events import Delta
 from wirelint.repair import Situation
 from wirelint.rewrite.chain import Chain, ChainError
@@ -193,6 +193,8 @@ def is_clean(session: Session, situation: Situation, rules: Sequence[Rule]) -> b
     if reply is None or any(type(rule).check_reply is Rule.check_reply for rule in able):
         return False
     exchange = situation.exchange.but(reply=reply, end="complete")
+    if within_limits(exchange) is not exchange:
+        return False  # the rules see only its beginning; the rewriters say that its rest is left as it came
     holds = Kind.of(exchange).holds
     try:
         return not any(list(rule.check_reply(exchange, situation.ledger)) for rule in able if rule.of_reply <= holds)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, assert_never
 
 from wirelint.apis.traits import ending, traits
-from wirelint.events import Delta, Event, Failure, Offence, Start, Stop
+from wirelint.events import Delta, Done, Event, Failure, Frame, Offence, Start, Stop
+from wirelint.knowledge.argument_faults import UNREAD
+from wirelint.knowledge.json_scanner import Scanner
 from wirelint.model import Kind
+from wirelint.repair import Situation
 
 MARKUP = ("<", "[TOOL", "```")
 """What the text of a call that was lost on the way holds."""
-
-UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
-"""Faults after which it is not known what a reply holds."""
-
 
 _TAIL = max(map(len, MARKUP)) - 1
 
@@ -38,6 +37,26 @@ class Held:
     markup: bool = False
     hidden: bool = False
     tails: dict[Kind, str] = field(default_factory=dict)
+    stopped: bool = False
+    last: int = -1
+    """The block of its last call."""
+    given: bool = False
+    """Whether the arguments of that call came with its start."""
+    scanner: Scanner = field(default_factory=Scanner)
+    """Follows the arguments of that call."""
+
+    @property
+    def unstated(self) -> bool:
+        """Whether it holds calls, all of them whole, and has not said why it ended (`knowledge.argument_faults`)."""
+        scanner = self.scanner
+        whole = scanner.closed is not None and scanner.second is None and scanner.top == "{"
+        return bool(self.forms) and not self.stopped and (self.given or not scanner.top or whole)
+
+    def call(self, start: Start) -> None:
+        """Takes in that a call begins."""
+        self.forms.add(start.form)
+        self.last, self.scanner = start.block, Scanner()
+        self.given = start.form == "custom" or start.input not in (None, {}, "", [])
 
     def say(self, text: str, kind: Kind) -> None:
         """Takes in visible text or reasoning."""
@@ -49,37 +68,73 @@ class Held:
 
 
 class FinishReasons:
-    """Asks a rule about every finish reason, with what the candidate holds, and puts the right one in its place."""
+    """Asks a rule about every finish reason, with what the candidate holds, and puts the right one in its place.
+
+    A candidate with whole calls that ends without a reason gets one: before the terminator of a stream, or in a whole body.
+    """
 
     phase: ClassVar[int] = 5
     patient: ClassVar[bool] = True
     held: int | None = None
 
-    def __init__(self, right: Callable[[Stop, Held], str | None]) -> None:
-        """`right` gives the right reason, None for one that is right, or that nobody can put right."""
-        self._right = right
+    def __init__(
+        self,
+        situation: Situation,
+        right: Callable[[Stop, Held], str | None],
+        unsaid: Callable[[int, Frame | None, Held], Stop],
+    ) -> None:
+        """`right` gives the right reason, None for one that is right, or that nobody can put right. `unsaid` makes the end
+        of a candidate that has none."""
+        self._situation = situation
+        self._right, self._unsaid = right, unsaid
+        self._looked_ahead = situation.streamed or not traits(situation.exchange.api).tells_calls
         self._kinds: dict[int, tuple[int, Kind]] = {}
         self._choices: dict[int, Held] = {}
         self._unread = False
         """Whether something came that may have held a call and could not be read."""
 
     def push(self, event: Event) -> Iterable[Event]:
+        if not self._looked_ahead:
+            self._looked_ahead = True
+            return [*self._stops_ahead(event), *self.push(event)]
+        if isinstance(event, Done) and self._situation.streamed:
+            return [*self._stops(event.frame), event]
+        if isinstance(event, Stop):
+            return (self._stop(event),)
+        self._observe(event)
+        return (event,)
+
+    def _observe(self, event: Event) -> None:
         match event:
             case Start():
                 self._begin(event)
             case Delta() if (known := self._kinds.get(event.block)) is not None:
                 choice, kind = known
+                held = self._choices[choice]
                 if kind in ("text", "reasoning"):
-                    self._choices[choice].say(event.text, kind)
+                    held.say(event.text, kind)
+                elif event.block == held.last:
+                    held.scanner.feed(event.text)
+            case Stop(choice=choice):
+                self._choices.setdefault(choice, Held()).stopped = True
             case Failure():
                 self._unread = True
             case Offence(kind=kind) if kind in UNREAD:
                 self._unread = True
-            case Stop():
-                return (self._stop(event),)
             case _:
                 pass
-        return (event,)
+
+    def _stops_ahead(self, event: Event) -> Sequence[Stop]:
+        """The ends that the candidates of a whole body lack."""
+        ahead = FinishReasons(self._situation, self._right, self._unsaid)
+        for one in self._situation.frame_events:
+            ahead._observe(one)
+        return ahead._stops(event.frame)
+
+    def _stops(self, frame: Frame | None) -> list[Stop]:
+        if self._unread or not traits(self._situation.exchange.api).tells_calls:
+            return []
+        return [self._unsaid(choice, frame, held) for choice, held in self._choices.items() if held.unstated]
 
     def release(self) -> Iterable[Event]:
         return ()
@@ -89,7 +144,7 @@ class FinishReasons:
         held = self._choices.setdefault(start.choice, Held())
         match start.kind:
             case "tool_call":
-                held.forms.add(start.form)
+                held.call(start)
             case "hosted_call" | "hosted_result" | "opaque":
                 held.hidden = True
             case "text" | "reasoning" | "refusal" | "tool_result" | "rpc":
@@ -99,6 +154,7 @@ class FinishReasons:
 
     def _stop(self, stop: Stop) -> Stop:
         held = self._choices.setdefault(stop.choice, Held())
+        held.stopped = True
         if self._unread and not held.forms:
             return stop
         right = self._right(stop, held)

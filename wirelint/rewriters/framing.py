@@ -20,7 +20,7 @@ from wirelint.model import FaultKind
 from wirelint.repair import MOST_HELD, Situation
 
 _REFRAMED: frozenset[FaultKind] = frozenset({
-    "missing-blank-line", "leading-space", "doubled-field", "event-missing", "event-mismatch",
+    "missing-blank-line", "leading-space", "doubled-field", "parted-name", "event-missing", "event-mismatch",
 })  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from wirelint.apis.histories import continues, history_of
+from wirelint.apis.histories import history_of
 from wirelint.apis.traits import is_raw, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.knowledge.id_demands import Demand, demand_of
@@ -51,6 +51,13 @@ class Cleaning:
 
 def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
     """What can be done about markup in the history of a request, message by message."""
+    for _, cleaning in leaky(exchange):
+        if cleaning is not None:
+            yield cleaning
+
+
+def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | None]]:
+    """The leaks in each message of a history that has any, and what can be done about them."""
     request = exchange.request
     if request is None or is_raw(exchange.api, request):
         return
@@ -66,12 +73,10 @@ def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
             continue  # a text that is put together from several places
         if message.calls:
             copies = tuple(leak for leak in leaks if leak.duplicate and leak.declared)
-            if copies:
-                yield Cleaning(message.pointer, tuple(without(request, message, copies)), copies)
+            edits = tuple(without(request, message, copies)) if copies else ()
+            yield leaks, Cleaning(message.pointer, edits, copies) if copies else None
         else:
-            made = _promote(exchange, request, position, leaks)
-            if made is not None:
-                yield made
+            yield leaks, _promote(exchange, request, position, leaks)
 
 
 def claimed(exchange: Exchange) -> frozenset[str]:
@@ -97,7 +102,7 @@ def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
 
 def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[Leak, ...]) -> Cleaning | None:
     calls = [call for leak in leaks for call in leak.calls]
-    if not all(leak.promotable for leak in leaks) or not can_hold_calls(request) or continues(request):
+    if not all(leak.promotable for leak in leaks) or not can_hold_calls(request) or request.is_partial:
         return None
     answers = _answers(request, position)
     if not answers or len(answers) != len(calls):

@@ -85,6 +85,12 @@ class InventionJudge:
     def give_up(self) -> None:
         self._strand.sure = self._strand.length
 
+    def leave(self) -> None:
+        if not (self._gone or self._left):
+            self._decide(final=False)
+            self._left = not self._gone
+            self.give_up()
+
     def _decide(self, *, final: bool) -> None:
         """Goes through the markers in what is undecided."""
         self._join()

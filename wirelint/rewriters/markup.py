@@ -164,6 +164,13 @@ class MarkupJudge:
             self._left = self._open
             self._release()
 
+    def leave(self) -> None:
+        if not self._left:
+            self._parked = False
+            self._scan(final=False)
+            self._left = True
+            self._release()
+
     def _release(self) -> None:
         self._read = self._strand.sure = self._strand.length
         self._open = False

@@ -15,7 +15,8 @@ from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.events import Close, Delta, Done, Event, Frame, Label, Start, Stop
-from wirelint.knowledge.excerpts import excerpt, printable
+from wirelint.knowledge.escaping import printable
+from wirelint.knowledge.excerpts import excerpt
 from wirelint.model import Request
 from wirelint.repair import Repair, Situation
 from wirelint.rewriters.finish import without_calls

@@ -4,7 +4,9 @@ Theory of operation. At the beginning of a text, past white space and the framin
 reasoning is opened there. If so it is passed on as reasoning while it comes, since a person waits for it; only what may
 begin the closing tag is held back, and after it the text begins anew. A tag that opens in the middle counts only as a
 pair, so there the thought waits for its end. Reasoning whose opening tag is missing can be told only at its end: it is
-moved where all of it is still here, in a whole body or within one event. Frames made of words are treated like pairs.
+moved where all of it is still here, in a whole body or within one event. Where the last reply of the same model began so,
+the text of a stream waits for that end; elsewhere it has left as text by then, and only the tag goes. Frames made of words
+are treated like pairs.
 """
 
 from __future__ import annotations
@@ -31,13 +33,14 @@ class Mover(TextRewriter):
     phase: ClassVar[float] = 3.0
 
     def __init__(
-        self, situation: Situation, request: Request, repair: MakeRepair, applies: Applies, live: bool
+        self, situation: Situation, request: Request, repair: MakeRepair, applies: Applies, live: bool, inside: bool
     ) -> None:
-        """`live`: a thought may be passed on before its end is seen."""
+        """`live`: a thought may be passed on before its end is seen. `inside`: replies of this model begin in a thought."""
         super().__init__(situation, repair)
         self.request = request
         self.applies = applies
         self.live = live
+        self.inside = inside
         self.own = traits(request.api)
         self._own: dict[int, int] = {}
         self._open: dict[int, int] = {}
@@ -108,6 +111,12 @@ class Mover(TextRewriter):
                 event=event,
                 before=opener,
             )
+        )
+
+    def dropped(self, strand: Strand, closer: str, event: int | None) -> None:
+        title = f"dropped {closer}; the reasoning that it ends had left as text"
+        self.situation.repairs.append(
+            self.repair("response", "unsafe", title, strand.start.pointer, event=event, before=closer)
         )
 
     def record(self, strand: Strand, tag: str, markup: str, thought: str, event: int | None) -> None:

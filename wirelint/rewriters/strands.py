@@ -22,7 +22,9 @@ class Judge(Protocol):
 
     `add` is told of more text, `pause` that something else has come: it decides on what it can, on everything unless it
     waits for what comes after its block. Both answer by `strand.sure`, `strand.cut` and `strand.move`.
-    `give_up` lets go of everything undecided. `note` keeps text in which nothing can begin, while all is decided; False:
+    `give_up` lets go of everything undecided. `leave` decides on what can be decided, as `add` does in a stream, and leaves
+    all else as it comes; only what is being moved or cut is moved or cut to its end. `note` keeps text in which nothing can
+    begin, while all is decided; False:
     it has to be added.
     """
 
@@ -33,6 +35,8 @@ class Judge(Protocol):
     def pause(self, why: Pause) -> None: ...
 
     def give_up(self) -> None: ...
+
+    def leave(self) -> None: ...
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from wirelint.knowledge.minting import mint
 from wirelint.knowledge.succession import Succession, Verdict
 from wirelint.model import Arguments, Json
 from wirelint.repair import Repair, Situation
+from wirelint.rewriters.names import may_repeat
 
 _BLANK = " \t\r\n"
 _MOST_WAITING = 256
@@ -127,6 +128,39 @@ class CallIds(_Follower):
         if label.block not in self._known:
             self._known.add(label.block)
             self._told(label, calls.id or "")
+        return ()
+
+
+class SaidOnce:
+    """Has only the first event of a call say its id and name. `told` gets the event that first says one of them again.
+
+    Delta by delta is written anew, from then on, by what it adds.
+    """
+
+    phase: ClassVar[int] = 1
+    heeds_text: ClassVar[bool] = False
+    held: int | None = None
+
+    def __init__(self, told: Callable[[Offence], None]) -> None:
+        self._told = told
+        self._starts: dict[int, Start] = {}
+        self._acts = False
+
+    def push(self, event: Event) -> Iterable[Event]:
+        match event:
+            case Start(kind="tool_call"):
+                self._starts[event.block] = event
+            case Offence(kind="said-again"):
+                self._acts = True
+                self._told(event)
+            case Delta() if self._acts and (start := self._starts.get(event.block)) is not None:
+                repeats = any(word and may_repeat(event.frame, word) for word in (start.id, start.name))
+                return (event._replace(),) if repeats and event.frame is not start.frame else (event,)
+            case _:
+                pass
+        return (event,)
+
+    def release(self) -> Iterable[Event]:
         return ()
 
 

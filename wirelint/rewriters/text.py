@@ -40,6 +40,7 @@ class TextRewriter:
         self._strands: dict[int, Strand] = {}
         self._homes: dict[int, int] = {}
         self._candidates: dict[int, Candidate] = {}
+        self._left = False
 
     # --- what a repair says -------------------------------------------------------------------------------------------
 
@@ -132,6 +133,16 @@ class TextRewriter:
             out += self.dying(candidate)
         return out
 
+    def leave(self) -> Iterable[Event]:
+        self._left = True
+        out: list[Event] = []
+        for candidate in self._candidates.values():
+            for strand in candidate.strands:
+                if strand.judge is not None:
+                    strand.judge.leave()
+            out += self._flush(candidate)
+        return out
+
     def forget(self) -> None:
         """The reply is over: what holds itself in a circle is let go of."""
         for strand in self._strands.values():
@@ -159,7 +170,7 @@ class TextRewriter:
                 out.append(self._begin(strand))
         candidate.strands = [strand for strand in candidate.strands if not strand.closed]
         strand = Strand(event, block=event.block)
-        strand.judge = self.judge(strand)
+        strand.judge = self.judge(strand) if not self._left else None
         if strand.judge is None:
             if candidate.queue:
                 candidate.queue.append(Item(event))

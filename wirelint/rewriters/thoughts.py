@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from wirelint.knowledge.markup import call_spans
 from wirelint.knowledge.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.knowledge.thinking import (
+    LONE_CLOSER,
+    LONE_CLOSER_CUT,
     NATIVE,
     Tag,
     Thinking,
@@ -40,7 +42,7 @@ _MOST_LOOKS = 256
 _KEPT = 4096
 """Characters of a thought that are kept for the record."""
 _MOST_PAIRS = 64
-"""Tags in the middle of one text that are looked into."""
+"""Tags in the middle of one text that are looked into, and stretches of reasoning that are moved."""
 
 
 class ThoughtJudge:
@@ -57,9 +59,13 @@ class ThoughtJudge:
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
-        self._pairs = self._looks = self._thought_size = 0
+        self._pairs = self._looks = self._moved = self._thought_size = 0
         self._tail = self._markup = ""
-        self._leading = self._swallowing = False
+        self._leading = self._swallowing = self._leaving = False
+        self._lone = False
+        """Whether all that has come waits for a closing tag without an opening one."""
+        self._ended = not mover.situation.streamed
+        """Whether such a tag was taken out, or need not be looked for."""
         self._answer = AnswerTag()
         self._thought: list[str] = []
         self._event: int | None = None
@@ -99,8 +105,8 @@ class ThoughtJudge:
         if self._state == "thought":
             self._pass_on("", final=True)
             self._end_thought("", 0)
-            self._state = "text"
-        elif why == "close" and self._state == "pair" and self._tag is None and self._mover.situation.streamed:
+            self._state = "left" if self._leaving else "text"
+        elif why == "close" and self._state == "pair" and self._residue and self._mover.situation.streamed:
             return  # a call right after it shows that all of it was thought
         else:
             self._decide(final=True)
@@ -108,7 +114,25 @@ class ThoughtJudge:
 
     def give_up(self) -> None:
         if self._state in ("start", "pair"):
-            self._state = "left"
+            self._leave()
+        self._strand.sure = self._strand.length
+
+    def leave(self) -> None:
+        if self._state not in ("thought", "left"):
+            self._decide(final=False)
+        self._leaving, self._lone = True, False
+        if self._state != "thought":
+            self._leave()
+
+    @property
+    def _residue(self) -> bool:
+        """Whether what waits is a frame made of words."""
+        return self._tag is None and not self._lone
+
+    def _leave(self) -> None:
+        """Lets all that waits go; a closing tag that is still to come can be taken out all the same."""
+        self._state = "text" if self._lone else "left"
+        self._lone = False
         self._strand.sure = self._strand.length
 
     # --- the text so far ----------------------------------------------------------------------------------------------
@@ -128,14 +152,17 @@ class ThoughtJudge:
 
     def _limit(self) -> None:
         if self._strand.length - self._strand.sure > MOST_HELD:
-            note = f"reasoning of more than {MOST_HELD} characters was released as it came"
-            if note not in self._mover.situation.notes:
-                self._mover.situation.notes.append(note)
-            self._state = "left"
-            self._strand.sure = self._strand.length
+            self._give_up(f"reasoning of more than {MOST_HELD} characters was released as it came")
+
+    def _give_up(self, note: str) -> None:
+        if note not in self._mover.situation.notes:
+            self._mover.situation.notes.append(note)
+        self._leave()
 
     def _may_end(self, text: str) -> bool:
         window = self._tail if len(text) < _CONTEXT // 2 else self._tail + text
+        if self._lone:
+            return LONE_CLOSER.search(window) is not None
         if self._tag is None:
             return ends_residue(window[-len(text) - 64 :])
         return self._tag.closer.search(window) is not None
@@ -145,6 +172,11 @@ class ThoughtJudge:
     def _decide(self, *, final: bool) -> None:
         """Decides on the text as far as it can be decided on."""
         while True:
+            if self._moved > _MOST_PAIRS:
+                self._give_up(
+                    f"more than {_MOST_PAIRS} stretches of reasoning in one text; the rest was left as it came"
+                )
+                return
             before = self._state, self._shift
             waits = self._begin(final=final) if self._state == "start" else self._watch(final=final)
             if self._state == "thought":
@@ -182,10 +214,18 @@ class ThoughtJudge:
                 if not decided or is_spoken_of(text, end):
                     self._state = "start" if not decided else "pair"
                 return 0
-        elif not final and self._is_undecided(text, start):
+        elif not final and (self._is_undecided(text, start) or self._is_inside()):
             return 0
         self._state = "text"
         return None
+
+    def _is_inside(self) -> bool:
+        """Whether the text most likely begins inside a thought; its end is then waited for."""
+        mover = self._mover
+        if self._ended or not mover.inside or mover.has_reasoning(self._strand.choice):
+            return False
+        self._lone, self._tag, self._from, self._state = True, None, 0, "pair"
+        return True
 
     def _is_undecided(self, text: str, start: int) -> bool:
         rest = len(text) - start
@@ -238,21 +278,36 @@ class ThoughtJudge:
         text = self._pieces.text()
         if self._state == "pair":
             found = self._find(text)
-            if found is not None and self._may_move(found, final=final):
-                self._state = "text"
+            undecided = self._lone and not final and found is not None and found.end == len(text)
+            if found is not None and not undecided and self._may_move(found, final=final):
+                self._state, self._ended, self._lone = "text", self._ended or self._lone, False
                 self._move(found)
                 return None
-            if not final and not self._closed(text):
+            if not final and (undecided or not self._closed(text)):
                 return self._from
+            self._lone = False
             self._state, self._checked = "text", self._from + 1
             self._pairs += 1
         if final or self._pairs > _MOST_PAIRS:
             found = self._find(text) if final and self._pairs <= _MOST_PAIRS else None
             if found is not None and self._may_move(found, final=final):
                 self._move(found)
+            elif found is not None and final:
+                self._drop_closer(text, found)
             return None
         for mark in MAY_OPEN.finditer(text, self._checked):
             place = mark.start()
+            if not self._ended and (closer := LONE_CLOSER.match(text, place)) is not None:
+                if closer.end() == len(text):
+                    self._checked = place
+                    return place
+                found = self._find(text)
+                if found is not None and found.end == closer.end() and self._drop_closer(text, found):
+                    return self._watch_thoughts(final=False)
+                self._ended = True  # the first one decides
+            elif not self._ended and len(text) - place <= _LONGEST_HEAD and LONE_CLOSER_CUT.match(text, place):
+                self._checked = place
+                return place
             if not PLACE.search(text, max(place - 64, 0), place):
                 continue
             tag = next((tag for tag in NATIVE if tag.opener.match(text, place)), None)
@@ -265,12 +320,28 @@ class ThoughtJudge:
         self._checked = len(text)
         return None
 
+    def _drop_closer(self, text: str, found: Thinking) -> bool:
+        """Takes out the end of a thought that has left as text. Whether it was one."""
+        if self._ended or found.evidence != "closed" or not self._applies(found):
+            return False
+        closer = LONE_CLOSER.search(text, found.body[1])
+        if closer is None or closer.start() + self._shift < self._strand.sure:
+            return False
+        self._ended = True
+        event = self._event_at(closer.start() + self._shift)
+        self._take_out(closer.start(), closer.end())
+        self._mover.dropped(self._strand, closer[0], event)
+        self._checked = closer.start()
+        return True
+
     def _may_move(self, found: Thinking, *, final: bool) -> bool:
         if found.start + self._shift < self._strand.sure or not self._applies(found):
             return False
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self._strand.choice))
 
     def _closed(self, text: str) -> bool:
+        if self._lone:
+            return LONE_CLOSER.search(text) is not None
         if self._tag is None:
             return ends_residue(text[self._from :])
         opener = self._tag.opener.match(text, self._from)
@@ -282,7 +353,7 @@ class ThoughtJudge:
     def _find(self, text: str) -> Thinking | None:
         if not may_hold_thinking(text):
             return None
-        return find(text, tuple(end for _, end in call_spans(text, self._mover.request)))
+        return find(text, (end for _, end in call_spans(text, self._mover.request)))
 
     def _applies(self, found: Thinking) -> bool:
         return self._mover.applies(found, self._mover.has_reasoning(self._strand.choice))
@@ -290,6 +361,7 @@ class ThoughtJudge:
     def _move(self, found: Thinking) -> None:
         """Takes a thought of which both ends are known out of the text."""
         strand, text, shift = self._strand, self._pieces.text(), self._shift
+        self._moved += 1
         self._event = self._event_at(found.start + shift)
         body = text[slice(*found.body)]
         lead = found.body[0] + len(body) - len(body.lstrip())
@@ -362,6 +434,9 @@ class ThoughtJudge:
             self._think(window[: closer.start()], start)
             strand.sure = start + closer.start()
             self._end_thought(window[closer.start() : closer.end()], len(closer[0]))
+            if self._leaving:
+                self._leave()
+                return
             self._shift = strand.sure
             self._state, self._swallowing, self._checked = "start", True, 0
             self._answer.after_thought(at_beginning=True)
@@ -392,6 +467,7 @@ class ThoughtJudge:
     def _end_thought(self, closer: str, size: int) -> None:
         strand, tag = self._strand, self._tag
         assert tag is not None
+        self._moved += 1
         strand.busy = False
         strand.cut(strand.sure, strand.sure + size)
         strand.sure += size

@@ -12,7 +12,7 @@ import re
 from typing import ClassVar, Literal
 
 from wirelint.events import Start
-from wirelint.knowledge.control_tokens import Occurrence, ends_in_token, find, may_hold_token
+from wirelint.knowledge.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, ends_in_token, find, may_hold_token
 from wirelint.knowledge.framing import Framer, certain_lead, remedy
 from wirelint.model import Request
 from wirelint.repair import Situation
@@ -79,6 +79,7 @@ class TokenJudge:
         self._dropped: list[str] = []
         self._dropped_size = 0
         self._title = ""
+        self._framed: tuple[str, Framing | None] | None = None
         self._event: int | None = None
 
     def add(self, text: str) -> None:
@@ -123,6 +124,13 @@ class TokenJudge:
     def give_up(self) -> None:
         if self._state != "cut":
             self._state = "left" if self._state == "token" or not self._streamed else self._state
+            self._strand.sure = self._strand.length
+
+    def leave(self) -> None:
+        if self._state not in ("cut", "left"):
+            self._look()
+        if self._state != "cut":
+            self._state = "left"
             self._strand.sure = self._strand.length
 
     # --- the text so far ----------------------------------------------------------------------------------------------
@@ -211,11 +219,13 @@ class TokenJudge:
     def _is_last(text: str, end: int) -> bool:
         """Whether nothing but tokens and white space follows so far."""
         rest = text[end:].strip()
-        return not rest or ends_in_token(rest) > 0 or _lead(rest, find(rest)) >= len(rest)
+        if not rest or ends_in_token(rest) > 0:
+            return True
+        return rest[0] in TOKEN_FIRSTS and _lead(rest, find(rest)) >= len(rest)
 
     def _cuts(self, text: str, place: int) -> bool:
         """Cuts the text where the turn was over, if it was."""
-        framing = self._stripper.framer.framing(text) if self._stripper.unsafe else None
+        framing = self._framing(text) if self._stripper.unsafe else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:
             return False
@@ -223,6 +233,12 @@ class TokenJudge:
             return False
         self._cut_at(text, done.trailing, framing.overrun.token)
         return True
+
+    def _framing(self, text: str) -> Framing | None:
+        """The framing of a text, which many tokens of it ask for in turn; looking for it reads all markup in it."""
+        if self._framed is None or self._framed[0] != text:
+            self._framed = text, self._stripper.framer.framing(text)
+        return self._framed[1]
 
     def _cut_at(self, text: str, place: int, token: str) -> None:
         strand = self._strand

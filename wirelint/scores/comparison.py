@@ -1,10 +1,11 @@
 """One run held against another that answered the same requests.
 
 Theory of operation. A request of one run is found in the other by what it asks: its messages and its tools, whatever
-the model, the ids of calls and the way the reply is wanted. The same request asked several times pairs off in order. On
-each pair the reference says whether calls were in place, and precision, recall and F1 of *triggering* follow: a candidate
-is right to end in calls where the reference does. *Similarity* is the share of pairs that end alike: both in calls of the
-same tools, or both in the same other way.
+the model, the ids of calls and the way the reply is wanted. The same request asked several times pairs off in order: with
+answers to the same body by the same provider and model first, then to the same body, then by the same model. So a run
+compared with itself is alike in all. On each pair the reference says whether calls were in place, and precision, recall and
+F1 of *triggering* follow: a candidate is right to end in calls where the reference does. *Similarity* is the share of pairs
+that end alike: both in calls of the same tools, or both in the same other way.
 """
 
 from __future__ import annotations
@@ -88,12 +89,12 @@ def compare(
 
     `delivered`: what clients got is compared, where that is not what the upstream sent.
     """
-    known: defaultdict[bytes, list[Sighting]] = defaultdict(list)
+    known: defaultdict[bytes, _Answers] = defaultdict(_Answers)
     for checked in reference:
         if (seen := sight(checked, delivered=delivered)) is not None:
-            known[_key_of(checked)].append(seen)
+            known[_key_of(checked)].add(seen, _body_of(checked))
     found: dict[tuple[str, str], Comparison] = {}
-    asked: Counter[tuple[str, str, bytes]] = Counter()
+    met: set[bytes] = set()
     for checked in candidate:
         if (seen := sight(checked, delivered=delivered)) is None:
             continue
@@ -104,12 +105,44 @@ def compare(
         if answers is None:
             found[name].unmatched += 1
             continue
-        # Each model meets all of the reference. What was asked more often than there meets the last answer again.
-        _add(found[name], answers[min(asked[*name, key], len(answers) - 1)], seen)
-        asked[*name, key] += 1
-    met = {key for _, _, key in asked}
+        met.add(key)
+        _add(found[name], answers.take(name, _body_of(checked)), seen)
     ordered = sorted(found.values(), key=lambda one: (-one.pairs, one.provider, one.model))
     return ordered, sum(len(answers) for key, answers in known.items() if key not in met)
+
+
+class _Answers:
+    """What the reference answered to one request, which each model of the candidate meets anew."""
+
+    def __init__(self) -> None:
+        self._all: list[Sighting] = []
+        self._groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+        self._taken: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+        self._next: Counter[tuple[object, ...]] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, seen: Sighting, body: bytes) -> None:
+        for group in self._likenesses((seen.provider, seen.model), body):
+            self._groups[group].append(len(self._all))
+        self._all.append(seen)
+
+    def take(self, name: tuple[str, str], body: bytes) -> Sighting:
+        """The answer that fits best of those that this model has not met; the last one again where it has met all."""
+        taken = self._taken[name]
+        for group in self._likenesses(name, body):
+            numbers = self._groups.get(group, [])
+            while (at := self._next[name, group]) < len(numbers):
+                self._next[name, group] += 1
+                if numbers[at] not in taken:
+                    taken.add(numbers[at])
+                    return self._all[numbers[at]]
+        return self._all[-1]
+
+    def _likenesses(self, name: tuple[str, str], body: bytes) -> tuple[tuple[object, ...], ...]:
+        """Groups of answers, the most alike first."""
+        return (name, body), (body,), (name,), ()
 
 
 def _add(made: Comparison, expected: Sighting, seen: Sighting) -> None:
@@ -130,6 +163,11 @@ def _key_of(checked: Checked) -> bytes:
     assert checked.exchange is not None
     assert checked.exchange.request is not None
     return asked_by(checked.exchange.request)
+
+
+def _body_of(checked: Checked) -> bytes:
+    """A digest of all of the request's body."""
+    return hashlib.blake2b(checked.record.request_body or b"", digest_size=16).digest()
 
 
 def asked_by(request: Request) -> bytes:

@@ -49,7 +49,7 @@ def assert_clean(
     checked = findings_of(subject, select=select, ignore=ignore, isolated=isolated)
     worst = SEVERITIES[: SEVERITIES.index(least) + 1]
     if any(finding.severity in worst for one in checked for finding in one.findings):
-        raise AssertionError(_told(checked))
+        raise AssertionError(_told([one.folded for one in checked]))
 
 
 def findings_of(

@@ -1,157 +1,239 @@
-"""Content codings, undone piece by piece on a copy of the body: gzip, deflate, br, zstd (RFC 9110, 8.4)."""
+"""Content codings, undone piece by piece on a copy of the body: gzip, deflate, br, zstd (RFC 9110, 8.4).
+
+Theory of operation. A compressed body of 1 MB can hold gigabytes. None of the libraries bounds its output in every
+version that mitmproxy allows, so each gets its input in slices that cannot make much, and the output is counted behind
+each of them. A slice that turns out to be damaged gives an error that carries what was decoded before it.
+"""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
-from typing import Protocol
+from typing import ClassVar, Protocol, TypeAlias
 
 import brotli
 import zstandard
 
+MOST_PLAIN = 32 << 20
+"""Plain bytes that a body of a file may have, as many as `wirelint_max_body` allows a proxy by default."""
+
 
 class CodingError(ValueError):
-    """The body is not what its content-encoding says, or the coding is unknown."""
+    """The body is not what its content-encoding says, or the coding is unknown. `plain` was decoded of the same bytes
+    before that showed."""
+
+    plain = b""
 
 
 class TooLargeError(CodingError):
     """What the body would become is larger than it may be."""
 
+    def __init__(self) -> None:
+        super().__init__("larger than it may be")
+
 
 class Decoder(Protocol):
     def feed(self, data: bytes) -> bytes:
-        """Plain bytes that `data` makes known. Raises CodingError."""
+        """Plain bytes that `data` makes known. Raises CodingError; it must not be fed any more then."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Return True if the body may end here: its coding has come to an end, or no byte of it has come."""
         ...
 
 
 class _Identity:
+    finished = True
+
     def __init__(self, room: _Room) -> None:
         self._room = room
 
     def feed(self, data: bytes) -> bytes:
+        self._room.grow(len(data))
         self._room.take(len(data))
         return data
 
 
 class _Room:
-    """How many plain bytes a decoder may still make. None: as many as it likes."""
+    """How many plain bytes a decoder may still make; None: any number. `ratio` more for each byte that it is fed."""
 
-    def __init__(self, left: int | None) -> None:
-        self._full = self.left = left
+    def __init__(self, left: int | None, ratio: int) -> None:
+        self._left, self._ratio = left, ratio
 
-    def renew(self) -> None:
-        self.left = self._full
-
-    @property
-    def most(self) -> int:
-        """The limit for one call of zlib, for which 0 is none: a byte more than there is room for tells."""
-        return 0 if self.left is None else self.left + 1
+    def grow(self, fed: int) -> None:
+        if self._left is not None:
+            self._left += self._ratio * fed
 
     def take(self, size: int) -> None:
-        if self.left is not None:
-            self.left -= size
-            if self.left < 0:
-                raise TooLargeError("larger than it may be")
+        if self._left is not None:
+            self._left -= size
+            if self._left < 0:
+                raise TooLargeError
 
 
-class _Gzip:
-    """One member after the other (RFC 1952, 2.2). What follows the last one and is none is passed over, as clients do."""
+class _Inflated:
+    """What gzip and deflate have in common.
 
-    _MAGIC = b"\x1f\x8b"
+    As in the classes of the other codings: `SLICE` is the number of bytes that are decoded at a time, and `MAGIC` what
+    another member begins with that may follow. `over`: it has come to its end; `unused` is what of the last slice is behind
+    that. `decode` raises CodingError.
+    """
 
-    def __init__(self, room: _Room) -> None:
-        self._inflate = zlib.decompressobj(31)
-        self._room = room
-        self._between = b""
-        self._over = False
+    SLICE: ClassVar[int] = 256  # zlib makes up to 1032 bytes of one
+    MAGIC: ClassVar[tuple[bytes, ...]] = ()
 
-    def feed(self, data: bytes) -> bytes:
-        out = bytearray()
-        while data and not self._over:
-            if self._inflate.eof:
-                data = self._between + data
-                if len(data) < len(self._MAGIC):
-                    self._between = data
-                    break
-                self._between = b""
-                if not data.startswith(self._MAGIC):
-                    self._over = True
-                    break
-                self._inflate = zlib.decompressobj(31)
-            out += _inflated(self._inflate, data, self._room)
-            data = self._inflate.unused_data
-        return bytes(out)
+    def __init__(self, wbits: int) -> None:
+        self._inflate = zlib.decompressobj(wbits)
+
+    @property
+    def over(self) -> bool:
+        return self._inflate.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._inflate.unused_data
+
+    def decode(self, data: bytes) -> bytes:
+        before = self._inflate.copy()
+        try:
+            return self._inflate.decompress(data)
+        except zlib.error as error:
+            raised = CodingError(str(error))
+            raised.plain = _salvage(before, data)
+            raise raised from error
 
 
-class _Deflate:
+def _salvage(inflate: zlib._Decompress, data: bytes) -> bytes:
+    """What can be decoded before the damage, for which zlib gives nothing."""
+    out = bytearray()
+    try:
+        for byte in data:
+            out += inflate.decompress(bytes((byte,)))
+    except zlib.error:
+        pass
+    return bytes(out)
+
+
+class _Gzip(_Inflated):
+    MAGIC = (b"\x1f\x8b",)
+
+    def __init__(self) -> None:
+        super().__init__(31)
+
+
+class _Deflate(_Inflated):
     """deflate with the zlib header that RFC 9110 asks for, or without it, as some servers send it."""
 
-    def __init__(self, room: _Room) -> None:
-        self._head = b""
-        self._room = room
-        self._inflate: zlib._Decompress | None = None
+    def __init__(self) -> None:
+        super().__init__(15)
+        self._head: bytes | None = b""
 
-    def feed(self, data: bytes) -> bytes:
-        if self._inflate is None:
+    def decode(self, data: bytes) -> bytes:
+        if self._head is not None:
             data = self._head + data
             if len(data) < 2:
                 self._head = data
                 return b""
+            self._head = None
             # RFC 1950, 2.2: method 8, and a check on both bytes. Raw streams hardly begin so.
             wrapped = data[0] & 0x0F == 8 and int.from_bytes(data[:2]) % 31 == 0
             self._inflate = zlib.decompressobj(15 if wrapped else -15)
-        return _inflated(self._inflate, data, self._room) if data and not self._inflate.eof else b""
-
-
-def _inflated(inflate: zlib._Decompress, data: bytes, room: _Room) -> bytes:
-    try:
-        plain = inflate.decompress(data, room.most)
-    except zlib.error as error:
-        raise CodingError(str(error)) from error
-    room.take(len(plain))
-    return plain
-
-
-def _sliced(decode: Callable[[bytes], bytes], data: bytes, slice_: int, room: _Room) -> bytes:
-    """Decodes piece by piece: a decompressor without a limit of its own is stopped between two pieces."""
-    if room.left is None:
-        return decode(data)
-    out = bytearray()
-    for start in range(0, len(data), slice_):
-        plain = decode(data[start : start + slice_])
-        room.take(len(plain))
-        out += plain
-    return bytes(out)
+        return super().decode(data)
 
 
 class _Brotli:
     # A command of a few bytes makes up to 16 MiB (RFC 7932, 9.2).
-    _SLICE = 16
+    SLICE: ClassVar[int] = 16
+    MAGIC: ClassVar[tuple[bytes, ...]] = ()
+    unused = b""
 
-    def __init__(self, room: _Room) -> None:
+    def __init__(self) -> None:
         self._decompressor = brotli.Decompressor()
-        self._room = room
 
-    def feed(self, data: bytes) -> bytes:
+    @property
+    def over(self) -> bool:
+        return bool(self._decompressor.is_finished())
+
+    def decode(self, data: bytes) -> bytes:
         try:
-            return _sliced(self._decompressor.process, data, self._SLICE, self._room)
+            return bytes(self._decompressor.process(data))
         except brotli.error as error:
             raise CodingError(str(error)) from error
 
 
 class _Zstd:
     # A block of four bytes makes up to 128 KiB (RFC 8878, 3.1.1.2).
-    _SLICE = 256
+    SLICE: ClassVar[int] = 64
+    MAGIC: ClassVar[tuple[bytes, ...]] = (
+        b"\x28\xb5\x2f\xfd",
+        *(bytes((low,)) + b"\x2a\x4d\x18" for low in range(0x50, 0x60)),
+    )
 
-    def __init__(self, room: _Room) -> None:
-        self._decompressor = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
-        self._room = room
+    def __init__(self) -> None:
+        self._decompressor = zstandard.ZstdDecompressor().decompressobj()
 
-    def feed(self, data: bytes) -> bytes:
+    @property
+    def over(self) -> bool:
+        return self._decompressor.eof
+
+    @property
+    def unused(self) -> bytes:
+        return self._decompressor.unused_data
+
+    def decode(self, data: bytes) -> bytes:
         try:
-            return _sliced(self._decompressor.decompress, data, self._SLICE, self._room)
+            return self._decompressor.decompress(data)
         except zstandard.ZstdError as error:
             raise CodingError(str(error)) from error
+
+
+_Member: TypeAlias = "_Gzip | _Deflate | _Brotli | _Zstd"
+
+
+class _Members:
+    """One member after the other (RFC 1952, 2.2; RFC 8878, 3.1). Bytes behind the last that begin none are passed over,
+    as clients do."""
+
+    def __init__(self, kind: type[_Member], room: _Room) -> None:
+        self._kind, self._room = kind, room
+        self._member = kind()
+        self._between = b""
+        self._fed = self._over = False
+
+    @property
+    def finished(self) -> bool:
+        return not self._fed or self._member.over
+
+    def feed(self, data: bytes) -> bytes:
+        data, self._between = self._between + data, b""
+        self._fed = self._fed or bool(data)
+        out, at = bytearray(), 0
+        try:
+            while at < len(data) and not self._over:
+                if self._member.over and not self._begin(data[at : at + 4]):
+                    break
+                piece = data[at : at + self._kind.SLICE]
+                plain = self._member.decode(piece)
+                used = len(piece) - len(self._member.unused)
+                at += used
+                self._room.grow(used)
+                self._room.take(len(plain))
+                out += plain
+        except CodingError as error:
+            error.plain = bytes(out) + error.plain
+            raise
+        return bytes(out)
+
+    def _begin(self, head: bytes) -> bool:
+        """Begins the next member; False where there is none, or no telling yet."""
+        if any(head.startswith(magic) for magic in self._kind.MAGIC):
+            self._member = self._kind()
+            return True
+        if any(magic.startswith(head) for magic in self._kind.MAGIC):
+            self._between = head
+        else:
+            self._over = True
+        return False
 
 
 class _Chain:
@@ -160,52 +242,58 @@ class _Chain:
     def __init__(self, decoders: list[Decoder]) -> None:
         self._decoders = decoders
 
+    @property
+    def finished(self) -> bool:
+        return all(decoder.finished for decoder in self._decoders)
+
     def feed(self, data: bytes) -> bytes:
+        failed: CodingError | None = None
         for decoder in self._decoders:
-            data = decoder.feed(data)
+            try:
+                data = decoder.feed(data)
+            except CodingError as error:
+                failed, data = failed or error, error.plain
+        if failed is not None:
+            failed.plain = data
+            raise failed
         return data
 
 
-_CODINGS: dict[str, type[_Gzip] | type[_Deflate] | type[_Brotli] | type[_Zstd] | type[_Identity]] = {
+_CODINGS: dict[str, type[_Member] | None] = {
     "gzip": _Gzip,
     "x-gzip": _Gzip,
     "deflate": _Deflate,
     "br": _Brotli,
     "zstd": _Zstd,
-    "identity": _Identity,
+    "identity": None,
 }
 
 
-class _Endless:
-    """A decoder whose limit counts for every piece anew."""
-
-    def __init__(self, decoder: Decoder, rooms: list[_Room]) -> None:
-        self._decoder, self._rooms = decoder, rooms
-
-    def feed(self, data: bytes) -> bytes:
-        for room in self._rooms:
-            room.renew()
-        return self._decoder.feed(data)
-
-
-def decoder(content_encoding: str | None, most: int | None = None, *, endless: bool = False) -> Decoder:
+def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> Decoder:
     """A decoder for the value of a content-encoding header. Raises CodingError for one that nobody knows.
 
-    `most` is the number of plain bytes that it may make altogether, or of every piece that it is fed when `endless`;
-    above it `feed` raises TooLargeError, without having made many more.
+    `most` is the number of plain bytes that it may make, and `ratio` the number of those that each byte adds that it is
+    fed; above it `feed` raises TooLargeError, without having made many more.
     """
     names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
     unknown = [name for name in names if name not in _CODINGS]
     if unknown:
         raise CodingError(f"unknown content-encoding {unknown[0]!r}")
-    rooms = [_Room(most) for _ in names or ("identity",)]
-    decoders: list[Decoder] = [
-        _CODINGS[name](room) for name, room in zip(reversed(names or ["identity"]), rooms, strict=True)
-    ]
-    whole = decoders[0] if len(decoders) == 1 else _Chain(decoders)
-    return _Endless(whole, rooms) if endless else whole
+    decoders = [_decoder(_CODINGS[name], _Room(most, ratio)) for name in reversed(names or ["identity"])]
+    return decoders[0] if len(decoders) == 1 else _Chain(decoders)
+
+
+def _decoder(kind: type[_Member] | None, room: _Room) -> Decoder:
+    return _Members(kind, room) if kind is not None else _Identity(room)
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:
-    """A whole body without its codings. Raises CodingError."""
-    return decoder(content_encoding, most).feed(body)
+    """A whole body without its codings. Raises CodingError. `most` None: MOST_PLAIN bytes, or as many as it has itself."""
+    return decoder(content_encoding, max(MOST_PLAIN, len(body)) if most is None else most).feed(body)
+
+
+def why_unread(side: str, error: CodingError) -> str:
+    """The note on a body of a file that cannot be read."""
+    if isinstance(error, TooLargeError):
+        return f"the body of the {side} is larger than {MOST_PLAIN >> 20} MiB without its content-encoding; it was not read"
+    return f"the body of the {side} is not what its content-encoding says: {error}"

@@ -9,8 +9,10 @@ may be half of a CRLF; such a frame is held back until the next byte decides, an
 every cut. Blank lines that dispatch nothing belong to the frame after them.
 
 What the grammar forbids is recorded on the frame and read the way lenient clients read it: white space before a field
-name is skipped (strict clients ignore that line, and lose the event). Where a gateway has lost the blank lines, an event
-ends before the next one that begins: a line with a JSON document that is complete, and then another such line.
+name is skipped (strict clients ignore that line, and lose the event). An event name that a blank line parts from its data
+counts for that data if its `type` says so: `event: message_start\n\ndata: {"type":"message_start"}\n\n`. Where a gateway
+has lost the blank lines, an event ends before the next one that begins: a line with a JSON document that is complete, and
+then another such line.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from wirelint.events import Frame
 from wirelint.model import FaultKind
 
 _BLANK = re.compile(rb"(?>\r\n|\n|\r)(?>\r\n|\n|\r)")  # atomic: CRLF is one line end, never two
+_SAID = re.compile(rb"[^\r\n]")
 _BLANK_AT_END = re.compile(_BLANK.pattern + rb"\Z")
 _NAMED = re.compile(rb"event: ([^\r\n]*+)\ndata: ([^\r\n]*+)\n\n")
 """An event with a name, as nearly every server writes it. What does not match is read by the grammar."""
@@ -43,9 +46,12 @@ class EventStream:
 
     def __init__(self) -> None:
         self._buffer = bytearray()
-        self._searched = 0
+        self._searched = self._blank = 0
+        """Up to where the buffer was searched for the end of a frame; the blank lines in front of it, in bytes."""
         self._number = 0
         self._lone_lf = True
+        self._name: str | None = None
+        """The name in the last frame, which had no data: `event: message_start\\n\\n`."""
 
     def feed(self, data: bytes) -> list[Frame]:
         """Frames completed by `data`, in order."""
@@ -63,10 +69,12 @@ class EventStream:
             while run_on := _RUN_ON.search(buffer, max(start, position - _LOOKED), limit):
                 frames.append(self._run_on(bytes(buffer[start : run_on.end()])))
                 start = position = run_on.end()
+                self._blank = 0
             if end < 0:
                 break
             frames.append(self._frame(bytes(buffer[start:end])))
             start = position = end
+            self._blank = 0
         if start:
             del buffer[:start]
         # A blank line may begin up to three bytes before the end of what is known.
@@ -90,7 +98,7 @@ class EventStream:
         """What stands behind the last blank line, as a frame of its own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
-        self._searched = 0
+        self._searched = self._blank = 0
         if not rest:
             return []
         frame = self._frame(rest)
@@ -106,20 +114,28 @@ class EventStream:
     def _end_of_frame(self, start: int, position: int) -> int:
         """Offset after the blank line that ends the frame beginning at `start`, or -1."""
         buffer = self._buffer
+        said = _SAID.search(buffer, start + self._blank)
+        if said is None:  # blank lines alone end nothing; they are not read again with what comes
+            self._blank = len(buffer) - start
+            return -1
+        self._blank = said.start() - start
+        position = max(position, said.start())
         if self._lone_lf:
             end = buffer.find(b"\n\n", position)
-            while end >= 0 and not buffer[start:end].strip(b"\n"):
-                end = buffer.find(b"\n\n", end + 1)
             return end + 2 if end >= 0 else -1
-        for match in _BLANK.finditer(buffer, position):
-            end = match.end()
-            if buffer[end - 1 : end] == b"\r" and end == len(buffer):
-                return -1
-            if buffer[start : match.start()].strip(b"\r\n"):
-                return end
-        return -1
+        match = _BLANK.search(buffer, position)
+        if match is None or (match.end() == len(buffer) and buffer.endswith(b"\r")):
+            return -1
+        return match.end()
 
     def _frame(self, raw: bytes) -> Frame:
+        frame = self._read(raw)
+        name, self._name = self._name, frame.event if frame.data is None else None
+        if name is None or frame.data is None or frame.event is not None or not _names(name, frame.data):
+            return frame
+        return Frame(frame.number, raw, name, frame.data, (*frame.faults, ("parted-name", _shorten(name))))
+
+    def _read(self, raw: bytes) -> Frame:
         number = self._number
         self._number += 1
         body = raw.removeprefix(_BOM) if number == 0 else raw
@@ -136,6 +152,13 @@ class EventStream:
         except UnicodeDecodeError:
             pass
         return _parse(number, raw, body)
+
+
+def _names(name: str, data: str) -> bool:
+    """Return True if data that follows a lone event name was meant to have that name, by its own `type`."""
+    if name == "error":
+        return '"error"' in data
+    return f'"{name}"' in data and re.search(rf'"type"\s*:\s*"{re.escape(name)}"', data) is not None
 
 
 def _parse(number: int, raw: bytes, body: bytes) -> Frame:

@@ -19,7 +19,7 @@ from wirelint.capture.sides import NAMES, TIMES, restore, timed
 from wirelint.lacks import read as read_lacks
 from wirelint.model import End, Json, Timing
 from wirelint.settings.silence import HEADER
-from wirelint.wire.codings import CodingError, decode
+from wirelint.wire.codings import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 
 _OURS = "wirelint."
@@ -155,7 +155,7 @@ def _body(message: http.Message, side: str, notes: list[Json]) -> bytes | None:
     try:
         return decode(message.headers.get("content-encoding"), raw)
     except CodingError as error:
-        notes.append(f"the body of the {side} is not what its content-encoding says: {error}")
+        notes.append(why_unread(side, error))
         return None
 
 

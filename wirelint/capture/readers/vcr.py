@@ -31,7 +31,7 @@ from wirelint.capture.format import FormatError, dump, read_headers
 from wirelint.capture.readers.source import Input, Problem, Wrong
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, Lack
-from wirelint.wire.codings import CodingError, decode
+from wirelint.wire.codings import CodingError, decode, why_unread
 
 _LACKS: frozenset[Lack] = frozenset({"times"})
 _LIST = re.compile(rb"(?:http_)?interactions:\s*(?:#.*)?$")
@@ -193,7 +193,7 @@ def _body(message: Mapping[str, Any], headers: Headers, side: str, notes: list[J
         # Recorders undo the coding and leave its header; text says that they did.
         if raw.lstrip()[:1] in (b"{", b"[", b"d", b"e", b":", b""):
             return raw
-        notes.append(f"the body of the {side} is not what its content-encoding says: {error}")
+        notes.append(why_unread(side, error))
         return None
 
 

@@ -20,16 +20,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
+from wirelint.issues import Issue
 from wirelint.model import Json
 from wirelint.report import scorecard
 from wirelint.report.html.blocks import Blocks, element
-from wirelint.report.html.exchange import detail, row, unshown
+from wirelint.report.html.exchange import detail, row, unshown, worst_first
 from wirelint.report.html.manuals import manuals
 from wirelint.report.html.page import Section, write_page
 from wirelint.report.html.plain import Object, dump
 from wirelint.report.html.summary import Summary
+from wirelint.report.writer import recurrence
 from wirelint.rule import Rule
 from wirelint.scores import Cards, sight
 
@@ -55,14 +57,16 @@ def write_report(
     title: str = "",
     sections: Sequence[Section] = (),
     on_problem: Callable[[Problem], None] = lambda problem: None,
+    all_occurrences: bool = False,
 ) -> Written:
     """Writes a page of `items` to `out`, replacing what is there when the page is whole. Raises OSError.
 
     `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary, below the
-    scorecard. Where there is no exchange at all, nothing is written (`exchanges` is 0).
+    scorecard. Where there is no exchange at all, nothing is written (`exchanges` is 0). Findings that earlier exchanges had
+    are counted and not shown again, unless `all_occurrences`.
     """
     summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
-    anchors = Counter[str]()
+    anchors, recurrences = Counter[str](), _Recurrences()
     with tempfile.TemporaryFile() as data:
         blocks = Blocks(data)
         for item in items:
@@ -70,13 +74,15 @@ def write_report(
                 problems.append(str(item))
                 on_problem(item)
                 continue
+            item = item if all_occurrences else item.folded
             summary.add(item)
             cards.add(sight(item))
-            rows.append(_anchored(row(item), anchors))
+            rows.append(recurrences.add(item, _anchored(row(item), anchors)))
             blocks.exchange(_detail(item, blocks))
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
+        recurrences.close()
         index = element("index", dump({"blocks": blocks.firsts, "rows": rows}))
         with _replacing(out) as page:
             write_page(
@@ -90,6 +96,27 @@ def write_report(
                 index=index,
             )
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
+
+
+class _Recurrences:
+    """Tells the findings in rows how often their issues were found again, when all exchanges have been seen."""
+
+    def __init__(self) -> None:
+        self._occurrences = Occurrences()
+        self._findings: list[tuple[str, str, Issue, Object]] = []
+
+    def add(self, checked: Checked, made: Object) -> Object:
+        self._occurrences.see(checked)
+        shown = made["findings"]
+        for finding, told in zip(worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False):
+            if finding.issue is not None and isinstance(told, dict):
+                self._findings.append((checked.record.source, checked.record.id, finding.issue, told))
+        return made
+
+    def close(self) -> None:
+        for source, here, issue, told in self._findings:
+            if again := recurrence(self._occurrences.total(source, issue), here):
+                told["again"] = again
 
 
 def _scorecard(cards: Cards) -> Iterator[Section]:

@@ -19,7 +19,7 @@ from wirelint.report.html.places import Turn, mark, place
 from wirelint.report.html.plain import Object, choice, clip, compact, declared, message
 from wirelint.report.html.timeline import strip
 from wirelint.report.patch import patch
-from wirelint.report.writer import flat, remedy
+from wirelint.report.writer import flat, known_note, remedy
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.scores import provider_of
 
@@ -50,6 +50,7 @@ def row(checked: Checked) -> Object:
         "conversation": exchange.conversation if exchange is not None else None,
         "rewritten": rewritten(record),
         "title": _title(exchange),
+        "known": known_note(len(checked.known)),
         "findings": [
             {"code": one.code, "name": one.name, "severity": one.severity, "layer": one.layer, "message": one.message}
             for one in worst_first(checked.findings)

@@ -318,6 +318,7 @@ function noteOf(finding) {
     make("div", {}, prose(finding.message)),
     finding.remedy ? make("div.remedy", {}, prose(finding.remedy)) : "",
     make("div.where", {}, plain(where)),
+    finding.again ? make("div.where", {}, plain(finding.again)) : "",
   );
   return note;
 }
@@ -520,6 +521,7 @@ function time(milliseconds) {
 async function bodyOf(number) {
   const data = await exchange(number);
   const row = rows[number];
+  data.findings.forEach((finding, count) => (finding.again = row.findings[count]?.again));
   const made = [make("div.wire", {}, plain(`${row.method} ${data.url}`))];
   const loose = data.findings.filter((finding) => !finding.at);
   if (loose.length) made.push(make("div.notes", {}, loose.map(noteOf)));
@@ -535,6 +537,7 @@ async function bodyOf(number) {
     talk.append(make("div.turn", {}, make("div.who", {}, side), textOf(text, [], "div.said-text.mono")));
   made.push(talk);
   const remarks = [...(data.notes ?? [])];
+  if (row.known) remarks.push(row.known);
   if (data.error) remarks.push(data.error);
   if (data.errorObject) remarks.push(`error object: ${data.errorObject}`);
   if (row.end !== "complete" && row.end !== "unknown") remarks.push(`ended: ${row.end}`);
@@ -624,6 +627,7 @@ function boxOf(number) {
       make("span", {}, new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")),
     row.end !== "complete" && row.end !== "unknown" && make("span.bad", {}, row.end),
     row.rewritten && make("span.fixed", {}, "✎ rewritten"),
+    row.known && make("span", {}, plain(row.known)),
   ];
   const link = make(
     "a.id",

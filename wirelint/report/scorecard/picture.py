@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import NamedTuple
 
-from wirelint.knowledge.excerpts import printable
+from wirelint.knowledge.escaping import printable
 from wirelint.report.scorecard.tables import share
 from wirelint.scores import Card
 

@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from wirelint.knowledge.excerpts import printable
+from wirelint.knowledge.escaping import printable
+from wirelint.report.screen import Screen
 from wirelint.scores import Card, Comparison, Spread
 
 NOTHING = "-"
@@ -83,17 +85,53 @@ def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
 
 
 def write_tables(sheets: Sequence[Sheet], out: TextIO) -> None:
-    console = Console(file=out)
+    console = Screen(out)
     for number, sheet in enumerate(sheets):
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for place, heading in enumerate(sheet.headings):
-            label = place < sheet.labels
-            table.add_column(heading, justify="left" if label else "right", no_wrap=not label, overflow="fold")
-        for row in sheet.rows:
-            table.add_row(*(Text(cell) for cell in row))
         if number:
             console.print()
-        console.print(Text(sheet.title, "bold"), table)
+        console.print(Text(sheet.title, "bold"))
+        console.print(_table(sheet) if _width(sheet) <= console.width else _stacked(sheet))
+
+
+def _table(sheet: Sheet) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for place, heading in enumerate(sheet.headings):
+        label = place < sheet.labels
+        table.add_column(heading, justify="left" if label else "right", no_wrap=not label, overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _stacked(sheet: Sheet) -> Group:
+    """A table for a narrow terminal: the names of a row stand on a line of their own above its numbers."""
+    labels = sheet.labels
+    numbers = Sheet(sheet.title, sheet.headings[labels:], tuple(row[labels:] for row in sheet.rows), 0)
+    widths = _widths(numbers)
+    heads = [heading.split("\n") for heading in numbers.headings]
+    lines = [Text("  ".join(heading.split("\n")[0] for heading in sheet.headings[:labels]), "dim", overflow="fold")]
+    for line in range(max(map(len, heads), default=0)):
+        lines += [_cells([head[line] if line < len(head) else "" for head in heads], widths, "dim")]
+    for row, cells in zip(sheet.rows, numbers.rows, strict=True):
+        lines.append(Text("  ".join(name.replace("\n", "  ") for name in row[:labels]), "bold", overflow="fold"))
+        lines.append(_cells(cells, widths))
+    return Group(*lines)
+
+
+def _cells(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Text:
+    return Text("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip(), style)
+
+
+def _widths(sheet: Sheet) -> list[int]:
+    """The width of each column: of the longest line in it."""
+    columns = zip(sheet.headings, *sheet.rows, strict=True)
+    return [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+
+
+def _width(sheet: Sheet) -> int:
+    """The width at which no cell is broken."""
+    widths = _widths(sheet)
+    return sum(widths) + 2 * (len(widths) - 1)
 
 
 def write_markdown(sheets: Sequence[Sheet], out: TextIO) -> None:

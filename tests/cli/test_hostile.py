@@ -1,0 +1,199 @@
+"""One exchange in which everything acts on terminals: no command and no format lets it through."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import orjson
+import pytest
+
+from wirelint.capture.format import encode
+from wirelint.capture.record import Record
+from wirelint.cli import main
+from wirelint.knowledge.escaping import Guard, printable
+from wirelint.report.screen import Screen
+
+ACTIVE = (
+    "\x1b[2J\x1b]0;title\x07\x9b31m\x90\x85\x00\x08\r\x0b\x0c\x7f"
+    "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029"
+    "\u200b\u2060\ufeff\U000e0041\U000e007f"
+)
+_ANY = re.compile(f"[{re.escape(''.join(set(ACTIVE) - set('[]0;title2J31m')))}]")
+HOSTILE = f"ab{ACTIVE}[red]c"
+
+ORDINARY = (
+    "مرحبا بالعالم — שלום עולם — 你好，世界　（全角） — привет — नमस्ते क्‍ष — می‌خواهم — ไทย — 한국어 "
+    "👩‍👩‍👧 👍🏽 ❤️ ½ é e\u0301 «naïve»\u00a0! ●▲ → ✓"
+)
+
+
+def _record(said: str, id_: str = "1", tool: str = "", host: str = "h.example") -> Record:
+    name = tool or said
+    call = {"id": said, "type": "function", "function": {"name": name, "arguments": json.dumps({"q": said})}}
+    broken = {"id": f"{said}2", "type": "function", "function": {"name": "search", "arguments": '{"q": "' + said}}
+    request = {
+        "model": said,
+        "messages": [
+            {"role": "system", "content": said},
+            {"role": "user", "content": said},
+            {"role": "tool", "tool_call_id": said, "content": said},
+        ],
+        "tools": [
+            {"type": "function", "function": {"name": "search", "description": said,
+             "parameters": {"type": "object", "properties": {said: {"type": "string"}}, "required": [said]}}}
+        ],
+    }  # fmt: skip
+    leak = f'<tool_call>{{"name": "{"search"}", "arguments": {{"x": 1}}}}</tool_call> {said}'
+    message = {"role": "assistant", "content": leak, "reasoning_content": said, "tool_calls": [call, broken]}
+    reply = {"id": said, "object": "chat.completion", "model": said,
+             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}  # fmt: skip
+    return Record(
+        id_, "POST", f"https://{host}/v1/chat/completions?x={said}", (("x-note", said), ("user-agent", said)),
+        json.dumps(request, ensure_ascii=False).encode(), 200, (("content-type", "application/json"), ("server", said)),
+        json.dumps(reply, ensure_ascii=False).encode(), error=said,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The hostile exchange twice, in a file whose name is hostile as far as a file system allows."""
+    folder = tmp_path_factory.mktemp("hostile")
+    path = folder / f"x{ACTIVE}.jsonl".replace("\x00", "")
+    path.write_bytes(encode(_record(HOSTILE, f"id{HOSTILE}")) + encode(_record(HOSTILE, f"two{HOSTILE}")))
+    return path
+
+
+class _Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def run(arguments: list[str], monkeypatch: pytest.MonkeyPatch, *, terminal: bool = False) -> tuple[str, str]:
+    """What the program writes to its two outputs."""
+    out, err = (_Terminal() if terminal else io.StringIO() for _ in range(2))
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("COLUMNS", "100")
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "argv", ["wirelint", *arguments])
+        patched.setattr(sys, "stdout", out)
+        patched.setattr(sys, "stderr", err)
+        with pytest.raises(SystemExit):
+            main()
+    return out.getvalue(), err.getvalue()
+
+
+def _json(text: str) -> None:
+    assert orjson.loads(text)
+
+
+def _lines(text: str) -> None:
+    assert [orjson.loads(line) for line in text.splitlines()]
+
+
+def _one_each(text: str) -> None:
+    assert all(line.startswith(("::", "/")) for line in text.splitlines())
+
+
+def _xml(text: str) -> None:
+    ElementTree.fromstring(text)
+
+
+def _some(text: str) -> None:
+    assert text.strip()
+
+
+def _anything(_: str) -> None:
+    """No output of its own, or none that has a form."""
+
+
+COMMANDS: dict[str, tuple[list[str], Callable[[str], None]]] = {
+    "check": (["check", "PATH"], _some),
+    "check concise": (["check", "PATH", "--output-format", "concise"], _one_each),
+    "check github": (["check", "PATH", "--output-format", "github"], _one_each),
+    "check gitlab": (["check", "PATH", "--output-format", "gitlab"], _json),
+    "check junit": (["check", "PATH", "--output-format", "junit"], _xml),
+    "check sarif": (["check", "PATH", "--output-format", "sarif"], _json),
+    "check json": (["check", "PATH", "--output-format", "json"], _json),
+    "check jsonl": (["check", "PATH", "--output-format", "jsonl"], _lines),
+    "check statistics": (["check", "PATH", "--statistics"], _some),
+    "show": (["show", "PATH", "id"], _some),
+    "show full": (["show", "PATH", "id", "--full", "--thinking"], _some),
+    "show list": (["show", "PATH"], _some),
+    "show wire": (["show", "PATH", "id", "--wire"], _some),
+    "show path": (["show", "PATH", "--path"], _some),
+    "show path json": (["show", "PATH", "--path", "--output-format", "json"], _json),
+    "show call": (["show", "PATH", "--call", HOSTILE.replace("\x00", "")], _anything),
+    "stats": (["stats", "PATH"], _some),
+    "stats json": (["stats", "PATH", "--output-format", "json"], _json),
+    "stats markdown": (["stats", "PATH", "--output-format", "markdown"], _some),
+    "stats svg": (["stats", "PATH", "--output-format", "svg"], _anything),
+    "compare": (["compare", "PATH", "PATH"], _anything),
+    "compare markdown": (["compare", "PATH", "PATH", "--output-format", "markdown"], _anything),
+    "fix diff": (["fix", "PATH", "--unsafe-fixes", "--diff"], _anything),
+    "fix statistics": (["fix", "PATH", "--unsafe-fixes", "--statistics"], _anything),
+    "report": (["report", "PATH", "-o", "OUT"], _anything),
+    "no such file": (["check", "PATHx"], _anything),
+    "no such exchange": (["show", "PATH", HOSTILE.replace("\x00", "")], _anything),
+    "no such option": (["check", f"--{HOSTILE}".replace("\x00", "")], _anything),
+    "no such command": ([HOSTILE.replace("\x00", "")], _anything),
+    "wrong upstream": (["proxy", "--upstream", f"ftp://{HOSTILE}".replace("\x00", "")], _anything),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_nothing_of_the_wire_acts(name: str, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words, holds = COMMANDS[name]
+    arguments = [word.replace("PATH", str(capture)).replace("OUT", str(tmp_path / "report.html")) for word in words]
+    out, err = run(arguments, monkeypatch)
+    assert not _ANY.search(out + err), repr(_ANY.search(out + err))
+    assert out or err
+    holds(out)
+    drawn, told = run(arguments, monkeypatch, terminal=True)
+    colours = re.compile(r"\x1b\[[0-9;]*m")
+    assert not _ANY.search(colours.sub("", drawn + told)), repr(_ANY.search(colours.sub("", drawn + told)))
+
+
+@pytest.mark.parametrize("form", ["full", "concise", "github", "junit", "json", "jsonl", "sarif", "gitlab"])
+def test_files_of_results_are_guarded_too(
+    form: str, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(["check", str(capture), "--output-format", form, "-o", str(tmp_path / "out")], monkeypatch)
+    written = (tmp_path / "out").read_text(encoding="utf-8")
+    assert written
+    assert not _ANY.search(written)
+
+
+def test_a_new_message_cannot_forget_it() -> None:
+    """What nobody has escaped, the sinks escape: a plain output, and rich's console with its colours."""
+    for terminal in (False, True):
+        below = _Terminal() if terminal else io.StringIO()
+        Guard(below).write(f"{HOSTILE}\n\tnext")
+        assert not _ANY.search(below.getvalue())
+        assert below.getvalue().endswith("\n\tnext")
+        screen = Screen(below, force_terminal=terminal, width=200)
+        screen.print(HOSTILE, style="red")
+        assert not _ANY.search(re.sub(r"\x1b\[[0-9;]*m", "", below.getvalue()))
+        assert below.getvalue().count("[red]") == 2
+
+
+@pytest.mark.parametrize("arguments", [["check", "--output-format", "concise"], ["show", "--full"], ["stats"]])
+def test_ordinary_text_stays(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [word for word in ORDINARY.split() if word.isprintable() or "\u200c" in word or "\u200d" in word]
+    assert printable(ORDINARY) == ORDINARY
+    for word in words[:6] + words[-8:]:
+        path = tmp_path / "capture.jsonl"
+        path.write_bytes(encode(_record(word)))
+        out, _ = run([arguments[0], str(path), *arguments[1:]], monkeypatch)
+        assert word in out
+
+
+def test_json_says_what_was_said() -> None:
+    below = io.StringIO()
+    Guard(below).write(orjson.dumps({"name": HOSTILE, "other": ORDINARY}).decode())
+    assert orjson.loads(below.getvalue()) == {"name": HOSTILE, "other": ORDINARY}

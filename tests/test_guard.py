@@ -1,0 +1,157 @@
+"""Rules of a user that raise what is no `Exception`: neither the proxy nor the command ends, and no reply is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.build import chunk, exchange, read, sse
+from tests.test_registry import draft
+from wirelint.cli import main
+from wirelint.conversation import Ledger
+from wirelint.engine import Engine, Session
+from wirelint.guard import RuleAbortError, as_exception
+from wirelint.registry import RuleError, _load_file
+from wirelint.repair import Permit
+from wirelint.rewrite import rewrite_reply
+from wirelint.rewrite.requests import answer_request, mend_request
+from wirelint.rule import Rule
+
+RAISED = (
+    "KeyboardInterrupt()",
+    "__import__('asyncio').CancelledError()",
+    "GeneratorExit()",
+    "type('Gone', (BaseException,), {})('gone')",
+)
+METHODS = {
+    "check_request": "def check_request(self, exchange, ledger):\n        raise {0}",
+    "check_reply": "def check_reply(self, exchange, ledger):\n        raise {0}\n        yield",
+    "a lazy check_reply": "def check_reply(self, exchange, ledger):\n        return (1 / 0 if x else x for x in boom())",
+    "mend": "def mend(self, exchange, ledger, permit):\n        raise {0}\n        yield",
+    "answer": "def answer(self, exchange, ledger, permit):\n        raise {0}",
+    "rewriter": "def rewriter(self, situation):\n        raise {0}",
+    "push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
+    "    def push(self, event):\n        raise {0}\n    def release(self):\n        return ()",
+    "a lazy push": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
+    "    def push(self, event):\n        yield event\n        raise {0}\n    def release(self):\n        return ()",
+    "held": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    @property\n"
+    "    def held(self):\n        raise {0}\n    def push(self, event):\n        return [event]\n"
+    "    def release(self):\n        return ()",
+    "release": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n"
+    "    def push(self, event):\n        return [event]\n    def release(self):\n        raise {0}",
+    "phase": "def rewriter(self, situation):\n        return Faulty()\nclass Faulty:\n    held = None\n    @property\n"
+    "    def phase(self):\n        raise {0}\n    def push(self, event):\n        return [event]\n"
+    "    def release(self):\n        return ()",
+}
+EVENTS = "text/event-stream"
+STREAM = sse(chunk({"content": "Yes."}), chunk({}, "stop")).encode()
+ASKED = {
+    "model": "m",
+    "stream": True,
+    "stream_options": {"include_usage": False},
+    "messages": [{"role": "user", "content": "Say yes."}],
+}
+RECORD = exchange("/v1/chat/completions", ASKED, STREAM.decode(), content_type=EVENTS)
+
+
+@pytest.fixture(autouse=True)
+def _as_in_mitmproxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is handled by the event loop, as in a proxy; then no KeyboardInterrupt is the user's."""
+    monkeypatch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
+
+
+def rule_that(folder: Path, raises: str, method: str) -> Rule:
+    lines = METHODS[method].format(raises).replace("boom()", f"[(_ for _ in ()).throw({raises})]")
+    body, _, rest = lines.partition("\nclass ")
+    path = draft(folder)
+    text = path.read_text()
+    start = text.index("    def check_reply")
+    path.write_text(text[:start] + "    " + body + "\n" + (f"\n\nclass {rest}\n" if rest else ""))
+    return _load_file(path, own=True)
+
+
+@pytest.mark.parametrize(
+    ("method", "raises"),
+    [(method, "SystemExit(3)") for method in METHODS] + [(m, r) for m in ("check_reply", "push") for r in RAISED],
+)
+def test_whatever_a_rule_raises_the_traffic_passes_as_it_came(tmp_path: Path, raises: str, method: str) -> None:
+    rule = rule_that(tmp_path, raises, method)
+    permit = Permit("unsafe")
+    made = read(RECORD)
+    head = made.but(reply=None, status=None, end="unknown")
+    body = json.dumps(ASKED).encode()
+
+    assert mend_request(head, body, [rule], Ledger(), permit).body is body
+    assert answer_request(head, [rule], Ledger(), permit).answer is None
+    session = Session.begin(id="1", method="POST", url=head.url, headers={}, body=body)
+    assert session is not None
+    session.respond(200, {"content-type": EVENTS})
+    assert rewrite_reply(session, STREAM, [rule], Ledger(), permit).body == STREAM
+    told: list[str] = []
+    findings = Engine([rule], report=lambda name, _: told.append(name)).check(made)
+    assert told == (["odd-reply"] if "check" in method else [])
+    assert [f.name for f in findings] == (["internal-error"] if "check" in method else [])
+
+
+def test_ctrl_c_of_the_user_is_not_taken_for_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        as_exception(KeyboardInterrupt())
+    assert isinstance(as_exception(SystemExit(1)), RuleAbortError)
+
+
+def test_in_an_event_loop_that_handles_the_signal_it_is_the_rules_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+
+    async def raised() -> Exception:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, lambda: None)
+        return as_exception(KeyboardInterrupt())
+
+    if sys.platform != "win32":
+        assert isinstance(asyncio.run(raised()), RuleAbortError)
+
+
+@pytest.mark.parametrize("place", ["at import", "in the constructor"])
+@pytest.mark.parametrize("raises", ["SystemExit(0)", "SystemExit('no')", "GeneratorExit()"])
+def test_a_file_that_raises_is_told_in_one_line(tmp_path: Path, raises: str, place: str) -> None:
+    path = draft(tmp_path)
+    text = path.read_text()
+    if place == "at import":
+        text += f"\nraise {raises}\n"
+    else:
+        text = text.replace(
+            "    def check_reply", f"    def __init__(self):\n        raise {raises}\n\n    def check_reply"
+        )
+    path.write_text(text)
+    with pytest.raises(RuleError) as caught:
+        _load_file(path, own=True)
+    said = str(caught.value)
+    assert said.startswith(f"{path}:")
+    assert raises.partition("(")[0] in said
+    assert "\n" not in said
+
+
+def test_check_goes_on_when_a_rule_exits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    rule_that(rules, "SystemExit(0)", "check_reply")
+    records = tmp_path / "records.jsonl"
+    cut = exchange("/v1/chat/completions", ASKED, sse(chunk({"content": "Ye"}), done=False), content_type=EVENTS)
+    records.write_text("".join(json.dumps(record) + "\n" for record in (RECORD, cut)))
+    argv = ["wirelint", "check", str(records), "--rules", str(rules), "--output-format", "concise"]
+    monkeypatch.setattr(sys, "argv", argv)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    said = capsys.readouterr()
+    assert "truncated-stream" in said.out
+    assert said.err.count("odd-reply failed: RuleAbortError: it raised SystemExit: 0") == 1, said.err
+    assert "Traceback" not in said.err

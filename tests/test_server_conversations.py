@@ -1,0 +1,245 @@
+"""Conversations that the server keeps: what the next request says fits what the server holds, whatever was repaired."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema, sse
+from wirelint.capture.fixing import Fixed, fix
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.record import Record
+from wirelint.model import Reply, ToolCall
+from wirelint.repair import Permit
+
+UNSAFE, SAFE = Permit("unsafe"), Permit("safe")
+RULES = REGISTRY.select(())
+TOOLS = {"dig": schema(["at"], at={"type": "string"}), "water": schema([], bed={"type": "integer"})}
+ASK = (User("Dig at the oak."),)
+OAK, ELM = {"at": "oak"}, {"at": "elm"}
+THREADS, STATEFUL = "anthropic.messages", "openai.responses"
+FORMS = [(api, stream) for api in (STATEFUL, THREADS) for stream in (False, True)]
+MARKUP = '<tool_call>\n{"name": "dig", "arguments": {"at": "%s"}}\n</tool_call>'
+
+
+def first(api: str, stream: bool, text: str, *calls: Call, **more: Any) -> Record:
+    extra: dict[str, Any] = {"thread": {"type": "create"}} if api == THREADS else {}
+    talk = Talk(ASK, text, calls, tools=TOOLS, request={**extra, **more})
+    return as_record({**talk.record(api, stream), "id": "one"})
+
+
+def goes_on(api: str, answers: list[tuple[str, str]], *, words: str = "", **more: Any) -> Record:
+    """The request that names the reply before and brings nothing but results, or words."""
+    if api == THREADS:
+        content: Any = [{"type": "tool_result", "tool_use_id": id_, "content": text} for id_, text in answers] or words
+        body = {
+            "model": "acme-1",
+            "max_tokens": 99,
+            "thread": {"type": "continue", "previous_message_id": "msg_01"},
+            "messages": [{"role": "user", "content": content}],
+            **more,
+        }
+        reply = Talk(ASK, "Done.").record(api, False)["response"]
+        made = exchange("/v1/messages", body, {}, request_headers={"anthropic-version": "2023-06-01"})
+    else:
+        items = [{"type": "function_call_output", "call_id": id_, "output": text} for id_, text in answers]
+        body = {"model": "acme-1", "previous_response_id": "resp_01", "input": items or words, **more}
+        declared = Talk(tools=TOOLS).record(api, False)["request"]["body"]
+        body["tools"] = (json.loads(declared) if isinstance(declared, str) else declared)["tools"]
+        reply = Talk(ASK, "Done.").record(api, False)["response"]
+        made = exchange("/v1/responses", body, {})
+    return as_record({**made, "response": reply, "id": "two"})
+
+
+def run(*records: Record, permit: Permit = UNSAFE) -> list[Fixed]:
+    return [item for item in fix(records, RULES, permit) if isinstance(item, Fixed)]
+
+
+def got(fixed: Fixed) -> tuple[ToolCall, ...]:
+    """The calls that the client got."""
+    assert fixed.exchange is not None
+    reply = fixed.exchange.delivered or fixed.exchange.reply
+    assert isinstance(reply, Reply)
+    return reply.choices[0].calls
+
+
+def sent(fixed: Fixed) -> dict[str, Any]:
+    body = fixed.record.forwarded.body if fixed.record.forwarded is not None else fixed.record.request_body
+    assert body is not None
+    made: dict[str, Any] = json.loads(body)
+    return made
+
+
+def said(body: dict[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """The calls and the results of a request: (id, name), (id, text)."""
+    items = body.get("input", [])
+    if "messages" in body:
+        items = [block for message in body["messages"] for block in message["content"] if isinstance(block, dict)]
+    calls = [(i.get("call_id") or i["id"], i["name"]) for i in items if i.get("type") in ("function_call", "tool_use")]
+    results = [
+        (i.get("call_id") or i.get("tool_use_id"), i.get("output") or i.get("content"))
+        for i in items
+        if i.get("type") in ("function_call_output", "tool_result")
+    ]
+    return calls, results
+
+
+def fits(held: list[str], body: dict[str, Any]) -> None:
+    """A strict server: every call that it holds, or that the request adds, has one result, and no result is left."""
+    calls, results = said(body)
+    assert Counter([*held, *(id_ for id_, _ in calls)]) == Counter(id_ for id_, _ in results)
+
+
+LEAKED = "Let me see.\n\n" + MARKUP % "oak"
+A, B = ("call_7Qd2mWq8ZsLp0RbYxN4cJdAA", "call_8Qd2mWq8ZsLp0RbYxN4cJdBB")
+FAULTS: dict[str, tuple[str, tuple[Call, ...], list[str], list[str]]] = {
+    # text, calls, the ids that the server holds, the functions that the client runs
+    "healthy": ("", (Call("dig", OAK, A), Call("dig", ELM, B)), [A, B], ["dig", "dig"]),
+    "a call in the text": (LEAKED, (), [], ["dig"]),
+    "two calls in the text": (f"{LEAKED}\n{MARKUP % 'elm'}", (), [], ["dig", "dig"]),
+    "one id for two calls": ("", (Call("dig", OAK, "call_0"), Call("dig", ELM, "call_0")), ["call_0"] * 2, ["dig"] * 2),
+    "two calls glued together": ("", (Call("dig", '{"at": "oak"}{"at": "elm"}', A),), [A], ["dig", "dig"]),
+    "another name": ("", (Call("Dig", OAK, A),), [A], ["dig"]),
+    "a call that is taken out": ("", (Call("burn", OAK, A), Call("dig", ELM, B)), [A, B], ["dig"]),
+}
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, stream: bool) -> None:
+    text, calls, held, runs = FAULTS[fault]
+    if api == THREADS and not stream and fault == "two calls glued together":
+        pytest.skip("an input that is whole is an object")
+    one = first(api, stream, text, *calls)
+    (before,) = run(one)
+    assert [call.name for call in got(before)] == runs
+    two = goes_on(api, [(call.id or "", call.arguments.text) for call in got(before)])
+    _, after = run(one, two)
+    fits(held, sent(after))
+    assert not [finding for finding in after.findings if finding.severity != "info"]
+    if fault in ("healthy", "another name"):
+        assert after.record.forwarded is None
+        assert after.record.fixes == ()
+    else:
+        assert {(repair.code, repair.side) for repair in after.record.fixes} == {("IN002", "request")}
+    _, repeated = run(before.record, after.record)  # as a capture of the live run holds them
+    assert sent(repeated) == sent(after)
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_with_a_question_instead_of_results(api: str, stream: bool) -> None:
+    one = first(api, stream, "", Call("burn", OAK, A))
+    two = goes_on(api, [], words="Then water it.")
+    _, after = run(one, two)
+    fits([A], sent(after))
+    assert "Then water it." in json.dumps(sent(after))
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_repairs_that_are_off_change_nothing_and_blame_nobody(api: str, stream: bool) -> None:
+    one = first(api, stream, "", Call("dig", OAK, A))
+    two = goes_on(api, [(A, "a root")])
+    judged = [item for item in check((one, two), RULES) if isinstance(item, Checked)]
+    assert not [finding for item in judged for finding in item.findings if finding.severity != "info"]
+    # Where the exchange before was not seen, what the request lacks is unknown.
+    (alone,) = [item for item in check((goes_on(api, [("call_x", "a root")]),), RULES) if isinstance(item, Checked)]
+    assert not [finding for finding in alone.findings if finding.severity != "info"]
+    (fixed,) = run(two)
+    assert fixed.record.forwarded is None
+
+
+@pytest.mark.parametrize("kept", ["first", "last"])
+@pytest.mark.parametrize("repaired", [False, True])
+def test_of_two_ids_of_one_call_the_server_keeps_the_last(kept: str, repaired: bool) -> None:
+    item = {"id": "fc_1", "type": "function_call", "call_id": A, "name": "dig", "arguments": ""}
+    done = {**item, "call_id": B, "arguments": '{"at": "oak"}', "status": "completed"}
+    place = {"item_id": "fc_1", "output_index": 0}
+    reply = sse(
+        {"type": "response.created", "response": {"id": "resp_01", "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        {"type": "response.function_call_arguments.delta", **place, "delta": '{"at": "oak"}'},
+        {"type": "response.function_call_arguments.done", **place, "arguments": '{"at": "oak"}'},
+        {"type": "response.output_item.done", "output_index": 0, "item": done},
+        {"type": "response.completed", "response": {"id": "resp_01", "status": "completed", "output": [done]}},
+        done=False,
+        named=True,
+    )
+    declared = {"type": "function", "name": "dig", "parameters": TOOLS["dig"]}
+    body = {"model": "acme-1", "stream": True, "input": "Dig.", "tools": [declared]}
+    one = as_record({**exchange("/v1/responses", body, reply, content_type="text/event-stream"), "id": "one"})
+    two = goes_on(STATEFUL, [(A if kept == "first" else B, "a root")])
+    before, after = run(one, two, permit=SAFE if repaired else UNSAFE)
+    assert [finding.name for finding in before.findings if finding.severity != "info"] == ["id-unstable"]
+    assert said(sent(after))[1] == [(B, "a root")]
+    assert not [finding for finding in after.findings if finding.severity != "info"]
+
+
+def test_an_id_that_the_client_mangled_is_restored_to_the_one_that_the_server_knows() -> None:
+    one = first(STATEFUL, False, LEAKED)
+    (before,) = run(one)
+    (call,) = got(before)
+    two = goes_on(STATEFUL, [((call.id or "").replace("_", ""), "a root")])
+    _, after = run(one, two)
+    fits([], sent(after))
+    assert [finding.name for finding in after.findings if finding.severity != "info"] == ["mangled-id"]
+
+
+def test_a_stored_conversation_is_known_by_its_own_id() -> None:
+    one = first(STATEFUL, False, LEAKED, conversation="conv_1")
+    (before,) = run(one)
+    (call,) = got(before)
+    two = goes_on(STATEFUL, [(call.id or "", "a root")], conversation="conv_1", previous_response_id=None)
+    _, after = run(one, two)
+    fits([], sent(after))
+
+
+def test_what_is_not_answered_at_once_is_owed_on() -> None:
+    one = first(STATEFUL, False, f"{LEAKED}\n{MARKUP % 'elm'}")
+    (before,) = run(one)
+    oak, elm = [call.id or "" for call in got(before)]
+    two, three = goes_on(STATEFUL, [(oak, "a root")]), goes_on(STATEFUL, [(elm, "a stone")])
+    document = json.loads(two.response_body or b"")
+    two = as_record({"id": "two", "request": _request(two), "response": {"body": {**document, "id": "resp_02"}}})
+    body = {**json.loads(three.request_body or b""), "previous_response_id": "resp_02"}
+    three = as_record({"id": "three", "request": {**_request(three), "body": body}, "response": {"body": document}})
+    _, _, after = run(one, two, three)
+    fits([], sent(after))
+
+
+def _request(record: Record) -> dict[str, Any]:
+    return {"url": record.url, "body": record.request_body, "headers": dict(record.request_headers)}
+
+
+def test_a_client_that_sends_its_history_gets_no_calls_put_in() -> None:
+    one = first(STATEFUL, False, LEAKED)
+    (before,) = run(one)
+    (call,) = got(before)
+    made = {"type": "function_call", "call_id": call.id, "name": "dig", "arguments": call.arguments.text}
+    body = json.loads(one.request_body or b"")
+    body["input"] += [made, {"type": "function_call_output", "call_id": call.id, "output": "a root"}]
+    two = as_record({**exchange("/v1/responses", body, {"output": [], "status": "completed"}), "id": "two"})
+    _, after = run(one, two)
+    assert after.record.forwarded is None
+
+
+def test_a_thread_keeps_its_tools() -> None:
+    one = first(THREADS, False, "", Call("dig", OAK, A))
+    two = goes_on(THREADS, [(A, "a root")])
+    talk = Talk(ASK, "", (Call("burn", OAK, B),)).record(THREADS, False)["response"]
+    two = as_record({"id": "two", "request": _request(two), "response": talk})
+    known = [item for item in check((one, two), RULES) if isinstance(item, Checked)][1]
+    assert [finding.name for finding in known.findings] == ["undeclared-tool"]
+    (alone,) = [item for item in check((two,), RULES) if isinstance(item, Checked)]
+    assert alone.findings == ()
+
+
+def test_repairs_that_are_off_leave_the_request_alone() -> None:
+    one = first(STATEFUL, False, LEAKED)
+    (before,) = run(one)
+    assert before.exchange is not None
+    two = goes_on(STATEFUL, [(got(before)[0].id or "", "a root")])
+    _, after = run(one, two, permit=Permit(None))
+    assert after.record.forwarded is None

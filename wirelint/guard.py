@@ -1,0 +1,138 @@
+"""Guard around the rules of a user's own folder: whatever they raise becomes an ordinary exception.
+
+The engine and the rewriting fail open on `Exception`. A rule that calls `sys.exit()` raises `SystemExit`, which is none: it
+would end the proxy, or leave a client without the end of its reply. So a rule that is loaded from a user's folder has the
+methods that wirelint calls, and the rewriters that it makes, wrapped here once. The shipped rules are not wrapped.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+from wirelint.events import Event
+from wirelint.repair import Rewriter, Situation
+from wirelint.rule import Rule
+
+_STREAMS = ("check_request", "check_reply", "check_course", "mend")
+"""Methods that return an iterable, which may run the rule's code while it is read."""
+_VALUES = ("answer", "due", "under", "within", "as_severe_as")
+_PROPERTIES = ("is_timed", "takes", "patience")
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class RuleAbortError(RuntimeError):
+    """A rule raised an exception that is no `Exception`, such as `SystemExit`."""
+
+
+def as_exception(error: BaseException) -> Exception:
+    """The exception to handle in place of one that a rule raised. Raises `error` where it is the user's own Ctrl-C.
+
+    Rules are never suspended, so neither `asyncio.CancelledError` nor `GeneratorExit` reaches one from outside.
+    """
+    if isinstance(error, Exception):
+        return error
+    if isinstance(error, KeyboardInterrupt) and _may_be_interrupted():
+        raise error
+    said = f": {error}" if str(error) else ""
+    return RuleAbortError(f"it raised {type(error).__name__}{said}")
+
+
+def _may_be_interrupted() -> bool:
+    """Return True if Ctrl-C raises KeyboardInterrupt here. An event loop that handles the signal itself, as mitmproxy's
+    does, never has it raised."""
+    main = threading.current_thread() is threading.main_thread()
+    return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def guarded(call: Callable[P, T]) -> Callable[P, T]:
+    """The same callable, which raises nothing but exceptions of class `Exception`."""
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return call(*args, **kwargs)
+        except BaseException as error:
+            raise as_exception(error) from error
+
+    return run
+
+
+def _guarded_stream(call: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
+    """The same for one whose result is an iterable; what it gave before it raised is handed on."""
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        items = guarded(lambda: iter(call(*args, **kwargs)))()
+        step = guarded(lambda: next(items, _END))
+        while (item := step()) is not _END:
+            yield item
+
+    return run
+
+
+_END: Any = object()
+
+
+def guard(kind: type[Rule]) -> None:
+    """Wraps what wirelint calls of a user's rule, where it is not that of `Rule`."""
+    wraps: dict[str, Callable[..., Any]] = {
+        **dict.fromkeys(_STREAMS, _guarded_stream),
+        **dict.fromkeys(_VALUES, guarded),
+        "rewriter": _making,
+    }
+    for name, wrap in wraps.items():
+        value = inspect.getattr_static(kind, name)
+        if value is not inspect.getattr_static(Rule, name):
+            made = wrap(value if inspect.isfunction(value) else functools.partial(_bound, value))
+            setattr(kind, name, made)
+    for name in _PROPERTIES:
+        value = inspect.getattr_static(kind, name)
+        if value is not inspect.getattr_static(Rule, name):
+            setattr(kind, name, property(guarded(functools.partial(_bound_value, value))))
+
+
+def _bound(member: Any, rule: Rule, *args: Any) -> Any:
+    """Calls a member that is no plain function: a static method, a callable object."""
+    return _bound_value(member, rule)(*args)
+
+
+def _bound_value(member: Any, rule: Rule) -> Any:
+    return member.__get__(rule, type(rule)) if hasattr(member, "__get__") else member
+
+
+def _making(make: Callable[..., Rewriter | None]) -> Callable[..., Rewriter | None]:
+    def run(rule: Rule, situation: Situation) -> Rewriter | None:
+        made = guarded(make)(rule, situation)
+        return _GuardedRewriter(made) if made is not None else None
+
+    return run
+
+
+class _GuardedRewriter:
+    """A rewriter of a user's rule. Its optional members (`phase`, `note`, `parts` …) are those of the one inside."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: Rewriter) -> None:
+        self._inner = inner
+
+    @property
+    def held(self) -> int | None:
+        return guarded(lambda: self._inner.held)()
+
+    def push(self, event: Event) -> Iterable[Event]:
+        return guarded(lambda: list(self._inner.push(event)))()
+
+    def release(self) -> Iterable[Event]:
+        return guarded(lambda: list(self._inner.release()))()
+
+    def __getattr__(self, name: str) -> Any:
+        value = guarded(lambda: getattr(self._inner, name))()
+        if name == "parts":
+            return guarded(lambda: [_GuardedRewriter(part) for part in value])()
+        return guarded(value) if callable(value) else value

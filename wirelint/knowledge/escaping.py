@@ -1,0 +1,101 @@
+r"""The sink of all text: an output that shows escaped whatever a terminal, a browser or a reader would obey.
+
+Names, texts and addresses come from the wire, and any of them may hold an escape sequence that hides or rewrites what is on
+the screen, a control that turns the writing direction, or characters that nobody sees. Whoever makes a message need not
+think of it: `main` puts a `Guard` in the place of standard output and standard error, and files of results have one. What
+rich draws goes past it, through `report.screen`, which escapes text before it gets its colours.
+
+Escapes are those of JSON (`\u202e`, `\udb40\udc41`), so that JSON stays JSON, and says what it said.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+_ACTIVE = re.compile(
+    "[\x00-\x1f\x7f-\x9f"  # control characters of ASCII and of ISO 6429
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # the writing direction
+    "\u2028\u2029"  # ends of a line and of a paragraph
+    "\u00ad\u115f\u1160\u180e\u200b\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"  # nothing to be seen
+    "\U000e0000-\U000e007f"  # tags: ASCII that nobody sees
+    "\ud800-\udfff]"
+)
+"""Joiners (U+200C, U+200D) and variation selectors are none: words of Persian and Hindi, and most emoji, need them."""
+
+_SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
+
+_OURS = re.compile(r"(\x1b\[[012]m)")
+"""What the help pages are set in: bold, dim, and back."""
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Text of the wire as anybody may get it: every character that acts, or hides, is shown escaped, `keep` excepted."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _ACTIVE.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
+
+
+def _escaped(character: str) -> str:
+    if character in _SHORT:
+        return _SHORT[character]
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{high:02x}{low:02x}" for high, low in zip(units[::2], units[1::2], strict=True))
+
+
+class Guard:
+    """A text output with what acts shown escaped; line ends and tabs are layout. All else is that of the output below."""
+
+    def __init__(self, below: TextIO) -> None:
+        self.below = below
+
+    def write(self, text: str) -> int:
+        if "\x1b" in text and self.below.isatty():
+            pieces = _OURS.split(text)
+            pieces[::2] = [printable(piece, "\n\t") for piece in pieces[::2]]
+            self.below.write("".join(pieces))
+        else:
+            self.below.write(printable(text, "\n\t"))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.below, name)
+
+
+def guarded(output: TextIO) -> TextIO:
+    """An output with a guard before it."""
+    return output if isinstance(output, Guard) else Guard(output)  # type: ignore[return-value]
+
+
+def unguarded(output: TextIO) -> TextIO:
+    """The output behind a guard, for what has escaped its text already, or is a program of its own."""
+    return output.below if isinstance(output, Guard) else output
+
+
+@contextmanager
+def guard() -> Iterator[None]:
+    """Standard output and standard error with guards, as long as the block lasts."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def no_guard() -> Iterator[None]:
+    """Standard output and standard error as they were before `guard`, as long as the block lasts."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(unguarded, before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before

@@ -1,0 +1,257 @@
+"""What a server that keeps conversations holds under a reply, where the client holds something else.
+
+Theory of operation. With `previous_response_id` (OpenAI's Responses), a stored conversation or a message thread (Anthropic)
+the next request carries nothing but new items, and results name their calls by id:
+
+    {"previous_response_id": "resp_1", "input": [{"type": "function_call_output", "call_id": "call_A", "output": "7"}]}
+
+The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call came out of text,
+has a new id, or is half of two calls that were glued together. The same is true without any repair when a stream gives one
+call two ids: the server stores the last one, and many clients keep the first. Which id a client keeps is not known when the
+stream passes, and the last id is not known when the first has to leave. So the difference is settled in the next request,
+where both are known: ids are translated back, calls that the server never made are put before their results, and calls
+that the client never got are answered. A client that sends the whole history has its calls in it, and needs none of this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+from wirelint.apis.histories import history_of
+from wirelint.knowledge.escaping import printable
+from wirelint.knowledge.excerpts import excerpt
+from wirelint.knowledge.pairing import Answer, pair
+from wirelint.knowledge.pointers import at
+from wirelint.knowledge.renaming import give_id
+from wirelint.knowledge.succession import announced
+from wirelint.knowledge.turns import content_of
+from wirelint.model import Arguments, Exchange, Json, Reply, Request, Tool, ToolCall
+from wirelint.repair import Edit, Mending, Repair
+
+CODE, NAME = "IN002", "server-state"
+"""What the repairs of a continuing request are listed under: they belong to repairs of the reply before, of any rule."""
+
+_PATCH = 2000
+"""Characters of a patch's side that are kept."""
+_UNANSWERED = "This call was not run: wirelint took it out of the reply."
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """What the server holds under a reply, as far as the client holds something else.
+
+    `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
+    those that only the server has. `tools` are the tools that a thread keeps, None where requests declare them anew.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, ToolCall] = field(default_factory=dict)
+    dropped: tuple[ToolCall, ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    hosted: bool = False
+    tools_known: bool = True
+
+    def completed(self, request: Request) -> Request:
+        """The request with the tools that its thread was created with."""
+        if self.tools is None or request.tools:
+            return request
+        return request.but(tools=self.tools, hosted=request.hosted or self.hosted, tools_known=self.tools_known)
+
+
+def state_after(exchange: Exchange, before: ServerState | None) -> ServerState | None:
+    """What the server holds after an exchange; None where that is what the client holds, or where it keeps nothing.
+
+    `before` is the state under the reply that the request continues from: what it still owes is owed on.
+    """
+    request, reply = exchange.request, exchange.reply
+    if request is None or reply is None or exchange.api not in ("openai.responses", "anthropic.messages"):
+        return None
+    in_thread = exchange.api == "anthropic.messages"
+    if in_thread and not isinstance(request.body.get("thread"), dict):
+        return None
+    ids, added, dropped = _differences(exchange, reply)
+    if before is not None:
+        answered = {result.call_id for message in request.messages for result in message.results}
+        ids = {id_: known for id_, known in before.ids.items() if id_ not in answered} | ids
+        added = {id_: call for id_, call in before.added.items() if id_ not in answered} | added
+    if not (ids or added or dropped or in_thread):
+        return None
+    return ServerState(ids, added, dropped, request.tools if in_thread else None, request.hosted, request.tools_known)
+
+
+def ids_of(call: ToolCall, api: str) -> tuple[str, ...]:
+    """The ids under which a reply carried a call, in order: more than one where a stream changes it."""
+    return tuple(dict.fromkeys(id_ for one in _made(call, api) for id_ in one.ids))
+
+
+def settle(request: Request, state: ServerState) -> Iterator[Mending]:
+    """The edits that make a continuing request fit what the server holds."""
+    unknown = [answer for answer in pair(request).orphans if answer.result.call_id]
+    for answer in unknown:
+        given_id = answer.result.call_id or ""
+        if (known := state.ids.get(given_id)) is not None:
+            title = f"answered `{excerpt(known)}`, which is the server's id of the call `{excerpt(given_id)}`"
+            edit = give_id(answer.result, known, request.api)
+            yield (edit,), _repair(title, answer.result.pointer, given_id, known)
+    added = [answer for answer in unknown if answer.result.call_id in state.added]
+    yield from _insert_calls(request, state, added)
+    given = {answer.result.call_id or "" for answer in unknown}
+    answered = {state.ids.get(id_, id_) for id_ in given}
+    left = [call for call in state.dropped if call.id and call.id not in answered]
+    if left:
+        yield from _answer(request, left)
+
+
+def _repair(title: str, pointer: str, before: str, after: str) -> Repair:
+    return Repair(CODE, NAME, "safe", "request", printable(title), pointer, None, before, excerpt(after, _PATCH))
+
+
+# --- where a reply and what the client got of it differ -----------------------------------------------------------------
+
+
+class _Made(NamedTuple):
+    """A call as the server has it, with all ids that its stream gave it; the last one is what the server stores."""
+
+    call: ToolCall
+    ids: tuple[str, ...]
+
+
+def _differences(exchange: Exchange, reply: Reply) -> tuple[dict[str, str], dict[str, ToolCall], tuple[ToolCall, ...]]:
+    """Ids of the client with the server's, calls that only the client has, calls that only the server has."""
+    delivered = exchange.delivered
+    made = [one for choice in reply.choices for call in choice.calls for one in _made(call, exchange.api)]
+    ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
+    if delivered is None:
+        return ids, {}, ()
+    got = [call for choice in delivered.choices for call in choice.calls]
+    served = {id_ for one in made for id_ in one.ids}
+    added: dict[str, ToolCall] = {}
+    dropped: list[ToolCall] = []
+    for one, other in _couples(made, got):
+        new = other.id if other is not None and other.id not in served else None
+        if one is not None and other is not None:
+            if new and one.ids:
+                ids[new] = one.ids[-1]
+        elif other is not None and new:
+            added[new] = other
+        elif one is not None and one.ids:
+            dropped.append(replace(one.call, id=one.ids[-1]))
+    return ids, added, tuple(dropped)
+
+
+def _made(call: ToolCall, api: str) -> Iterator[_Made]:
+    """The calls of a server that a reply holds as one: several, where a stream gave them one index."""
+    parts: list[tuple[int, list[str | None], str | None]] = [(0, [call.id], call.name)]
+    for found in announced(call, api) if call.pieces else ():
+        if found.verdict == "anew":
+            parts.append((found.piece.offset, [found.piece.id], found.piece.name or call.name))
+        else:
+            parts[-1][1].append(found.piece.id)
+    if len(parts) == 1:
+        yield _Made(call, _known(parts[0][1]))
+        return
+    for (start, given, name), (end, *_) in pairwise([*parts, (len(call.deltas), [], None)]):
+        ids = _known(given)
+        text = Arguments(call.deltas[start:end])
+        yield _Made(replace(call, id=ids[0] if ids else None, name=name, arguments=text), ids)
+
+
+def _known(ids: Sequence[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(id_ for id_ in ids if id_))
+
+
+def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_Made | None, ToolCall | None]]:
+    """Which call of the server each call of the client is: by an id of its own, by content, else by name, in order."""
+    left, open_ = list(made), list(got)
+    shared = [id_ for one in made for id_ in one.ids]
+    for fits in (
+        lambda one, other: other.id in one.ids and shared.count(other.id or "") == 1,
+        lambda one, other: _content(one.call) == _content(other),
+        lambda one, other: one.call.name == other.name,
+    ):
+        for other in tuple(open_):
+            one = next((each for each in left if fits(each, other)), None)
+            if one is not None:
+                left = [each for each in left if each is not one]
+                open_ = [call for call in open_ if call is not other]
+                yield one, other
+    yield from ((None, other) for other in open_)
+    yield from ((one, None) for one in left)
+
+
+def _content(call: ToolCall) -> str:
+    return content_of(call.name or "", call.arguments.text)
+
+
+# --- edits of the next request ------------------------------------------------------------------------------------------
+
+
+def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer]) -> Iterator[Mending]:
+    """Puts calls that the server never made before the results that answer them."""
+    places: dict[str, list[ToolCall]] = {}
+    blocks = history_of(request.api).blocks
+    for answer in answers:
+        place = request.messages[answer.position].pointer
+        first = place if blocks or not places else next(iter(places))  # items: all calls before the first result
+        places.setdefault(first, []).append(state.added[answer.result.call_id or ""])
+    for place, calls in places.items():
+        names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
+        title = f"put the call of {names} before its result: the server made no such call"
+        values = [_message_of(calls)] if blocks else [_item_of(call) for call in calls]
+        edits = [Edit("insert", place, value) for value in values]
+        yield edits, _repair(title, place, "", "\n".join(f"{call.name}({call.arguments.text})" for call in calls))
+
+
+def _item_of(call: ToolCall) -> dict[str, Json]:
+    """A call as an item of OpenAI's Responses."""
+    custom = call.form == "custom"
+    kind, member = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
+    return {"type": kind, "call_id": call.id, "name": call.name, member: call.arguments.text}
+
+
+def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
+    """Calls as a message of Anthropic's assistant."""
+    content: list[Json] = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments.mapping or {}} for call in calls
+    ]
+    return {"role": "assistant", "content": content}
+
+
+def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[Mending]:
+    """Answers calls that the client never got: the server refuses to go on without a result for each."""
+    names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
+    title = f"answered the call of {names}, which was taken out of the reply before"
+    history = history_of(request.api)
+    value = at(request.body, history.place)
+    if not history.blocks:
+        items: list[Json] = [
+            {
+                "type": "custom_tool_call_output" if call.form == "custom" else "function_call_output",
+                "call_id": call.id,
+                "output": _UNANSWERED,
+            }
+            for call in calls
+        ]
+        words: list[Json] = [{"role": "user", "content": value}] if isinstance(value, str) and value else []
+        whole = [Edit("replace", history.place, [*items, *words])]
+        edits = [Edit("insert", f"{history.place}/0", item) for item in items] if isinstance(value, list) else whole
+        if value == []:
+            edits = whole
+        yield edits, _repair(title, history.place, "", _UNANSWERED)
+        return
+    results: list[Json] = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": _UNANSWERED, "is_error": True} for call in calls
+    ]
+    first = value[0] if isinstance(value, list) and value else None
+    if not isinstance(first, dict) or first.get("role") != "user":
+        return
+    place, content = f"{history.place}/0/content", first.get("content")
+    if isinstance(content, list) and content:
+        edits = [Edit("insert", f"{place}/0", result) for result in results]
+    else:
+        words = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+        edits = [Edit("replace", place, [*results, *words])]
+    yield edits, _repair(title, place, "", _UNANSWERED)

@@ -1,0 +1,33 @@
+"""Why a port cannot be listened at, in one line with the cure."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+_TAKEN = (errno.EADDRINUSE, getattr(errno, "WSAEADDRINUSE", errno.EADDRINUSE))
+
+
+def complaint(host: str, port: int, error: OSError, cure: str) -> str:
+    """What is wrong with an address, by the error of binding to it. `cure` names the option that chooses another port."""
+    where = f"port {port}" if host in ("", "0.0.0.0", "::") else f"{host} port {port}"
+    if error.errno in _TAKEN:
+        return f"{where} is taken by another program; choose another with {cure}, or stop that program"
+    if error.errno == errno.EACCES:
+        return f"{where} is not allowed to this user; choose one above 1023 with {cure}"
+    return f"cannot listen at {where}: {error.strerror or error}"
+
+
+def check(host: str, port: int, cure: str) -> str | None:
+    """A complaint about an address that nobody can listen at now; None for a free one."""
+    if not port:
+        return None
+    try:
+        family = socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)[0][0]
+        with socket.socket(family, socket.SOCK_STREAM) as tried:
+            # As asyncio does it: a port whose last connections have just been closed is free.
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind((host or "0.0.0.0", port))
+    except OSError as error:
+        return complaint(host, port, error, cure)
+    return None
