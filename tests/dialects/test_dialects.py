@@ -319,6 +319,35 @@ def test_depth_is_survived(text: str) -> None:
     assert all(not block.complete for block in find(text + "</tool_call>", (Tool("x", "/tools/0"),)))
 
 
+TURN_TOKENS = ("<|im_end|>", "<|im_start|>", "</s>", "<|eot_id|>", "<end_of_turn>")
+FRAMES = [block for block in ALL if block.data.get("complete") and not block.data.get("malformed")]
+
+
+@per_dialect(FRAMES)
+def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> None:
+    """Servers print a stop token in the middle of `[TOOL_CALLS]`. Only openers in brackets: a word may end anywhere."""
+    for number, vector in enumerate(vectors):
+        block = find(vector.text, vector.tools)[0]
+        opener = re.compile(r"<\|?[\w:]{4,}[|>]|\[TOOL_CALLS\]").match(vector.text, block.start)
+        if opener is None or block.tier == "weak" or "<|start|>" in vector.text:
+            continue
+        token = TURN_TOKENS[number % len(TURN_TOKENS)]
+        for place in sampled(range(block.start + 3, opener.end() - 2), 3):
+            cut = vector._replace(text=vector.text[:place] + token + vector.text[place:])
+            blocks = find(cut.text, vector.tools)
+            assert calls_in(blocks) == vector.data["calls"], (vector.case, cut.text)
+            assert blocks[0].start == block.start, (vector.case, cut.text)
+            assert blocks[0].malformed, (vector.case, cut.text)
+            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 12))
+
+
+@pytest.mark.parametrize(
+    "text", ["Done.<|im_end|>", "Use <|im_end|> or </s> at the end", "a[1]</s>b[2] <b</s>>", "[TOOL_<|im_end|>"]
+)
+def test_a_turn_token_without_a_call_is_no_markup(text: str) -> None:
+    assert find(text) == ()
+
+
 MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
 
 

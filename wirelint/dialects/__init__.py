@@ -197,7 +197,7 @@ def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> 
     held = max(cut_escape(text), _held(plain_view(_end(text, size)), size, names))
     size = min(_LONGEST * _LONGEST_ESCAPE, len(text) - cut)
     window = _end(text, size)
-    for view in tail_views(window) if "&" in window or "\\" in window else ():
+    for view in tail_views(window) if any(character in window for character in "&\\<") else ():
         if inside := _held(view, size, names):
             held = max(held, inside + len(window) - len(view.source))
     return held
@@ -262,6 +262,8 @@ def _ask_from(reader: Reader, mark: Match, start: int) -> Found | Skip | None:
     """
     origin = reader.view.origin
     reader.open = reader.strangers = False
+    if reader.view.joined and origin(mark.end()) - origin(mark.start()) == len(mark[0]):
+        return None  # no token cut this opener: the plain view reads it
     if origin(mark.start()) >= start:
         return _ask(reader, mark.start())
     if origin(mark.end()) <= start:
@@ -300,7 +302,13 @@ def _block(view: View, found: Found) -> Block:
     complete = bool(found.calls) and all(call.complete for call in found.calls)
     start, end = view.origin(found.start), view.origin(found.end)
     return Block(
-        found.dialect, start, end, found.calls, complete, found.tier, malformed=found.malformed or view.decoded
+        found.dialect,
+        start,
+        end,
+        found.calls,
+        complete,
+        found.tier,
+        malformed=found.malformed or view.decoded or view.joined,
     )
 
 

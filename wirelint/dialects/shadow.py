@@ -9,6 +9,9 @@ values are cut from the text, where every character still is what it was.
 The plain view is the original (without zero-width spaces, which come back in values). The decoded views exist only when
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
 values are decoded, because the escaping covered the markup and its values alike.
+
+The joined view exists when a turn token stands in the middle of a word or tag (`[TOOL_<|im_end|>CALLS]`): it is the text
+without such tokens. Only markup whose own opener was cut by a token is read from it.
 """
 
 from __future__ import annotations
@@ -33,6 +36,13 @@ _JSON_PROBE = re.compile(
 )
 _CUT_ESCAPE = re.compile(r"(?:&(?:#?[0-9a-zA-Z]{0,7})?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 _LONGEST_CUT = 9
+_TURN_TOKENS = "im_end", "im_start", "endoftext", "eot_id", "eom_id", "end_of_text", "end", "end_of_turn", "return"
+_INSIDE = r"(?<=[\w<\[|:/▁])"
+_TURN_TOKEN = re.compile(rf"{_INSIDE}(?:<\|(?:{'|'.join(_TURN_TOKENS)})\|>|</s>|<(?:start|end)_of_turn>)")
+_WRITTEN = [*(f"<|{token}|>" for token in _TURN_TOKENS), "</s>", "<start_of_turn>", "<end_of_turn>"]
+_TOKEN_BEGINNINGS = "|".join(sorted({re.escape(token[:size]) for token in _WRITTEN for size in range(1, len(token))}))
+_CUT_TURN_TOKEN = re.compile(rf"{_INSIDE}(?:{_TOKEN_BEGINNINGS})\Z")
+_LONGEST_TURN_TOKEN = max(map(len, _WRITTEN))
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -46,6 +56,7 @@ class View:
     starts: tuple[int, ...] = field(default=(), repr=False)
     places: tuple[int, ...] = field(default=(), repr=False)
     decoded: bool = False
+    joined: bool = False
 
     def origin(self, offset: int) -> int:
         """The offset in the source of an offset in the text."""
@@ -73,21 +84,27 @@ def views(text: str, *, over: bool = True) -> Iterator[View]:
         yield _rewritten(text, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\" in text and _JSON_PROBE.search(text):
         yield _rewritten(text, _JSON_ESCAPE, _unescape, decoded=True)
+    if "<" in text and _TURN_TOKEN.search(text):
+        yield _rewritten(text, _TURN_TOKEN, lambda _: "", joined=True)
 
 
 def plain_view(text: str) -> View:
     if any(character in text for character in "\u200b\u2060\ufeff"):
-        return _rewritten(text, _ZERO_WIDTH, lambda _: "", decoded=False)
+        return _rewritten(text, _ZERO_WIDTH, lambda _: "")
     return View(text, text, _shadow(text))
 
 
 def tail_views(text: str) -> Iterator[View]:
-    """The decoded readings of the end of a text that is not over, without the escape that is cut off there."""
+    """The further readings of the end of a text that is not over, without the escape or turn token that is cut off there."""
     kept = text[: len(text) - cut_escape(text)]
     if "&" in kept and _ENTITY_PROBE.search(kept):
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\u" in kept:
         yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True)
+    cut = _CUT_TURN_TOKEN.search(text, max(0, len(text) - _LONGEST_TURN_TOKEN))
+    kept = text[: cut.start()] if cut else text
+    if cut or _TURN_TOKEN.search(kept):
+        yield _rewritten(kept, _TURN_TOKEN, lambda _: "", joined=True)
 
 
 def cut_escape(text: str) -> int:
@@ -111,7 +128,14 @@ def _unescape(match: re.Match[str]) -> str:
     return units.decode("utf-16-be", errors="replace")
 
 
-def _rewritten(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[str]], str], *, decoded: bool) -> View:
+def _rewritten(
+    text: str,
+    pattern: re.Pattern[str],
+    replace: Callable[[re.Match[str]], str],
+    *,
+    decoded: bool = False,
+    joined: bool = False,
+) -> View:
     parts: list[str] = []
     starts, places = [0], [0]
     place, size = 0, 0
@@ -128,4 +152,4 @@ def _rewritten(text: str, pattern: re.Pattern[str], replace: Callable[[re.Match[
         places.append(place)
     parts.append(text[place:])
     rewritten = "".join(parts)
-    return View(text, rewritten, _shadow(rewritten), tuple(starts), tuple(places), decoded)
+    return View(text, rewritten, _shadow(rewritten), tuple(starts), tuple(places), decoded, joined)
