@@ -31,6 +31,7 @@ QUESTIONS: dict[str, tuple[Any, ...]] = {
     "state_under": ("llm.test", "chatcmpl-01"),
     "begins_inside": (EXCHANGE,),
     "record": (EXCHANGE,),
+    "recognise": (EXCHANGE, ()),
 }
 
 

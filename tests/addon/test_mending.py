@@ -254,6 +254,7 @@ def test_a_flow_from_a_file_is_judged_by_what_came_in(inspector: Inspector, tmp_
             (again,) = FlowReader(file).stream()
     else:
         again = flow.copy()  # type: ignore[no-untyped-call]
+        again.id = flow.id  # as a file keeps it
     assert isinstance(again, http.HTTPFlow)
     again.live = False
     before = messages(again)

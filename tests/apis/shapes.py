@@ -198,6 +198,7 @@ OPENAI: dict[str, Shape] = {
             delta(calls(piece(0, "call_1", "look", ":1}"))),
             delta({}, "tool_calls"),
         ),
+        faults=["said-again"],
     ),
     "arguments as an object": Shape(
         [[("call", 'look {"a":1}')]],
@@ -230,7 +231,7 @@ OPENAI: dict[str, Shape] = {
         ),
     ),
     "zero-valued legacy function_call": Shape(
-        ONE, ["stop"], body({"content": "Hello", "function_call": {"name": "", "arguments": ""}})
+        ONE, ["stop"], body({"content": "Hello", "function_call": {"name": "", "arguments": ""}}), faults=["empty-call"]
     ),
     "zero-valued custom part": Shape(
         [[("call", "look {}")]],

@@ -83,7 +83,7 @@ MISTRAL: dict[str, Shape] = {
         ["tool_calls"],
         stream=sse(chunk(tool_calls=[call("look", '{"at"', "aB3dE5fG7")]),
                    chunk(tool_calls=[call("look", ':"x"}', "aB3dE5fG7")]), chunk("", "tool_calls")),
-        usage=USAGE, id=ID,
+        faults=["said-again"], usage=USAGE, id=ID,
     ),
     "too long for the model": Shape(
         [[("text", "Hel")]], ["model_length"], whole("Hel", "model_length"), sse(chunk("Hel"), chunk("", "model_length")),

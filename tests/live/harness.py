@@ -190,7 +190,7 @@ class Proxy:
     folder: Path
     port: int = 0
     lines: list[str] = field(default_factory=list)
-    _read: dict[Path, tuple[int, list[dict[str, Any]]]] = field(default_factory=dict)
+    _read: dict[tuple[Path, int], tuple[int, list[dict[str, Any]]]] = field(default_factory=dict)
 
     @property
     def url(self) -> str:
@@ -246,12 +246,13 @@ class Proxy:
 
     def _documents(self, path: Path) -> list[dict[str, Any]]:
         """The complete lines of a file that grows. A test looks many times: what it has read stays read."""
-        start, known = self._read.get(path, (0, []))
+        file_id = path, path.stat().st_ino  # a folder that went away comes back under its name
+        start, known = self._read.get(file_id, (0, []))
         with path.open("rb") as file:
             file.seek(start)
             lines = [line for line in file if line.endswith(b"\n")]
         known = [*known, *map(json.loads, lines)]
-        self._read[path] = start + sum(map(len, lines)), known
+        self._read[file_id] = start + sum(map(len, lines)), known
         return known
 
     def wait_for_record(self, id_: str) -> dict[str, Any]:

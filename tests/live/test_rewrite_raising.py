@@ -26,7 +26,7 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import Form
 from tests.live.strict import assemble
-from tests.selection import rotated
+from tests.selection import is_complete, rotated
 
 pytestmark = pytest.mark.live
 
@@ -349,8 +349,8 @@ def test_what_carries_repairs_out_raises(sabotaged: Proxy, upstream: Upstream, p
 
 
 def test_all_of_this_ends_and_is_told_and_nothing_crashed(sabotaged: Proxy) -> None:
-    """Ran after the others."""
+    """Ran after the others. A place is reached in some forms only, and the default run tries each in one."""
     sabotaged.wait_for_probe(_ASKED[-1])
     assert {probe["test"] for probe in sabotaged.probes()} >= set(_ASKED)
-    assert len(set(re.findall(r"sabotage of ([\w.]+)", sabotaged.log))) > len(PLACES) / 4
+    assert len(set(re.findall(r"sabotage of ([\w.]+)", sabotaged.log))) > len(PLACES) / (4 if is_complete() else 5)
     assert "mitmproxy has crashed" not in sabotaged.log

@@ -125,7 +125,7 @@ NUMBERS = {
             *([entry(0, "a", "feed", piece)] for piece in ("", OWL[:4], OWL[4:])),
             *([entry(0, "b", "feed", piece)] for piece in ("", CAT[:4], CAT[4:])),
         ),
-        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ID306", "ST606"]),
     ),
     "a call after them moves up": (
         stream(
@@ -338,7 +338,7 @@ ODD = {
     ),
     "the wrong name with every event": (
         stream(*([entry(0, "a", "FEED", piece)] for piece in ("", OWL[:3], OWL[3:]))),
-        Want([("a", "feed", OWL)], rules=["TC501"]),
+        Want([("a", "feed", OWL)], rules=["ID306", "TC501"]),
     ),
     "the wrong name with every event, without an index": (
         stream(*([entry(None, "a", "weed", piece)] for piece in ("", OWL[:3], OWL[3:]))),
@@ -378,7 +378,7 @@ ODD = {
             [entry(1, "a", None, CAT[:4])],
             [entry(1, "a", None, CAT[4:])],
         ),
-        Want([("a", "feed", OWL), (NEW, "feed", CAT)], rules=["ID305"]),
+        Want([("a", "feed", OWL), (NEW, "feed", CAT)], rules=["ID305", "ID306"]),
     ),
     "an id that comes late is no shared one": (
         stream([entry(0, "a", "feed", OWL)], [entry(1, None, "feed", "")], [entry(1, "b", None, CAT)]),

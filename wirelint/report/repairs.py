@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 from rich.table import Table
+from rich.text import Text
 
 from wirelint.capture.fixing import Fixed
 from wirelint.repair import SAFETIES, Permit
@@ -82,6 +83,6 @@ class RepairStatistics:
         for title in ("code", "name"):
             table.add_column(title)
         for code, row in sorted(self._rules.items(), key=lambda item: (-item[1].safe - item[1].unsafe, item[0])):
-            left = f"[{STYLES[row.severity]}]{row.remaining}[/]" if row.remaining else "0"
+            left = Text(str(row.remaining), STYLES[row.severity] if row.remaining else "")
             table.add_row(str(row.safe), str(row.unsafe), str(row.exchanges), left, code, row.name)
         Screen(out).print(table)
