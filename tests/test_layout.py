@@ -66,8 +66,13 @@ def _tree(module: Path) -> ast.Module:
     return ast.parse(module.read_text(encoding="utf-8"))
 
 
-def _imports(module: Path) -> Iterator[tuple[str, bool]]:
+@functools.cache
+def _imports(module: Path) -> tuple[tuple[str, bool], ...]:
     """Modules that a module imports when it runs: (dotted name, whether at the top level)."""
+    return tuple(_read_imports(module))
+
+
+def _read_imports(module: Path) -> Iterator[tuple[str, bool]]:
     tree = _tree(module)
     typing_only = {
         id(inner)

@@ -31,6 +31,7 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.live.strict import assemble
+from tests.selection import is_complete
 
 pytestmark = pytest.mark.live
 
@@ -202,7 +203,7 @@ def test_a_megabyte_at_once(repairing: Proxy, upstream: Upstream, opener: str, f
     assert (reply.complete, reply.body) == (True, body)
 
 
-MANY = 10_000
+MANY = 10_000 if is_complete() else 1_000
 _LEAKED = '<invoke name="read_note"><arg name="path">n{}</arg></invoke>\n'
 _NATIVE = '<|tool_call_begin|>functions.read_note:{}<|tool_call_argument_begin|>{{"path": "n{}"}}<|tool_call_end|>'
 

@@ -7,6 +7,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from tests.live.leaks import (
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.rewrite.test_following import REQUEST
 from tests.rewrite.test_following import events as events_of
+from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
@@ -79,10 +81,10 @@ DECODERS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-@pytest.mark.parametrize("length", [False, True], ids=["chunked", "with a length"])
-@pytest.mark.parametrize("coding", CODERS)
-@pytest.mark.parametrize("form", FORMS, ids=str)
-def test_codings(repairing: Proxy, upstream: Upstream, coding: str, form: Form, length: bool) -> None:
+@pytest.mark.parametrize(
+    ("length", "coding", "form"), sampled(list(product((False, True), CODERS, FORMS)), 10), ids=str
+)
+def test_codings(repairing: Proxy, upstream: Upstream, length: bool, coding: str, form: Form) -> None:
     api, stream = form
     for name, by_form in {"leak": LEAK, "clean": CLEAN}.items():
         record = by_form[form]
@@ -152,9 +154,7 @@ def h2_proxy(h2_upstream: H2Upstream, tmp_path_factory: pytest.TempPathFactory) 
 H2_ENDS = ("with the last frame", "with an empty frame", "after two empty frames")
 
 
-@pytest.mark.parametrize("end", H2_ENDS)
-@pytest.mark.parametrize("empty", [False, True], ids=["", "empty frames between"])
-@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize(("form", "empty", "end"), sampled(list(product(FORMS, (False, True), H2_ENDS)), 6), ids=str)
 def test_http2(h2_proxy: Proxy, h2_upstream: H2Upstream, form: Form, empty: bool, end: str) -> None:
     api, stream = form
     with H2Client(h2_proxy.port) as client:

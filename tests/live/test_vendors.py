@@ -16,6 +16,7 @@ import pytest
 from tests.live.harness import PATIENCE, Peer, Proxy, Upstream, post, replying, running
 from tests.live.scenes import FOUND, PREAMBLE, Seen
 from tests.live.vendors import DOORS, Door
+from tests.selection import rotated
 from wirelint.mock.answer import Pause
 from wirelint.mock.scenario import HEADER
 from wirelint.mock.service import Service
@@ -23,8 +24,10 @@ from wirelint.mock.service import Service
 pytestmark = pytest.mark.live
 
 LEAKING = "fault=xml-leak;dialect=kimi_invoke_arg"
-EVERY = pytest.mark.parametrize("door", DOORS, ids=lambda door: door.name)
-BOTH = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+
+
+def name_of(door: Door, stream: bool, what: str) -> str:
+    return f"{door.name} {'stream' if stream else 'whole'} {what}"
 
 
 @dataclass
@@ -63,21 +66,17 @@ def through(every_vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) ->
         yield proxy
 
 
-def name_of(door: Door, stream: bool, what: str) -> str:
-    return f"{door.name} {'stream' if stream else 'whole'} {what}"
-
-
-@BOTH
 @pytest.mark.parametrize(
-    ("door", "tools"),
+    ("door", "tools", "stream"),
     [
-        pytest.param(door, tools, id=f"{door.name}-{'call' if tools else 'text'}")
+        pytest.param(door, tools, stream, id=name_of(door, stream, "call" if tools else "text"))
         for door in DOORS
         for tools in ((False, True) if door.makes_calls else (False,))
+        for stream in rotated([False, True], f"{door.name} {tools}")
     ],
 )
 def test_a_clean_reply_is_as_it_came(
-    vendors: Vendors, every_vendor: Upstream, through: Proxy, door: Door, stream: bool, tools: bool
+    vendors: Vendors, every_vendor: Upstream, through: Proxy, door: Door, tools: bool, stream: bool
 ) -> None:
     test = name_of(door, stream, f"clean {tools}")
     direct = door.ask(every_vendor.url, stream=stream, tools=tools, headers={"x-test-id": f"{test} direct"})
@@ -95,15 +94,17 @@ def test_a_clean_reply_is_as_it_came(
     assert again.complete
 
 
-@BOTH
 @pytest.mark.parametrize(
-    "door",
-    [door for door in DOORS if door.api != "ollama.generate"],  # whose requests declare no tools
-    ids=lambda door: door.name,
+    ("door", "chunk", "stream"),
+    [
+        pytest.param(door, chunk, stream, id=f"{name_of(door, stream, 'leak')}{chunk}")
+        for door in DOORS
+        if door.api != "ollama.generate"  # whose requests declare no tools
+        for chunk, stream in rotated([("", True), (";chunk=7", True), ("", False), (";chunk=7", False)], door.name)
+    ],
 )
-@pytest.mark.parametrize("chunk", ["", ";chunk=7"], ids=["events", "cut anywhere"])
 def test_a_call_in_the_text_becomes_a_call(
-    every_vendor: Upstream, through: Proxy, door: Door, stream: bool, chunk: str
+    every_vendor: Upstream, through: Proxy, door: Door, chunk: str, stream: bool
 ) -> None:
     test = name_of(door, stream, f"leak{chunk}")
     scenario = {HEADER: LEAKING + chunk}
@@ -126,8 +127,14 @@ def test_a_call_in_the_text_becomes_a_call(
     assert record["fixes"]
 
 
-@BOTH
-@EVERY
+@pytest.mark.parametrize(
+    ("door", "stream"),
+    [
+        pytest.param(door, stream, id=name_of(door, stream, "error"))
+        for door in DOORS
+        for stream in rotated([False, True], door.name)
+    ],
+)
 def test_an_error_is_as_it_came(every_vendor: Upstream, through: Proxy, door: Door, stream: bool) -> None:
     test = name_of(door, stream, "error")
     scenario = {HEADER: "fault=http-error;status=400"}

@@ -19,6 +19,7 @@ import pytest
 
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, running, wait_until
+from tests.selection import sampled
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.rule import Limits
@@ -187,7 +188,7 @@ def play(upstream: Upstream, name: str, act: Act) -> threading.Event:
     return told
 
 
-@pytest.mark.parametrize("name", WAITS)
+@pytest.mark.parametrize("name", sampled(list(WAITS), 10))
 def test_it_is_reported_while_it_lasts(watching: Proxy, upstream: Upstream, name: str) -> None:
     wait = WAITS[name]
     told = play(upstream, name, wait.act)
@@ -250,7 +251,7 @@ def frames_of(record: dict[str, Any]) -> list[bytes]:
     return [frame.raw for frame in (*sniffer.feed(made.response_body or b""), *sniffer.close())]
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", sampled(APIS, 3))
 def test_in_every_api(watching: Proxy, upstream: Upstream, api: str) -> None:
     record = TALK.record(api, True)
     frames = frames_of(record)

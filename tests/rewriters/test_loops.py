@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from tests.build import Call, Talk, User, schema
 from tests.rewriters.drive import run
+from tests.selection import sampled
 from wirelint.knowledge.loops import MOST_MARKS
 
 TOOLS = {"look": schema(q="string")}
@@ -59,8 +61,7 @@ def test_what_comes_after_too_many_marks_is_left(api: str, stream: bool) -> None
     assert any(f"more than {MOST_MARKS} tags" in note for note in done.notes)
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("step", [0, 1, 8, 64])
+@pytest.mark.parametrize(("api", "step"), sampled(list(product(APIS, [0, 1, 8, 64])), 4))
 def test_what_came_before_is_repaired_the_same_in_any_pieces(api: str, step: int) -> None:
     said = CALL + "\nand then\n" + "a <tool_call> b " * (2 * MOST_MARKS)
     done = run(talk(said, step or 7).record(api, bool(step)), ["xml-leak"])

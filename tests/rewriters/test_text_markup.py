@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.build import FORMS, Assistant, Call, Result, Talk, User, schema
 from tests.rewriters.drive import run
 from tests.rewriters.passing import ANTHROPIC, OPENAI, Passed, send
-from tests.selection import is_complete, sampled
+from tests.selection import is_complete, rotated, sampled
 from wirelint.events import Delta
 from wirelint.knowledge.loops import MOST_MARKS
 from wirelint.model import Kind
@@ -146,7 +146,7 @@ def test_a_whole_body(case: Case, api: str) -> None:
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_every_cut_in_two_and_every_character(case: Case, api: str) -> None:
-    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)))]
+    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 3)]
     for pieces in (list(case.text), *cuts):
         passed = passes(case, pieces, api)
         assert passed.said == expected(case, api), pieces
@@ -155,16 +155,14 @@ def test_every_cut_in_two_and_every_character(case: Case, api: str) -> None:
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
-    """Character by character and cut in two, which the default run does at two places."""
+    """Character by character, and cut in two at any place; the default run tries one of these for each vector."""
     for line in path.read_text(encoding="utf-8").splitlines():
         vector = json.loads(line)
         tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
         case = Case(vector["text"], "", talk=Talk(tools=tools))
         whole = passes(case, [case.text], OPENAI, streamed=False)
-        for pieces in (
-            list(case.text),
-            *([case.text[:at], case.text[at:]] for at in sampled(range(1, len(case.text)), 2)),
-        ):
+        cuts = [[case.text[:at], case.text[at:]] for at in sampled(range(1, len(case.text)), 5)]
+        for pieces in rotated([list(case.text), *cuts], case.text):
             assert passes(case, pieces, OPENAI).said == whole.said, (vector["case"], pieces)
 
 

@@ -95,7 +95,7 @@ def plain_view(text: str) -> View:
 
 
 def tail_views(text: str) -> Iterator[View]:
-    """The further readings of the end of a text that is not over, without the escape or turn token that is cut off there."""
+    """The further readings of the end of a text that is not over, without the escape or token that is cut off there."""
     kept = text[: len(text) - cut_escape(text)]
     if "&" in kept and _ENTITY_PROBE.search(kept):
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
