@@ -17,9 +17,8 @@ from wirelint.rule import Finding
 
 ASK = User("Look bed 4 up.")
 TOOLS = {"look": schema([], bed={"type": "integer"})}
-SAMPLES = 8
-"""Fewer than a harness has, and more than enough for every kind of confusion."""
-DRAWN = "call_{0:02d}Qd2mWq8ZsLp0RbYxN4c{0:02d}"
+SAMPLES = 50
+DRAWN = "call_{0:03d}d2mWq8ZsLp0RbYxN4c{0:03d}"
 Ids = Callable[[int, int], str]
 """The id of a call by its sample and its turn."""
 
@@ -58,11 +57,11 @@ def run(records: list[tuple[int, Record]]) -> list[tuple[int, Fixed]]:
 
 
 HEALTHY: dict[str, tuple[Ids, Ids]] = {
-    "ids that were drawn": (lambda n, t: DRAWN.format(10 * t + n), lambda n, t: DRAWN.format(10 * t + n)),
+    "ids that were drawn": (lambda n, t: DRAWN.format(100 * t + n), lambda n, t: DRAWN.format(100 * t + n)),
     "short ids": (lambda n, t: f"c{n}-{t}", lambda n, t: f"c{n}-{t}"),
     "counted ids, equal in all samples": (lambda n, t: f"functions.look:{t}", lambda n, t: f"functions.look:{t}"),
-    "the client's own ids": (lambda n, t: DRAWN.format(10 * t + n), lambda n, t: f"step-{t}"),
-    "the client's own ids, of each sample": (lambda n, t: DRAWN.format(10 * t + n), lambda n, t: f"s{n}-{t}"),
+    "the client's own ids": (lambda n, t: DRAWN.format(100 * t + n), lambda n, t: f"step-{t}"),
+    "the client's own ids, of each sample": (lambda n, t: DRAWN.format(100 * t + n), lambda n, t: f"s{n}-{t}"),
 }
 
 
@@ -92,8 +91,8 @@ def test_no_exchange_is_linked_to_another_sample(ids: str) -> None:
 
 STRIPPED: dict[str, tuple[Ids, Ids]] = {
     "known by what is left of them": (
-        lambda n, t: DRAWN.format(10 * t + n),
-        lambda n, t: DRAWN.format(10 * t + n).replace("_", ""),
+        lambda n, t: DRAWN.format(100 * t + n),
+        lambda n, t: DRAWN.format(100 * t + n).replace("_", ""),
     ),
     "known by their form": (lambda n, t: f"functions.look:{t}", lambda n, t: f"functionslook{t}"),
 }
