@@ -101,7 +101,8 @@ def export(
                 read_ += 1
                 if _chosen(item, ids, names, worth):
                     count += 1
-                    found.update(finding.severity for finding in item.findings if finding.code != NOT_JUDGED)
+                    new = [one for one in item.findings if one.code != NOT_JUDGED and not one.is_known]
+                    found.update(finding.severity for finding in new)
                     writer.add(item)
             writer.close()
             out.flush()
