@@ -117,7 +117,8 @@ class Sniffer:
 
     def _decide(self, events: bool) -> list[Frame]:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
-        start = bytes(self._head).lstrip(_BOM + b" \t\r\n")[:1]
+        # A byte order mark is one at the very beginning alone: elsewhere it may be there in part when this is decided.
+        start = bytes(self._head).removeprefix(_BOM).lstrip(b" \t\r\n")[:1]
         looks_whole = start in (b"{", b"[")
         if events or (self._declared and not looks_whole):
             self._framer = EventStream()
