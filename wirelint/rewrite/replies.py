@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from wirelint.apis.writing import same
 from wirelint.conversation import Ledger
 from wirelint.engine import Session
-from wirelint.events import Delta, Event, Frame
+from wirelint.events import Delta, Event, Frame, Offence
 from wirelint.model import Request
 from wirelint.repair import Permit
 from wirelint.rewrite.chain import Chain, ChainError
@@ -307,6 +307,8 @@ class Rewriting:
                 events = [*self._chain.push(last), *self._chain.release()]
             except ChainError as failure:
                 self._drop_chain(failure)
+        # Offences that only the end shows may name a frame, but none of them was read with it: there is nothing to write.
+        events = [event for event in events if not any(event is one for one in last if isinstance(one, Offence))]
         waiting, gone = apart(events, self._queue)
         if waiting:
             place(waiting, self._queue)

@@ -15,6 +15,7 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
+from wirelint.apis.writing import document_of
 from wirelint.events import Close, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop
 from wirelint.model import FaultKind
 from wirelint.repair import MOST_HELD, Situation
@@ -115,11 +116,13 @@ class Framing:
         if kind == "broken-json":
             self._unjoined = False
         if kind not in self._fixable:
-            return (offence,)
+            return () if self._goes(offence) else (offence,)
         match kind:
             case "after-end":
                 self._tell(offence)
                 self._late = offence.frame.number if offence.frame is not None else None
+                return ()
+            case _ if self._goes(offence):
                 return ()
             case "cut-event":
                 return self._cut(offence)
@@ -132,11 +135,21 @@ class Framing:
             case "split-json":  # of pieces that did not wait
                 self._unjoined = False
                 return (offence,)
-            case _ if kind in _REFRAMED:
+            case _ if kind in _REFRAMED and self._is_read(offence.frame):
                 self._tell(offence)
                 return ()
             case _:
                 return (offence,)
+
+    def _goes(self, offence: Event) -> bool:
+        """Return True if the event that an offence is about comes after the end of the stream, and is dropped for that."""
+        late = [one for one in self._situation.frame_events if isinstance(one, Offence) and one.kind == "after-end"]
+        return "after-end" in self._fixable and any(one.frame is offence.frame for one in late)
+
+    def _is_read(self, frame: Frame | None) -> bool:
+        """Return True if a frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
+        said = any(not isinstance(event, (Other, Offence)) for event in self._situation.frame_events)
+        return said or (frame is not None and document_of(frame) != {})
 
     def _cut(self, offence: Offence) -> Iterable[Event]:
         """The last event lacks its blank line: only where it says how the reply ends does a client miss it."""
@@ -217,7 +230,7 @@ class Framing:
         """Drops the pieces of a document that was joined; gives back those that never made one."""
         held, self._pieces = self._pieces, []
         if offence.kind == "broken-json":
-            return [*held, offence]
+            return [*(event for event in held if not self._goes(event)), offence]
         self._tell(offence)
         out: list[Event] = []
         for event in held:
