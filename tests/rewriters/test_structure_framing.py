@@ -108,6 +108,10 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     ),
     "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
     "no terminator": (f"{one(GOOD)}{one(END)}", [GOOD, END, DONE]),
+    "no terminator, and a comment without its line end": (
+        f"{one(GOOD)}{one(END)}: bye",
+        [GOOD, END, ": bye", DONE],
+    ),
     "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
     "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
     "one line feed at the end": (f"{one(GOOD)}{line(END)}\n", [GOOD, END, DONE]),
@@ -156,6 +160,10 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         [HEAD, OPEN, HELLO, CALL, {**CLOSE, "index": 1}, CLOSE, REASON, STOP],
     ),
     "no end": (named(HEAD, OPEN, HELLO, CLOSE, REASON), [HEAD, OPEN, HELLO, CLOSE, REASON, STOP]),
+    "no end, and the beginning of an event": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON) + "event: mess",
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
     "after the end": (
         named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, HELLO, PING, STOP),
         [HEAD, OPEN, HELLO, CLOSE, REASON, STOP, PING],

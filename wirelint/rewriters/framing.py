@@ -16,7 +16,7 @@ import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.apis.writing import document_of
-from wirelint.events import Close, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop
+from wirelint.events import Close, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop
 from wirelint.model import FaultKind
 from wirelint.repair import MOST_HELD, Situation
 
@@ -89,6 +89,8 @@ class Framing:
                 self._begun.add(event.choice)
                 if self._closes_blocks and not self._undeclared and not self._in_head():
                     self._open[event.block] = None
+            case Label() if self._closes_blocks and self._restarts(event.frame):
+                self._open[event.block] = None
             case Close():
                 self._open.pop(event.block, None)
             case Stop():
@@ -99,6 +101,11 @@ class Framing:
             case _:
                 pass
         self._undeclared = False
+
+    def _restarts(self, frame: Frame | None) -> bool:
+        """Return True if a frame starts a call under the number of another one, which opens that block again."""
+        offences = [event for event in self._situation.frame_events if isinstance(event, Offence)]
+        return any(one.kind == "restarted-part" and one.frame is frame for one in offences)
 
     def _in_head(self) -> bool:
         """Whether these are the blocks that a message began with, which nothing closes."""
