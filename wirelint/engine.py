@@ -20,7 +20,7 @@ from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings.roster import Asked, Kind, checks_of
 from wirelint.settings.scopes import Scopes
-from wirelint.wire import Sniffer
+from wirelint.wire import Framing, Sniffer
 from wirelint.wire.websocket import is_socket
 
 MOST_TEXT = 3 << 19
@@ -237,6 +237,11 @@ class Session:
     @property
     def streamed(self) -> bool:
         return self._framer is not None and self._framer.streamed
+
+    @property
+    def framing(self) -> Framing:
+        """The form in which the reply comes, as far as it is known."""
+        return self._framer.framing if self._framer is not None else "whole"
 
     def abandon(self) -> None:
         """The rest of the body cannot be read (an encoding that could not be undone); what came is not judged, nor kept."""

@@ -15,6 +15,7 @@ from tests.apis.test_contract import body_of, understood
 from tests.apis.test_gemini_writer import rewritten, shouting, silent, untouched
 from tests.build import Call, Result, Talk, User, exchange, read, schema
 from tests.cuts import split
+from tests.rewriters.drive import SAFE, run
 from wirelint.apis import gemini, recognise, recognise_reply
 from wirelint.apis.gemini_request import read_request_at
 from wirelint.apis.gemini_schema import camel, json_schema, snake
@@ -323,6 +324,24 @@ def test_any_array_any_cut(rest: bytes, data: st.DataObject) -> None:
         assert sniffer.streamed
     assert found[0] == found[1] == found[2]
     assert b"".join(frame.raw for frame in found[0]) == body
+
+
+@pytest.mark.parametrize(
+    ("late", "delivered", "repairs"),
+    [
+        ("\n] [1]", "\n]", ["dropped what came after the end of the stream"]),
+        ("\n]\n", "\n]\n", []),
+        ("}, 1]", "}, 1]", []),
+        ("", "\n]", ["added the terminator"]),
+    ],
+    ids=["text behind the end", "white space", "a brace in the place of the bracket", "no end"],
+)
+def test_the_end_of_an_array(late: str, delivered: str, repairs: list[str]) -> None:
+    body = array(*HELLO).removesuffix("\n]\n")
+    asked = exchange("/v1beta/models/gemini-2.5-flash:streamGenerateContent", ASK, body + late)
+    done = run(asked, ["ST601"], SAFE)
+    assert done.delivered.decode() == body + delivered
+    assert [repair.title for repair in done.repairs] == repairs
 
 
 def test_elements_come_before_the_end() -> None:

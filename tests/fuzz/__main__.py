@@ -23,14 +23,15 @@ _ADVERSARIAL = "tests.fuzz.adversarial"
 @click.command()
 @click.option("--seed", type=int, help="Which bodies to make; a random one if it is not given.")
 @click.option("--bodies", type=click.IntRange(1), default=10_000, show_default=True, help="Bodies to try at the most.")
+@click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="Number of the first body.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), default=math.inf, help="Stop after this time.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, show_default=True, help="Processes.")
 @click.option("--out", type=click.Path(path_type=Path), default=Path(".fuzz"), help="Folder for examples.")
 @click.option("--shapes", default=60.0, show_default=True, help="Seconds for adversarial shapes behind that; 0: none.")
-def main(seed: int | None, bodies: int, seconds: float, jobs: int, out: Path, shapes: float) -> None:
+def main(seed: int | None, bodies: int, first: int, seconds: float, jobs: int, out: Path, shapes: float) -> None:
     """Exit status 1 when a contract is broken; an example of each is written to a folder."""
     seed = random.SystemRandom().randrange(1 << 32) if seed is None else seed
-    print(f"seed {seed}, at most {bodies:,} bodies on {jobs} processes", flush=True)
+    print(f"seed {seed}, at most {bodies:,} bodies from {first} on, on {jobs} processes", flush=True)
     began = told = time.monotonic()
 
     def progress(outcome: Outcome) -> None:
@@ -39,7 +40,7 @@ def main(seed: int | None, bodies: int, seconds: float, jobs: int, out: Path, sh
             told = time.monotonic()
             print(f"{outcome.bodies:,} bodies, {len(outcome.found)} violations, {told - began:.0f} s", flush=True)
 
-    outcome = run(seed, bodies, seconds, jobs, progress)
+    outcome = run(seed, range(first, first + bodies), seconds, jobs, progress)
     _show(outcome, time.monotonic() - began)
     written: Counter[str] = Counter()
     for found in outcome.found:

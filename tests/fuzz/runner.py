@@ -78,11 +78,11 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 
 
 def run(
-    seed: int, most: int, seconds: float, jobs: int, progress: Callable[[Outcome], None], *, shared: bool = True
+    seed: int, numbers: range, seconds: float, jobs: int, progress: Callable[[Outcome], None], *, shared: bool = True
 ) -> Outcome:
-    """Tries bodies until there are `most` of them, or `seconds` are over."""
+    """Tries the bodies of these numbers, until `seconds` are over."""
     outcome, until = Outcome(), time.monotonic() + seconds
-    parts = ((seed, start, min(start + _PART, most)) for start in range(0, most, _PART))
+    parts = ((seed, start, min(start + _PART, numbers.stop)) for start in numbers[::_PART])
     if jobs == 1:
         _records[:] = _records or bodies.load(shared=shared)
         results: Iterator[Outcome] = map(_part, parts)

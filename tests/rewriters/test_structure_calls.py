@@ -501,6 +501,26 @@ def test_what_is_held_waits_for_its_frame_alone() -> None:
     assert b"wirelint" in done.pieces[2]
 
 
+def test_a_second_terminator_ends_nothing() -> None:
+    record = stream([entry(0, "a", "feed", OWL)], reason=None)
+    record["response"]["body"] += "data: [DONE]\n\n"
+    done = run(record, RULES, UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["TC503"]
+    assert done.delivered.count(b'"finish_reason":"tool_calls"') == 1
+
+
+def test_a_call_that_began_under_the_number_of_another_is_stopped() -> None:
+    """The first is closed and the second is not: it is the second that is to be closed, under its own number."""
+    record = claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", CAT, stop=False))
+    done = run(record, [*RULES, "ST601"], UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["ST606", "ST601"]
+    record["response"]["body"] = done.delivered.decode()
+    again = run(record, [*RULES, "ST601"], UNSAFE)
+    assert again.repairs == ()
+    assert again.after.reply is not None
+    assert [call.id for call in again.after.reply.choices[0].calls] == ["a", "b"]
+
+
 LONG = ", ".join(f"`tool_{n}`" for n in range(20)) + " and 5 more"
 
 

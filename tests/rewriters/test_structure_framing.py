@@ -108,6 +108,10 @@ CHAT: dict[str, tuple[str, list[Any]]] = {
     ),
     "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
     "no terminator": (f"{one(GOOD)}{one(END)}", [GOOD, END, DONE]),
+    "no terminator, and a comment without its line end": (
+        f"{one(GOOD)}{one(END)}: bye",
+        [GOOD, END, ": bye", DONE],
+    ),
     "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
     "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
     "one line feed at the end": (f"{one(GOOD)}{line(END)}\n", [GOOD, END, DONE]),
@@ -125,6 +129,10 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
     ),
     "wrong names": (
         named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP).replace("event: content_block", "event: block"),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "after the end, and its first line is no field": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP) + "vent: content_block_delta\n" + one(HELLO),
         [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
     ),
     "an error without a name": (
@@ -152,6 +160,10 @@ MESSAGES: dict[str, tuple[str, list[Any]]] = {
         [HEAD, OPEN, HELLO, CALL, {**CLOSE, "index": 1}, CLOSE, REASON, STOP],
     ),
     "no end": (named(HEAD, OPEN, HELLO, CLOSE, REASON), [HEAD, OPEN, HELLO, CLOSE, REASON, STOP]),
+    "no end, and the beginning of an event": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON) + "event: mess",
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
     "after the end": (
         named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, HELLO, PING, STOP),
         [HEAD, OPEN, HELLO, CLOSE, REASON, STOP, PING],
@@ -184,6 +196,7 @@ LEFT = {
     "broken JSON": one(GOOD) + "data: " + BROKEN + one(END) + one(DONE),
     "broken JSON, then the terminator": one(GOOD) + one(END) + "data: " + BROKEN + one(DONE),
     "broken JSON at the end": one(GOOD) + one(END) + one(DONE) + "data: " + BROKEN,
+    "broken JSON without its blank line": 'data: {"a": "\\a"}\n' + one(GOOD) + one(END) + one(DONE),
     "a piece that nothing follows": one(GOOD) + one(SPLIT[:30]),
     "broke off": one(GOOD),
     "one of two candidates finished": one(GOOD)
@@ -206,6 +219,8 @@ LEFT_MESSAGES = {
     ),
     "a ping without a name": named(HEAD, OPEN) + one(PING) + named(HELLO, CLOSE, REASON, STOP),
     "broke off": named(HEAD, OPEN, HELLO),
+    "a piece that nothing follows": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]),
+    "a piece that is followed by half an event": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]) + line('{"type":'),
 }
 
 
@@ -261,6 +276,28 @@ DIED = {
 def test_a_dead_stream_is_not_completed(came: str) -> None:
     done = run(record("/v1/chat/completions", came), ["ST601"], SAFE, complete=False)
     assert done.delivered == came.encode()
+    assert done.repairs == ()
+
+
+def test_a_broken_event_is_written_once() -> None:
+    """An offence that is known with the next event is nothing that this event says."""
+    broken = line('{"a": "\\a"}') + "\n"
+    came = f"{broken}{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}"
+    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
+    assert done.delivered.decode() == broken + "".join(map(one, (GOOD, NIGHT, END, DONE)))
+
+
+LINES = json.dumps(END) + "\n"
+
+
+@pytest.mark.parametrize("came", [LINES, json.dumps(END, indent=1)], ids=["one line", "written out"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_lines_are_left_where_the_api_streams_events(path: str, came: str) -> None:
+    """A whole reply is often declared as lines by mistake. Neither events nor a terminator of events are put into it."""
+    case = dict(record(path, came))
+    case["response"] = {**case["response"], "headers": {"content-type": "application/x-ndjson"}}
+    done = run(case, [], UNSAFE)
+    assert done.delivered.decode() == came
     assert done.repairs == ()
 
 

@@ -143,6 +143,8 @@ CASES = {
     "other bars": Case("Lima.<｜end▁of▁sentence｜>", "Lima.", rules=TOKENS, most="safe"),
     "a role's name": Case("assistant\nHello my dear friend", "Hello my dear friend", rules=TOKENS, most="safe"),
     "the next speaker": Case("Hi.<|im_end|>\n<|im_start|>user\nThanks a lot", "Hi.", rules=TOKENS),
+    "a call behind the end": Case("Hi.<|im_end|> I call [TOOL_CALLS] now, and that is all", "Hi.", rules=TOKENS),
+    "a call before the end": same("Hi. [TOOL_CALLS] I call now <|im_end|> and that is all", rules=TOKENS),
     "the next speaker, safe": same("Hi.<|im_end|>\n<|im_start|>user\nThanks a lot", rules=TOKENS, most="safe"),
     "a beginning and the next speaker, safe": Case(
         "<|im_start|>assistant\nHi you.<|im_end|>\n<|im_start|>user\nThanks a lot",

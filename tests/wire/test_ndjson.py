@@ -29,6 +29,7 @@ BODIES: dict[str, tuple[str | None, bytes, bool, list[tuple[str | None, list[str
     "declared, and empty": (LINES, b"", True, []),
     "declared, and HTML": (LINES, b"<html>\n</html>", False, [("<html>\n</html>", [])]),
     "declared, and events": (LINES, b'data: {"a":1}\n\n', True, [('{"a":1}', [])]),
+    "declared, and a mark behind a blank line": (LINES, b"\n" + BOM + b'{"a":1}\n', False, [('\n\ufeff{"a":1}\n', [])]),
     "another name": ("application/jsonl", b'{"a":1}\n', True, [('{"a":1}', [])]),
     "and another": ("application/stream+json; charset=utf-8", b'{"a":1}\n', True, [('{"a":1}', [])]),
     "undeclared": (None, b'{"a":1}\n{"b":2}\n', True, [('{"a":1}', []), ('{"b":2}', [])]),

@@ -73,6 +73,11 @@ def reply_writer(*, streamed: bool) -> StreamWriter | WholeWriter:
     return StreamWriter() if streamed else WholeWriter()
 
 
+def _is_broken(frame: Frame) -> bool:
+    """Return True if nothing can be read of an array from a frame on."""
+    return frame.data is None and any(kind == "broken-json" for kind, _ in frame.faults)
+
+
 def _is_content(value: Json) -> bool:
     return isinstance(value, dict) and isinstance(value.get("parts"), list | dict)
 
@@ -110,6 +115,7 @@ class _Reader:
                 return events
         reading = self._documents.read(frame)
         events = reading.offences
+        self._failed = self._failed or (bool(self._array) and _is_broken(frame))
         for whole, place in reading.documents:
             document, self._inside = unwrapped(whole)
             if self._done and (document.get("candidates") or error_of(document)):

@@ -155,7 +155,7 @@ class StreamWriter(_Writer):
         document = document_of(frame)
         self._remember(frame)
         if not document:
-            return b"".join(self._new(out, last=self._ended)) + frame.raw
+            return b"".join(self._new(out, last=self._ended)) + (frame.raw if _stays(out) else b"")
         changed = self._patch(document, own, out, last=_is_last(out))
         return frame.raw[: frame.raw.index(b"{")] + dump(changed)
 
@@ -163,7 +163,7 @@ class StreamWriter(_Writer):
         document = document_of(frame)
         if not document:
             yield from self._new(out, last=False)
-            if frame.raw and any(not isinstance(event, (Start, Delta, Label, Close, Stop)) for event in out):
+            if frame.raw and _stays(out):
                 yield frame.raw
             return
         self._remember(frame)
@@ -203,6 +203,11 @@ class WholeWriter(_Writer):
 
     def close(self, out: Sequence[Event]) -> bytes:
         return b""  # a whole body has nothing after it
+
+
+def _stays(out: Sequence[Event]) -> bool:
+    """Return True if a frame without a document is not dropped: its closing bracket, comment or offence came out."""
+    return any(not isinstance(event, (Start, Delta, Label, Close, Stop)) for event in out)
 
 
 def _is_last(out: Sequence[Event]) -> bool:

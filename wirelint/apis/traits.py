@@ -115,6 +115,8 @@ class Traits:
     """Whether a complete reply always says why it ended."""
     raw: bool = False
     """Whether the prompt is what a template made of a conversation, so that the reply is the model's own markup."""
+    framings: frozenset[str] = frozenset({"events"})
+    """The forms of its streams, which its writer writes. A stream in another form is passed on as it came."""
     choosing_ends: bool = False
     """Whether a reply in which the client forced a function ends like any other (OpenAI documents so)."""
 
@@ -157,6 +159,7 @@ _ANTHROPIC = Traits(
     id_model="toolu_01" + "A" * 22,
     strict_ids=True,
     blocks=True,
+    framings=frozenset({"events", "messages"}),
 )
 _OLLAMA = Traits(
     ended="stop",
@@ -170,6 +173,7 @@ _OLLAMA = Traits(
     call_ids=False,
     call_index=False,
     id_model=None,
+    framings=frozenset({"lines"}),
 )
 _COMPLETIONS = replace(
     _OPENAI,
@@ -214,6 +218,7 @@ _TABLE: dict[str, Traits] = {
         call_ids=False,
         call_index=False,
         id_model=None,
+        framings=frozenset({"events", "array"}),
         head_everywhere=True,
     ),
     "ollama.chat": _OLLAMA,

@@ -157,13 +157,13 @@ def remedy(text: str, framing: Framing, *, streamed: bool, calls: bool) -> Remed
     `streamed`: the beginning has gone out before its doubtful tokens are decided on, and the text before a doubtful one
     where the next speaker begins. `calls`: the candidate calls tools, so that its text may be empty.
     """
-    if any(token.announces for token in framing.tokens):
+    overrun = framing.overrun
+    if any(token.announces and (overrun is None or token.start <= overrun.start) for token in framing.tokens):
         return None  # what follows is a call or a thought: without the token it would pass for the answer
     if not text[framing.leading : framing.trailing].strip():
-        return Remedy("strip", 0, 0) if calls and framing.overrun is None else None
+        return Remedy("strip", 0, 0) if calls and overrun is None else None
     leading = sum(token.end <= framing.leading for token in framing.tokens)
     doubtful = streamed and len(certain_lead(framing)) < leading
-    overrun = framing.overrun
     if overrun is None:
         return Remedy("strip", framing.leading, framing.trailing) if framing.at_edges and not doubtful else None
     if not text[: overrun.start].strip() or (streamed and overrun.strength != "sure"):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from wirelint.apis import ReplyWriter
+from wirelint.apis.traits import traits
 from wirelint.conversation import HERE, Ledger, SeenFrom, completed
 from wirelint.engine import Session, internal
 from wirelint.events import Event
@@ -129,9 +130,17 @@ class Making:
         for frame, events in seen:
             if frame is not None:
                 self.writer.write(frame, events, events)
-        stages = stages_of(self._rules, self.situation, self.faults)
+        stages = stages_of(self._rules, self.situation, self.faults) if self._is_written() else ()
         self.idle = not stages
         return self.situation, stages
+
+    def _is_written(self) -> bool:
+        """Return True if the reply is whole, or a stream in a form that the API has; a note is made if it is not."""
+        framing = self.session.framing
+        if framing == "whole" or framing in traits(self.session.api.NAME).framings:
+            return True
+        self.note(f"the reply is a stream in a form that its API does not have ({framing}): it is passed on as it came")
+        return False
 
 
 def _quiet(request: Request) -> Quiet:

@@ -20,13 +20,13 @@ from collections.abc import Sequence
 from wirelint.apis.writing import same
 from wirelint.conversation import Ledger
 from wirelint.engine import Session
-from wirelint.events import Delta, Event, Frame
+from wirelint.events import Delta, Event, Frame, Offence
 from wirelint.model import Request
 from wirelint.repair import Permit
 from wirelint.rewrite.chain import Chain, ChainError
 from wirelint.rewrite.making import Making
 from wirelint.rewrite.unread import Passing, Unread
-from wirelint.rewrite.waiting import Waiting, apart, place
+from wirelint.rewrite.waiting import Waiting, apart, missing_end, place
 from wirelint.rule import Rule
 
 LONGEST_HOLD = 30_000.0
@@ -307,12 +307,16 @@ class Rewriting:
                 events = [*self._chain.push(last), *self._chain.release()]
             except ChainError as failure:
                 self._drop_chain(failure)
+        # Offences that only the end shows may name a frame, but none of them was read with it: there is nothing to write.
+        events = [event for event in events if not any(event is one for one in last if isinstance(one, Offence))]
         waiting, gone = apart(events, self._queue)
         if waiting:
             place(waiting, self._queue)
+        before = self._queue[-1].frame.raw if self._queue else b""
         self._write_all(tuple(self._queue), out)
         self.holding = None
-        self._close([*gone, *(event for event in events if event.frame is None)], out)  # the latter close the stream
+        closing = [*gone, *(event for event in events if event.frame is None)]  # the latter close the stream
+        self._close(closing, out, out[-1] if out else before)
 
     def _watch(self, at: float | None, out: list[bytes]) -> None:
         """Releases what has been held for too long: by a rewriter, or because its event goes on and on."""
@@ -377,10 +381,11 @@ class Rewriting:
         except Exception as error:  # fail open: what comes now does not wait for it
             self.making.tell("repairing the reply", error)
 
-    def _close(self, late: Sequence[Event], out: list[bytes]) -> None:
+    def _close(self, late: Sequence[Event], out: list[bytes], before: bytes = b"") -> None:
+        """Writes events of no frame that waits. `before`: what leaves last before them, which may lack its line end."""
         if late and self.making.writer is not None and (made := self.making.writer.close(late)):
             self.changed = True
-            out.append(made)
+            out.append(missing_end(before, self._session.framing) + made)
 
     def _fail(self, error: Exception) -> list[bytes]:
         self.making.tell("repairing the reply", error)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from wirelint.events import Event, Frame
+from wirelint.wire import Framing
 
 
 @dataclass(slots=True, eq=False)
@@ -40,3 +41,14 @@ def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event
         if event.frame is not None:
             (gone if first is None or event.frame.number < first else waiting).append(event)
     return waiting, gone
+
+
+def missing_end(raw: bytes, framing: Framing) -> bytes:
+    """The line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may follow."""
+    if not raw or framing not in ("events", "lines"):
+        return b""
+    if framing == "lines":
+        return b"" if raw.endswith(b"\n") else b"\n"
+    if raw.endswith((b"\n\n", b"\r\n\r\n", b"\r\r")):
+        return b""
+    return b"\n" if raw.endswith((b"\n", b"\r")) else b"\n\n"

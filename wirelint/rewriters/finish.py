@@ -134,7 +134,10 @@ class FinishReasons:
     def _stops(self, frame: Frame | None) -> list[Stop]:
         if self._unread or not traits(self._situation.exchange.api).tells_calls:
             return []
-        return [self._unsaid(choice, frame, held) for choice, held in self._choices.items() if held.unstated]
+        ended = [(choice, held) for choice, held in self._choices.items() if held.unstated]
+        for _, held in ended:
+            held.stopped = True  # a second terminator ends nothing
+        return [self._unsaid(choice, frame, held) for choice, held in ended]
 
     def release(self) -> Iterable[Event]:
         return ()

@@ -15,7 +15,8 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.events import Close, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop
+from wirelint.apis.writing import document_of
+from wirelint.events import Close, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop
 from wirelint.model import FaultKind
 from wirelint.repair import MOST_HELD, Situation
 
@@ -88,6 +89,8 @@ class Framing:
                 self._begun.add(event.choice)
                 if self._closes_blocks and not self._undeclared and not self._in_head():
                     self._open[event.block] = None
+            case Label() if self._closes_blocks and self._restarts(event.frame):
+                self._open[event.block] = None
             case Close():
                 self._open.pop(event.block, None)
             case Stop():
@@ -98,6 +101,11 @@ class Framing:
             case _:
                 pass
         self._undeclared = False
+
+    def _restarts(self, frame: Frame | None) -> bool:
+        """Return True if a frame starts a call under the number of another one, which opens that block again."""
+        offences = [event for event in self._situation.frame_events if isinstance(event, Offence)]
+        return any(one.kind == "restarted-part" and one.frame is frame for one in offences)
 
     def _in_head(self) -> bool:
         """Whether these are the blocks that a message began with, which nothing closes."""
@@ -115,11 +123,13 @@ class Framing:
         if kind == "broken-json":
             self._unjoined = False
         if kind not in self._fixable:
-            return (offence,)
+            return () if self._goes(offence) else (offence,)
         match kind:
             case "after-end":
                 self._tell(offence)
                 self._late = offence.frame.number if offence.frame is not None else None
+                return ()
+            case _ if self._goes(offence):
                 return ()
             case "cut-event":
                 return self._cut(offence)
@@ -132,11 +142,21 @@ class Framing:
             case "split-json":  # of pieces that did not wait
                 self._unjoined = False
                 return (offence,)
-            case _ if kind in _REFRAMED:
+            case _ if kind in _REFRAMED and self._is_read(offence.frame):
                 self._tell(offence)
                 return ()
             case _:
                 return (offence,)
+
+    def _goes(self, offence: Event) -> bool:
+        """Return True if the event that an offence is about comes after the end of the stream, and is dropped for that."""
+        late = [one for one in self._situation.frame_events if isinstance(one, Offence) and one.kind == "after-end"]
+        return "after-end" in self._fixable and any(one.frame is offence.frame for one in late)
+
+    def _is_read(self, frame: Frame | None) -> bool:
+        """Return True if a frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
+        said = any(not isinstance(event, (Other, Offence)) for event in self._situation.frame_events)
+        return said or (frame is not None and document_of(frame) != {})
 
     def _cut(self, offence: Offence) -> Iterable[Event]:
         """The last event lacks its blank line: only where it says how the reply ends does a client miss it."""
@@ -217,7 +237,7 @@ class Framing:
         """Drops the pieces of a document that was joined; gives back those that never made one."""
         held, self._pieces = self._pieces, []
         if offence.kind == "broken-json":
-            return [*held, offence]
+            return [*(event for event in held if not self._goes(event)), offence]
         self._tell(offence)
         out: list[Event] = []
         for event in held:

@@ -6,7 +6,7 @@ No I/O, any cut of the input, nothing lost.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Literal, Protocol
 
 from wirelint.events import Frame
 from wirelint.wire.eventstream import CONTENT_TYPE, MessageStream, looks_like_messages
@@ -19,12 +19,17 @@ __all__ = [
     "ArrayStream",
     "EventStream",
     "Framer",
+    "Framing",
     "JsonLines",
     "MessageStream",
     "Sniffer",
     "WholeBody",
     "looks_like_events",
 ]
+
+
+Framing = Literal["whole", "events", "lines", "array", "messages"]
+"""Form of a body: one document, server-sent events, JSON lines, a JSON array, an AWS event stream."""
 
 
 class Framer(Protocol):
@@ -36,6 +41,11 @@ class Framer(Protocol):
     def feed(self, data: bytes) -> list[Frame]: ...
 
     def close(self) -> list[Frame]: ...
+
+    @property
+    def framing(self) -> Framing:
+        """The form of the body, as far as it is known."""
+        ...
 
     @property
     def waiting(self) -> bytes:
@@ -74,6 +84,10 @@ class Sniffer:
     @property
     def streamed(self) -> bool:
         return self._framer.streamed if self._framer is not None else self._declared or self._type in _STREAMED
+
+    @property
+    def framing(self) -> Framing:
+        return self._framer.framing if self._framer is not None else "whole"
 
     def feed(self, data: bytes) -> list[Frame]:
         if self._framer is not None:
@@ -117,7 +131,8 @@ class Sniffer:
 
     def _decide(self, events: bool) -> list[Frame]:
         # A declared stream whose first bytes are a JSON document is an error body under the wrong type.
-        start = bytes(self._head).lstrip(_BOM + b" \t\r\n")[:1]
+        # A byte order mark is one at the very beginning alone: elsewhere it may be there in part when this is decided.
+        start = bytes(self._head).removeprefix(_BOM).lstrip(b" \t\r\n")[:1]
         looks_whole = start in (b"{", b"[")
         if events or (self._declared and not looks_whole):
             self._framer = EventStream()

@@ -23,7 +23,7 @@ import re
 import struct
 import zlib
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, cast
 
 import orjson
 
@@ -93,6 +93,7 @@ class MessageStream:
     """Incremental parser of one event stream."""
 
     streamed = True
+    framing: Literal["messages"] = "messages"
 
     def __init__(self) -> None:
         self._buffer = bytearray()

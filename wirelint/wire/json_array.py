@@ -3,12 +3,14 @@ r"""A JSON array whose elements come one by one: a stream of documents, for any 
 Theory of operation. Google's APIs stream so where a client does not ask for server-sent events (`[{…}`, `\n,\n{…}`, `\n]`).
 An element is complete with its closing bracket, and is a frame then, together with the separator before it; the frame's
 data is the element alone. The closing bracket of the array is a frame of its own without data. Brackets are counted and
-strings are skipped; what is between the brackets is for others to decode.
+strings are skipped; what is between the brackets is for others to decode. A brace in the place of the closing bracket shows
+that the count is of no use: nothing can be read from there on, nor is the array closed.
 """
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind
@@ -40,6 +42,7 @@ class ArrayStream:
     """Incremental parser of one array."""
 
     streamed = True
+    framing: Literal["array"] = "array"
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -49,14 +52,14 @@ class ArrayStream:
         self._begin = 0
         """Where in the buffer the element begins that is open."""
         self._number = 0
-        self._ended = False
+        self._ended = self._broken = False
 
     def feed(self, data: bytes) -> list[Frame]:
         """Frames completed by `data`, in order."""
         self._buffer += data
         frames: list[Frame] = []
         buffer, start, position = self._buffer, 0, self._scanned
-        while not self._ended:
+        while not (self._ended or self._broken):
             if self._in_string:
                 position = self._skip_string(position)
                 if self._in_string:
@@ -83,6 +86,8 @@ class ArrayStream:
         if not rest:
             return []
         text = rest.strip(_BLANK + b",")
+        if self._broken:
+            return [Frame(self._number, rest, None, None, (("broken-json", _shorten(text)),))]
         if ended or not text:
             late: tuple[FaultKind, str] = ("after-end", _shorten(text))
             return [Frame(self._number, rest, None, None, (late,) if text else ())]
@@ -115,8 +120,9 @@ class ArrayStream:
                 self._begin = at
             return False
         self._depth -= 1
-        self._ended = self._depth <= 0
-        return self._depth <= 1
+        self._broken = self._depth <= 0 and mark != b"]"
+        self._ended = self._depth <= 0 and not self._broken
+        return self._depth <= 1 and not self._broken
 
     def _frame(self, raw: bytes, data_from: int) -> Frame:
         number = self._number

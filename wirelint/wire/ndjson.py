@@ -11,6 +11,8 @@ Until then they may be whole bodies, which end with a line feed at most.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import orjson
 
 from wirelint.events import Frame
@@ -36,6 +38,7 @@ class JsonLines:
     """Incremental parser of JSON lines."""
 
     streamed = True
+    framing: Literal["lines"] = "lines"
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -105,6 +108,10 @@ class WholeOrLines:
     @property
     def streamed(self) -> bool:
         return isinstance(self._framer, JsonLines)
+
+    @property
+    def framing(self) -> Literal["whole", "lines"]:
+        return "lines" if self.streamed else "whole"
 
     def feed(self, data: bytes) -> list[Frame]:
         if self._framer is not None:

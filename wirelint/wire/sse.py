@@ -18,6 +18,7 @@ then another such line.
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from wirelint.events import Frame
 from wirelint.model import FaultKind
@@ -43,6 +44,7 @@ class EventStream:
     """Incremental parser of one event stream."""
 
     streamed = True
+    framing: Literal["events"] = "events"
 
     def __init__(self) -> None:
         self._buffer = bytearray()

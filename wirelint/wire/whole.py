@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from codecs import BOM_UTF8
+from typing import Literal
 
 from wirelint.events import Frame
 
@@ -11,6 +12,7 @@ class WholeBody:
     """Collects a body and gives it as one frame at the end."""
 
     streamed = False
+    framing: Literal["whole"] = "whole"
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
