@@ -9,7 +9,7 @@ from mitmproxy import http
 from mitmproxy.test import tflow
 
 from tests.build import REGISTRY, as_record
-from wirelint.addon.verdict import Verdict, judge
+from wirelint.addon.verdict import Verdict, judge, read
 from wirelint.addon.visit import Visit
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
@@ -61,7 +61,9 @@ def verdict_of(
     if made.status is not None:
         visit.respond(made.status, made.response_headers)
         visit.take(made.response_body or b"", 420.0)
-    return judge(visit, end, error, 1840.0, Engine(REGISTRY.select(rules)), Redactor(b"key"))
+    return judge(
+        visit, read(visit, end, error, 1840.0, Redactor(b"key")), Engine(REGISTRY.select(rules)), Redactor(b"key")
+    )
 
 
 def flow_of(record: Mapping[str, Any], *, live: bool = True) -> http.HTTPFlow:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 import pytest
 
-from wirelint.addon.backlog import Backlog
+from wirelint.addon.backlog import LARGE, Backlog
 
 
 class Clock:
@@ -26,9 +27,12 @@ def made(
     done: list[str] = []
     clock = clock or Clock()
 
-    def work(item: str) -> None:
-        done.append(item)
-        clock.now += 0.001
+    def work(item: str) -> Callable[[], None]:
+        def rest() -> None:
+            done.append(item)
+            clock.now += 0.001
+
+        return rest
 
     return Backlog(work, busy, clock, most), done, clock
 
@@ -174,3 +178,61 @@ def test_the_traffic_may_end_without_another_piece(loop: Loop) -> None:
     busy = False
     loop.fire()
     assert done == ["a"]
+
+
+def threaded(gate: threading.Event) -> tuple[Backlog[str], list[tuple[str, str, bool]]]:
+    """A backlog whose large pieces are read when the gate opens; what was done of which piece, whether on the loop."""
+    done: list[tuple[str, str, bool]] = []
+    here = threading.get_ident()
+
+    def work(item: str) -> Callable[[], None]:
+        if item.isupper():
+            assert gate.wait(20)
+        done.append(("read", item, threading.get_ident() == here))
+        return lambda: done.append(("judged", item, threading.get_ident() == here))
+
+    return Backlog(work, lambda: False, most=4 * LARGE), done
+
+
+def test_a_large_piece_is_read_by_a_thread_while_the_loop_goes_on() -> None:
+    async def run() -> list[tuple[str, str, bool]]:
+        gate = threading.Event()
+        waiting, done = threaded(gate)
+        for item, size in (("a", 1), ("B", LARGE), ("c", 1)):
+            waiting.put(item, size)
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+        assert done == [("read", "a", True), ("judged", "a", True)]
+        gate.set()
+        async with asyncio.timeout(20):
+            while len(waiting):
+                await asyncio.sleep(0.001)
+        return done[2:]
+
+    assert asyncio.run(run()) == [
+        ("read", "B", False),
+        ("judged", "B", True),
+        ("read", "c", True),
+        ("judged", "c", True),
+    ]
+
+
+def test_who_needs_all_that_waits_waits_for_the_thread() -> None:
+    async def run() -> list[tuple[str, str, bool]]:
+        gate = threading.Event()
+        waiting, done = threaded(gate)
+        waiting.put("A", 9 * LARGE)  # above the bound, and by itself
+        assert done == []
+        gate.set()
+        waiting.drain()
+        return done
+
+    assert asyncio.run(run()) == [("read", "A", False), ("judged", "A", True)]
+
+
+def test_without_a_loop_a_large_piece_is_done_at_once() -> None:
+    gate = threading.Event()
+    gate.set()
+    waiting, done = threaded(gate)
+    waiting.put("A", LARGE)
+    assert done == [("read", "A", True), ("judged", "A", True)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from tests.addon.build import visit_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
 from wirelint.addon.verdict import Verdict, judge
+from wirelint.addon.verdict import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
@@ -40,7 +41,7 @@ def _pass(talk: Talk, number: int, engine: Engine) -> Verdict:
     made, visit = as_record(record), visit_of(record, name=f"flow-{number}")
     visit.respond(made.status or 200, made.response_headers)
     visit.take(made.response_body or b"", 420.0)
-    return judge(visit, "complete", None, 1840.0, engine, Redactor(b"key"))
+    return judge(visit, read_visit(visit, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
 
 
 def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:

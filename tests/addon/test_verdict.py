@@ -10,7 +10,7 @@ from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
 from tests.test_issues import mangled
 from wirelint.addon.annotate import annotation
 from wirelint.addon.log import exchange_line
-from wirelint.addon.verdict import judge, names_of
+from wirelint.addon.verdict import judge, names_of, read
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
@@ -75,7 +75,12 @@ def test_without_redaction_nothing_is_changed() -> None:
     made, visit = as_record(record), visit_of(record)
     visit.respond(200, made.response_headers)
     visit.take(made.response_body or b"", 1.0)
-    verdict = judge(visit, "complete", None, 1.0, Engine(REGISTRY.rules), Redactor(enabled=False))
+    verdict = judge(
+        visit,
+        read(visit, "complete", None, 1.0, Redactor(enabled=False)),
+        Engine(REGISTRY.rules),
+        Redactor(enabled=False),
+    )
     assert (verdict.record.request_body, verdict.record.response_body) == (made.request_body, made.response_body)
 
 
@@ -88,7 +93,7 @@ def test_the_ledger_takes_the_exchange_in_once() -> None:
         made, visit = as_record(record), visit_of(record)
         visit.respond(200, made.response_headers)
         visit.take(made.response_body or b"", 1.0)
-        judge(visit, "complete", None, 1.0, engine, Redactor(b"key"))
+        judge(visit, read(visit, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
     assert len(list(engine.ledger.all_calls())) == 3
 
 
@@ -96,7 +101,7 @@ def test_no_answer_at_all() -> None:
     record = Talk().record("openai.chat", True)
     record["response"]["status"] = None
     visit = visit_of(record)
-    verdict = judge(visit, "upstream-died", "refused", 3.0, Engine(REGISTRY.rules), Redactor())
+    verdict = judge(visit, read(visit, "upstream-died", "refused", 3.0, Redactor()), Engine(REGISTRY.rules), Redactor())
     assert (verdict.record.status, verdict.record.response_body, verdict.findings) == (None, None, ())
     assert replay(verdict.record) is not None
 
@@ -104,7 +109,7 @@ def test_no_answer_at_all() -> None:
 def test_failures_do_not_quote_secrets() -> None:
     visit = visit_of(Talk().record("openai.chat", True))
     visit.fail("reading", ValueError(f"cannot read {KEY}"))
-    verdict = judge(visit, "complete", None, 1.0, Engine(()), Redactor())
+    verdict = judge(visit, read(visit, "complete", None, 1.0, Redactor()), Engine(()), Redactor())
     assert [item.name for item in verdict.findings] == ["internal-error"]
     assert KEY not in verdict.findings[0].message
 
@@ -127,7 +132,7 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
         made, visit = as_record(record), visit_of(record, name=str(record["id"]))
         visit.respond(200, made.response_headers)
         visit.take(made.response_body or b"", 420.0)
-        seen.append(judge(visit, "complete", None, 1840.0, engine, Redactor(b"key")))
+        seen.append(judge(visit, read(visit, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key")))
     assert [(len(verdict.findings), len(verdict.new), verdict.known) for verdict in seen] == [
         (0, 0, 0),
         (1, 1, 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.build import Call, Talk, as_record, schema
+from wirelint.addon import inspector as inspector_module
+from wirelint.addon.backlog import LARGE
 from wirelint.addon.inspector import Inspector
 
 RECORD = Talk(text="All is well.").record("openai.chat", True)
@@ -105,6 +108,45 @@ def test_what_waits_comes_before_what_ends_alone(context: taddons.context, tmp_p
         assert not any(map(is_judged, flows)), "also the last one, behind the others"
 
     assert [line["id"] for line in play(context, tmp_path, scene)] == order
+
+
+@pytest.mark.parametrize("secret", ["", f"sk-{'proj'}-Qx7vN2mLk9TzR4bWc8HdPfYg"])
+def test_a_large_one_is_read_by_a_thread_and_judged_on_the_loop(
+    context: taddons.context, tmp_path: Path, secret: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"I could not find it {secret}. " * (LARGE // 20)
+    record = Talk(text=text, calls=(Call("a"),), tools={"a": schema()}).record("openai.chat", False)
+    where: dict[str, list[bool]] = {"read": [], "judge": []}
+    here = threading.get_ident()
+
+    def noting(name: str) -> None:
+        sound = getattr(inspector_module, name)
+
+        def noted(*args: Any) -> Any:
+            where[name].append(threading.get_ident() == here)
+            return sound(*args)
+
+        monkeypatch.setattr(inspector_module, name, noted)
+
+    noting("read")
+    noting("judge")
+    order: list[str] = []
+
+    async def scene(inspector: Inspector) -> None:
+        flow = begun(inspector, record)
+        inspector.response(flow)
+        assert not is_judged(flow), "alone, and it waits"
+        small = begun(inspector)
+        inspector.response(small)
+        order.extend((flow.id, small.id))
+        while not is_judged(small):
+            await asyncio.sleep(0.001)
+        assert is_judged(flow)
+
+    large, small = play(context, tmp_path, scene)
+    assert where == {"read": [False, True], "judge": [True, True]}
+    assert [large["id"], small["id"]] == order
+    assert not (secret and secret in json.dumps(large))
 
 
 AT_ONCE = {"save_stream_file": "flows", "dumper_filter": "~meta xml-leak"}

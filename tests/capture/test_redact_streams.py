@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from tests.selection import sampled
+from wirelint.capture import fragments
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.wire import EventStream
@@ -214,3 +218,66 @@ def test_a_known_secret_at_every_cut(channel: str) -> None:
         record = Record("1", "POST", "u", (("x-api-key", secret),), None, 200, (), _stream(build, pieces))
         redacted = redactor.record(record).response_body or b""
         assert _joined(build, redacted) == f"it is {redactor.mark(secret)}.", pieces
+
+
+# --- the work grows with the bytes ------------------------------------------------------------------------------------
+
+
+def _events(documents: Iterable[object]) -> bytes:
+    return "".join(f"data: {json.dumps(document)}\n\n" for document in documents).encode()
+
+
+def _deltas(count: int) -> Iterator[object]:
+    text = " ".join(f"{KEY}{number:04}" for number in range(count))
+    return ({"choices": [{"index": 0, "delta": {"content": text[at : at + 9]}}]} for at in range(0, len(text), 9))
+
+
+def _indexes(count: int) -> Iterator[object]:
+    yield from (_chat("content")(KEY), _chat("content")(" "))
+    for number in range(3 * count):
+        yield {"choices": [{"index": number // 3, "delta": {"content": f"{number}"}}]}
+
+
+def _members(count: int) -> bytes:
+    lines = "".join(f'data: "{number}": "{KEY}",\n' for number in range(count))
+    return f'data: {{\n{lines}data: "z": 1}}\n\n'.encode()
+
+
+def _strings(count: int) -> Iterator[object]:
+    return ({"a": [f"{half}{number}" for number in range(count)]} for half in _halves(KEY))
+
+
+MANY: dict[str, Callable[[int], bytes]] = {
+    "secrets in one text": lambda count: _events(_deltas(count)),
+    "texts": lambda count: _events(_indexes(count)),
+    "lines of one event": _members,
+    "strings of one event": lambda count: _events(_strings(count)),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_the_work_grows_with_the_bytes(name: str) -> None:
+    small, large = (_steps(MANY[name](count)) for count in (100, 400))
+    assert large < 5 * small
+
+
+def _steps(body: bytes) -> int:
+    """Lines of `fragments` that are run while a body is redacted."""
+    steps = 0
+
+    def line(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal steps
+        steps += event == "line"
+        return line
+
+    def call(frame: FrameType, event: str, _: object) -> Any:
+        return line if frame.f_code.co_filename == fragments.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        redacted = R.body(body)
+    finally:
+        sys.settrace(before)
+    assert redacted != body
+    return steps

@@ -17,8 +17,8 @@ import pytest
 from wirelint.capture.probe import harmless
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.secrets import MARK
-from wirelint.capture.tokens import find_tokens, forms
+from wirelint.capture.secrets import MARK, Span
+from wirelint.capture.tokens import Form, find_tokens, forms
 
 HEX, LOW, UP, WORD = "0123456789abcdef", "a-z0-9", "A-Z0-9", "A-Za-z0-9"
 _SETS = {
@@ -240,3 +240,17 @@ def test_each_form_has_a_sign_and_is_looked_for_in_linear_time() -> None:
         took[form.name + form.prefix] = time.process_time() - begin
     usual = sorted(took.values())[len(took) // 2]
     assert max(took.values()) < max(40 * usual, 0.5)
+
+
+def test_a_form_is_tried_only_where_its_prefix_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    find = Form.find
+
+    def counting(self: Form, text: str, anchor: int) -> tuple[Span | None, int]:
+        tried.append(self.name)
+        return find(self, text, anchor)
+
+    monkeypatch.setattr(Form, "find", counting)
+    assert list(find_tokens("sk-" * 5000)) == []
+    assert len(tried) < 50
+    assert [span.secret for span in find_tokens(f"-{'sk-' * 3}")] == []

@@ -113,3 +113,11 @@ def test_watching(text: str, leaves: str) -> None:
         assert safe[-1] == len(leaves)
         assert safe == sorted(safe)
         assert watcher.suspicious is (len(leaves) < len(text) and text.endswith("}"))
+
+
+def test_every_beginning_of_a_closing_tag_waits() -> None:
+    """However many there are: each is looked up, not compared with every tag that there is."""
+    for tag in ("</parameter>", "</tool_call>", "</arg_value>"):
+        for length in range(1, len(tag)):
+            assert MarkupWatcher().feed(f'{{"a": "b{tag[:length]}') == len('{"a": "b'), tag[:length]
+    assert MarkupWatcher().feed('{"a": "b</parametric') == len('{"a": "b</parametric')

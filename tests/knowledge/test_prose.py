@@ -62,3 +62,17 @@ def test_questions_and_bullets_are_told_apart() -> None:
 
 def test_tags_survive_where_only_quoting_counts() -> None:
     assert prose.unquoted("<tool_response>\nx\n\n`<a>`") == f"<tool_response>\nx\n\n`{CODE * 3}`"
+
+
+def test_a_text_without_end_is_read_at_both_ends() -> None:
+    read = prose.read("".join(f"That is {number}. " for number in range(5000)))
+    half = prose.MOST_SENTENCES // 2
+    told = [*range(half), *range(5000 - half, 5000)]
+    # behind the last full stop stands a blank, which is a piece without a sentence
+    assert [sentence.masked for sentence in read.sentences] == [
+        f"That is {number}." for number in told if number != 5000 - half
+    ]
+
+
+def test_every_sentence_of_a_long_reply_is_read() -> None:
+    assert len(prose.read("The ferry leaves at nine and is back at six. " * 400).sentences) == 400

@@ -10,9 +10,11 @@ import pytest
 
 from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
 from wirelint.conversation import Ledger
+from wirelint.dialects import find
 from wirelint.model import Reasoning
 from wirelint.repair import Permit
 from wirelint.rewrite.requests import Mended, mend_request
+from wirelint.rewriters import history as leaks_of
 
 CLEAN = Permit("unsafe", clean_history=True)
 ELSEWHERE = ("openai.responses", "cohere.chat", "bedrock.converse", "google.generate_content", "ollama.chat")
@@ -182,3 +184,25 @@ def _read(body: bytes, api: str) -> Any:
     record = Talk().record(api, False)
     record["request"]["body"] = body.decode()
     return read(record)
+
+
+def test_a_loop_in_the_history_is_left_and_what_follows_is_cleaned() -> None:
+    stuck = Assistant("<tool_call>{" * 5000)
+    body, mended = mend([ASK, stuck, NOW, Assistant(ONE, (FIND,)), AT, NOW], "openai.chat")
+    before, after = json.loads(body)["messages"], json.loads(mended.body)["messages"]
+    assert after[1] == before[1]
+    assert [message.get("content") for message in after[3:4]] in ([""], [None])
+
+
+def test_so_much_markup_of_a_history_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each text by itself is no loop; there are many of them."""
+    searched: list[str] = []
+
+    def counting(text: str, *more: Any) -> Any:
+        searched.append(text)
+        return find(text, *more)
+
+    monkeypatch.setattr(leaks_of, "find", counting)
+    talk = [ASK, *[one for _ in range(60) for one in (Assistant("It is <tool_call> here, then. " * 200), NOW)]]
+    mend(talk, "openai.chat")
+    assert 0 < len(searched) < 4 * (leaks_of._MOST_MARKS // 200 + 1)

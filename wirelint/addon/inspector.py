@@ -7,8 +7,9 @@ a `Tee` on the reply, whatever its type, so that nothing is held back and we rea
 proxy stops; whichever comes first. Then it is judged, annotated, captured and logged, in the order in which exchanges
 end: that is the order of the captures, so the ledger of an offline run is the same. All other traffic is left alone.
 
-The verdict on an exchange is there when its `response` or `error` hook returns, unless other exchanges are under way at
-that moment. These come first: it then waits in a `Backlog`, and what shows flows is told when it has come.
+The verdict on an exchange is there when its `response` or `error` hook returns, unless it is large or other exchanges are
+under way at that moment. These come first: it then waits in a `Backlog`, and what shows flows is told when it has come. A
+large exchange is read and freed of its secrets by a thread; it is judged on mitmproxy's loop, where the ledger is.
 
 Everything fails open. A hook of ours that raises has done nothing; the failure is logged once per culprit and stands on
 the exchange as the finding `internal-error`.
@@ -27,7 +28,7 @@ from mitmproxy.flow import Flow
 
 from wirelint.addon import options, screen
 from wirelint.addon.annotate import Drawn, annotate, mark_failure
-from wirelint.addon.backlog import Backlog
+from wirelint.addon.backlog import LARGE, Backlog
 from wirelint.addon.capturing import capture
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
@@ -47,7 +48,7 @@ from wirelint.addon.opening import duration_of, may_be_ours, note_unknown, open_
 from wirelint.addon.rest import take_the_rest
 from wirelint.addon.sockets import Sockets
 from wirelint.addon.tee import Tee
-from wirelint.addon.verdict import Verdict, judge, without_judgement
+from wirelint.addon.verdict import Reading, Verdict, judge, read, without_judgement
 from wirelint.addon.visit import Visit
 from wirelint.addon.watch import Open, Watch
 from wirelint.capture.redact import Redactor
@@ -99,7 +100,7 @@ class Inspector:
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
         self._failures, self._readers, self._dispatch = Failures(), Readers(), Dispatch()
-        self._backlog = Backlog(self._catch_up, self.is_busy)
+        self._backlog = Backlog(self._begin_to_settle, self.is_busy)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         insight = Insight(
             self._visits.get, self._backlog.drain, lambda: self._engine, lambda: self._redactor, lambda: self._settings
@@ -318,19 +319,25 @@ class Inspector:
             self._backlog.put(ended, ended.visit.size)
         else:
             self._backlog.drain()
-            self._finish(ended)
+            self._finish(ended, self._look_through(ended))
 
     def _may_wait(self, visit: Visit) -> bool:
         """Whether somebody else's traffic comes first, and nobody needs the verdict at once."""
-        return visit.live and not self._readers.there and (bool(self._backlog) or self.is_busy())
+        if not visit.live or self._readers.there:
+            return False
+        return bool(self._backlog) or self.is_busy() or visit.size >= LARGE
 
     def is_busy(self) -> bool:
         """Whether an answer is under way. A stream on which a server may speak some day is open all the time."""
         return any(found.visit.method != "GET" for found in self._visits.values())
 
-    def _catch_up(self, ended: Ended) -> None:
+    def _begin_to_settle(self, ended: Ended) -> Callable[[], None]:
+        """What a thread may do of the work on an exchange that has ended; gives the rest."""
+        return functools.partial(self._catch_up, ended, self._look_through(ended))
+
+    def _catch_up(self, ended: Ended, reading: Reading | Exception) -> None:
         try:
-            self._finish(ended)
+            self._finish(ended, reading)
         except Exception as error:  # fail open
             self._failures.tell("the end of an exchange", error)
             self._stand_on(ended.flow, "the end of an exchange", error)
@@ -344,17 +351,16 @@ class Inspector:
             self._failures.add(found.visit, "telling of an open exchange", error)
         self._desk.show(found.flow)
 
-    def _finish(self, ended: Ended) -> None:
+    def _finish(self, ended: Ended, reading: Reading | Exception) -> None:
         try:
-            self._tell(ended)
+            self._tell(ended, reading)
         finally:
             ended.visit.close()
 
-    def _tell(self, ended: Ended) -> None:
-        visit, flow, end, error, duration = ended
-        self._read(visit)
+    def _tell(self, ended: Ended, reading: Reading | Exception) -> None:
+        visit, flow = ended.visit, ended.flow
         self._failures.dealt_with(visit.faults)
-        verdict, drawn = self._judge(visit, end, error, duration), Drawn()
+        verdict, drawn = self._judge(ended, reading), Drawn()
         verdict = self._attempt(visit, verdict, "writing the capture", lambda: self._capture(ended, verdict, drawn))
         verdict = self._attempt(visit, verdict, "logging the exchange", lambda: log_exchange(verdict))
         withdraw(flow, visit)
@@ -370,8 +376,9 @@ class Inspector:
             return verdict.with_fault(visit.faults[-1])
         return verdict
 
-    def _read(self, visit: Visit) -> None:
-        """Reads what nobody needed to be read before."""
+    def _look_through(self, ended: Ended) -> Reading | Exception:
+        """Reads an exchange that has ended, and takes the secrets out of it. Never raises."""
+        visit = ended.visit
         try:
             if visit.session is not None:
                 visit.session.read_request()
@@ -382,13 +389,20 @@ class Inspector:
             visit.catch_up()
         except Exception as error:  # fail open
             self._failures.fail(visit, "reading the reply", error)
-
-    def _judge(self, visit: Visit, end: End, error: str | None, duration: float | None) -> Verdict:
         try:
-            return judge(visit, end, error, duration, self._engine, self._redactor)
+            return read(visit, ended.end, ended.error, ended.duration, self._redactor)
+        except Exception as error:  # fail open
+            return error
+
+    def _judge(self, ended: Ended, reading: Reading | Exception) -> Verdict:
+        visit = ended.visit
+        try:
+            if isinstance(reading, Exception):
+                raise reading
+            return judge(visit, reading, self._engine, self._redactor)
         except Exception as failure:  # fail open
             self._failures.fail(visit, "judging the exchange", failure)
-        return without_judgement(visit, end, error, self._redactor)
+        return without_judgement(visit, ended.end, ended.error, self._redactor)
 
     def _capture(self, ended: Ended, verdict: Verdict, drawn: Drawn) -> None:
         """Hands the exchange to the writer. What was loaded from a file is not written down a second time."""

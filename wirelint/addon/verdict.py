@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from wirelint.addon.visit import Visit
 from wirelint.capture.offline import Checked
@@ -80,10 +81,18 @@ class Verdict:
         }
 
 
-def judge(
-    visit: Visit, end: End, error: str | None, duration: float | None, engine: Engine, redactor: Redactor
-) -> Verdict:
-    """The verdict on a visit that has ended. Raises what reading or judging raises."""
+class Reading(NamedTuple):
+    """A visit that has ended, without secrets: what is written down, and what is judged. `exchange` None: nothing is."""
+
+    record: Record
+    exchange: Exchange | None
+
+
+def read(visit: Visit, end: End, error: str | None, duration: float | None, redactor: Redactor) -> Reading:
+    """Reads a visit that has ended; nobody else may use it meanwhile. Raises what reading raises.
+
+    The work grows with the bytes of the exchange. Nothing but the visit and the redactor is touched.
+    """
     exchange = _read(visit, end, error)
     timing = Timing(visit.started, visit.first_byte, exchange.timing.first_token if exchange else None, duration)
     record = visit.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
@@ -91,6 +100,12 @@ def judge(
     if exchange is not None:
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
         exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
+    return Reading(clean, exchange)
+
+
+def judge(visit: Visit, reading: Reading, engine: Engine, redactor: Redactor) -> Verdict:
+    """The verdict on a visit that has ended. Raises what judging raises."""
+    clean, exchange = reading
     findings = _faults(visit, redactor)
     if exchange is not None:
         if visit.notes or exchange.notes:

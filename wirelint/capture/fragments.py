@@ -14,9 +14,12 @@ neither the body nor any channel worth searching, nothing is searched, and no do
 
 from __future__ import annotations
 
+import bisect
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import orjson
@@ -54,22 +57,38 @@ class Edit(NamedTuple):
     secret: str | None
 
 
-class _Unit(NamedTuple):
-    """One document of a stream: its text, and the offset in the body at which each of its lines begins."""
+class _Unit:
+    """One document of a stream: its text, and the offset in the body at which each of its lines begins.
 
-    lines: tuple[tuple[int, str], ...]
+    What is worked out from them is kept: many fragments of one unit may ask.
+    """
 
-    @property
+    def __init__(self, lines: Sequence[tuple[int, str]]) -> None:
+        self._lines = lines
+
+    @cached_property
     def text(self) -> str:
-        return self.lines[0][1] if len(self.lines) == 1 else "\n".join(line for _, line in self.lines)
+        return self._lines[0][1] if len(self._lines) == 1 else "\n".join([line for _, line in self._lines])
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The offset in `text` of each line."""
+        return list(itertools.accumulate((len(line) + 1 for _, line in self._lines[:-1]), initial=0))
 
     def place(self, position: int) -> int:
         """The offset in the body of a position in `text`."""
-        for offset, line in self.lines[:-1]:
-            if position <= len(line):
-                return offset + position
-            position -= len(line) + 1
-        return self.lines[-1][0] + position
+        number = bisect.bisect_right(self._starts, position) - 1
+        return self._lines[number][0] + position - self._starts[number]
+
+    @cached_property
+    def strings(self) -> Sequence[re.Match[str]]:
+        """The literals of the strings that are no names of members, in order."""
+        return [literal for literal in LITERAL.finditer(self.text) if not is_key(self.text, literal.end())]
+
+    @cached_property
+    def by_text(self) -> Mapping[str, re.Match[str]]:
+        """The first of those literals that says a text."""
+        return {unescape(literal[1]): literal for literal in reversed(self.strings)}
 
 
 class _Fragment(NamedTuple):
@@ -272,8 +291,11 @@ def _channels(units: list[_Unit]) -> Iterator[list[_Fragment]]:
         elif unit.text.strip() != "[DONE]":
             channels.add_text(unit.text)
             owners.append((unit, -1))
+    by_channel: defaultdict[int, list[tuple[_Unit, int]]] = defaultdict(list)
+    for owner, place in zip(owners, channels.places, strict=True):
+        by_channel[id(place)].append(owner)
     for channel in channels.moving():
-        places = [owner for owner, place in zip(owners, channels.places, strict=True) if place is channel]
+        places = by_channel[id(channel)]
         yield [_Fragment(*owner, text) for owner, text in zip(places, channel.texts, strict=True)]
 
 
@@ -288,9 +310,11 @@ def _channel_edits(fragments: list[_Fragment], known: tuple[str, ...]) -> Iterat
         end = start + len(fragment.text)
         while first < len(spans) and spans[first].end <= start:
             first += 1
-        touching = list(itertools.takewhile(lambda span: span.start < end, spans[first:]))  # noqa: B023
-        if touching and fragment.text:
-            yield from _fragment_edits(fragment, start, touching)
+        last = first
+        while last < len(spans) and spans[last].start < end:
+            last += 1
+        if last > first and fragment.text:
+            yield from _fragment_edits(fragment, start, spans[first:last])
         start = end
 
 
@@ -312,14 +336,13 @@ def _fragment_edits(fragment: _Fragment, start: int, spans: list[Span]) -> Itera
 
 def _locate(fragment: _Fragment) -> tuple[int, list[int] | range] | None:
     """Where a fragment's literal begins in its unit, and the raw offset there of each of its characters."""
-    text = fragment.unit.text
-    if fragment.ordinal < 0:
-        return 0, range(len(text) + 1)
-    values = [literal for literal in LITERAL.finditer(text) if not is_key(text, literal.end())]
-    ordered = [*values[fragment.ordinal : fragment.ordinal + 1], *values]
-    for literal in ordered:
-        raw = literal[1]
-        if unescape(raw) == fragment.text:
-            plain, places = unescape_mapped(raw)
-            return (literal.start(1), places) if plain == fragment.text else None
-    return None
+    unit, ordinal = fragment.unit, fragment.ordinal
+    if ordinal < 0:
+        return 0, range(len(unit.text) + 1)
+    literal = unit.strings[ordinal] if ordinal < len(unit.strings) else None
+    if literal is None or unescape(literal[1]) != fragment.text:
+        literal = unit.by_text.get(fragment.text)
+    if literal is None:
+        return None
+    plain, places = unescape_mapped(literal[1])
+    return (literal.start(1), places) if plain == fragment.text else None

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -184,29 +184,42 @@ def _trie(anchor: str, found: Iterable[tuple[str, str]], known: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Scanner:
-    """The forms of one anchor. Those with a prefix by the prefix up to the anchor; `sizes` are the lengths of these."""
+    """The forms of one anchor. Those with a prefix stand by the last two characters of it, up to the anchor; `shortest`
+    are those whose prefix begins with the anchor.
+
+    `any_other` says whether one of the others can be behind an anchor: text with many anchors is asked once for each.
+    """
 
     anchor: str
     sign: re.Pattern[str]
-    prefixed: Mapping[str, list[Form]]
-    sizes: tuple[int, ...]
-    others: list[Form]
+    prefixed: Mapping[str, Sequence[tuple[str, Form]]]
+    shortest: Sequence[Form]
+    others: Sequence[Form]
+    any_other: re.Pattern[str] | None
 
     @classmethod
     def of(cls, anchor: str, sign: str) -> _Scanner:
         mine = [form for form in forms() if form.anchor == anchor]
-        prefixed: defaultdict[str, list[Form]] = defaultdict(list)
+        prefixed: defaultdict[str, list[tuple[str, Form]]] = defaultdict(list)
         for form in mine:
             if form.prefix:
-                prefixed[form.prefix[: form.back + 1]].append(form)
-        sizes = tuple(sorted(set(map(len, prefixed))))
-        return cls(anchor, re.compile(sign), dict(prefixed), sizes, [form for form in mine if not form.prefix])
+                begun = form.prefix[: form.back + 1]
+                prefixed[begun[-2:]].append((begun, form))
+        shortest = [form for _, form in prefixed.pop(anchor, ())]
+        others = [form for form in mine if not form.prefix]
+        any_other = re.compile("|".join(f"(?:{form.around})" for form in others)) if others else None
+        return cls(anchor, re.compile(sign), dict(prefixed), shortest, others, any_other)
 
-    def at(self, text: str, anchor: int) -> Iterator[Form]:
+    def at(self, text: str, anchor: int) -> list[Form]:
         """The forms that a credential with this anchor can have."""
-        yield from self.others
-        for size in self.sizes:
-            yield from self.prefixed.get(text[max(anchor + 1 - size, 0) : anchor + 1], ())
+        end = anchor + 1
+        ending = self.prefixed.get(text[anchor - 1 : end]) if anchor else None
+        found = [form for begun, form in ending if text.endswith(begun, 0, end)] if ending else []
+        if self.shortest:
+            found += self.shortest
+        if self.any_other is not None and self.any_other.match(text, end) is not None:
+            found += self.others
+        return found
 
 
 @cache

@@ -40,7 +40,8 @@ _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")
 _LONGEST_TAIL = 512
-_LITERALS = tuple(f"</{tag}>" for tag in _TAGS)
+_BEGUN_LITERALS = frozenset([f"</{tag}>"[:length] for tag in _TAGS for length in range(len(tag) + 3)])
+"""All that a closing tag begins with, itself not included."""
 _LONGEST_LITERAL = 64
 _ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), ("\\u003E", ">"))
 _CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
@@ -206,4 +207,4 @@ def _may_close(text: str) -> bool:
         text = text.replace(spelt, plain)
     cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")
     text = text.removesuffix(cut)
-    return any(literal.startswith(text) and literal != text for literal in _LITERALS)
+    return text in _BEGUN_LITERALS

@@ -246,8 +246,11 @@ def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
     return Occurrence(token, match.start(), end, _strength(token), role)
 
 
+_BARRED = re.compile(r"<\|{1,2} ?([^|<>\s]+) ?\|{1,2}>")
+
+
 def _spelling(written: str) -> str:
-    bars = re.fullmatch(r"<\|{1,2} ?([^|<>\s]+) ?\|{1,2}>", written)
+    bars = _BARRED.fullmatch(written)
     if bars is None:
         return written
     # Blanks inside are a spelling of known tokens only; `<| x |>` is an operator of more than one language.

@@ -51,11 +51,14 @@ class MarkCount:
     `plain_from`: the offset from which on it is plain, once that is known.
     """
 
-    __slots__ = ("_count", "_names", "_next", "_pieces", "_start", "length", "plain_from")
+    __slots__ = ("_count", "_most", "_names", "_next", "_pieces", "_start", "length", "plain_from")
 
-    def __init__(self, names: frozenset[str] = frozenset()) -> None:
-        """`names` are those of the declared tools, which take the place of a tag's name in some dialects."""
-        self._names = names
+    def __init__(self, names: frozenset[str] = frozenset(), most: int = MOST_MARKS) -> None:
+        """`names` are those of the declared tools, which take the place of a tag's name in some dialects.
+
+        `most` is the number of marks above which a text is plain.
+        """
+        self._names, self._most = names, most
         self._pieces: list[str] = []
         self._start = self._next = self._count = self.length = 0
         """`_pieces` begin at `_start`; the marks before `_next` are counted."""
@@ -79,7 +82,7 @@ class MarkCount:
         until = self.length - self.length % STEP - REACH
         for place in _places(text, self._next - self._start, until - self._start, self._names):
             self._count += 1
-            if self._count > MOST_MARKS:
+            if self._count > self._most:
                 self.plain_from = ((self._start + place + REACH) // STEP + 1) * STEP
                 self._pieces.clear()
                 return

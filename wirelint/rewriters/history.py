@@ -6,6 +6,9 @@ the markup says them twice, and goes. Or the message makes no call, and the resu
 there are calls in the markup: then those were run, and the markup becomes the calls that they answer, under the ids of the
 results. In every other case a call that stands as text was never run, and the text is the truth.
 
+A message of a model that was stuck in a loop (`knowledge.loops`) is left as it is. So are all messages behind
+`_MOST_MARKS` marks of markup: agents send their history with each request, and each mark takes some 40 microseconds.
+
 Which markup is a call that went astray is judged as for a reply (`knowledge.markup`), by what had been said before it.
 """
 
@@ -19,6 +22,7 @@ from wirelint.apis.traits import is_raw, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.knowledge.id_demands import Demand, demand_of
 from wirelint.knowledge.ids import restore
+from wirelint.knowledge.loops import MOST_MARKS, MarkCount, plain_from
 from wirelint.knowledge.markup import Leak, judge, siblings
 from wirelint.knowledge.orphans import orphans
 from wirelint.knowledge.pairing import Answer, pair
@@ -29,6 +33,7 @@ from wirelint.rewriters.messages import can_hold_calls, with_calls, without
 
 _MOST_JUDGED = 64
 """Messages that are judged, each by all that was said before it. Counted from the first: a history stays what it was."""
+_MOST_MARKS = 4 * MOST_MARKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +66,18 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
     request = exchange.request
     if request is None or is_raw(exchange.api, request):
         return
-    judged = 0
+    judged, names = 0, frozenset([tool.name for tool in request.tools])
+    marks = MarkCount(names, _MOST_MARKS)
     for position, message in enumerate(request.messages):
-        if message.role != "assistant" or not _may_leak(message, request):
+        texts = [part for part in message.parts if isinstance(part, Text)] if message.role == "assistant" else []
+        if not any(may_hold_markup(part.text, request.tools) for part in texts):
             continue
         judged += 1
         if judged > _MOST_JUDGED:
+            return
+        if any(plain_from(part.text, names) is not None for part in texts):
+            continue
+        if any(marks.add(f"{part.text}\n") is not None for part in texts):
             return
         leaks = tuple(_leaks(request, position, message))
         if not leaks or any(at(request.body, leak.part.pointer) != leak.part.text for leak in leaks):
@@ -82,10 +93,6 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
 def claimed(exchange: Exchange) -> frozenset[str]:
     """The pointers of results that are no orphans once the markup before them is what it was meant to be."""
     return frozenset(result.pointer for cleaning in cleanings(exchange) for result in cleaning.answers)
-
-
-def _may_leak(message: Message, request: Request) -> bool:
-    return any(isinstance(part, Text) and may_hold_markup(part.text, request.tools) for part in message.parts)
 
 
 def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
