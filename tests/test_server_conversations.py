@@ -190,6 +190,7 @@ KEPT: dict[str, dict[str, Any]] = {
     "a stored conversation": {"conversation": "conv_1"},
     "references to items of the server": {"input": [{"type": "item_reference", "id": "rs_1"}]},
     "a redacted text": {"input": "The key is [redacted:api-key:1]."},
+    "a socket that keeps the last reply alone": {"previous_response_id": "resp_00", "store": False},
 }
 
 

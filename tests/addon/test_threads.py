@@ -47,11 +47,13 @@ def begun(*calls: Call) -> dict[str, Any]:
     return Talk(ASK, "", calls, tools=TOOLS, request={"thread": {"type": "create"}}).record("anthropic.messages", False)
 
 
-def continued() -> dict[str, Any]:
+def continued(helper: str = "BetaToolRunner, message-thread") -> dict[str, Any]:
     thread = {"type": "continue", "previous_message_id": "msg_01"}
     content = [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a root"}]
     made = Talk(ASK, "Done.", request={"thread": thread, "messages": [{"role": "user", "content": content}]})
-    return made.record("anthropic.messages", False)
+    record = made.record("anthropic.messages", False)
+    record["request"]["headers"]["x-stainless-helper"] = helper
+    return record
 
 
 def test_a_thread_that_holds_another_call_is_lost_once(inspector: Inspector, tmp_path: Path) -> None:
@@ -80,3 +82,10 @@ def test_a_healthy_thread_goes_on(inspector: Inspector) -> None:
     assert flow.response is not None
     assert flow.response.status_code == 200
     assert flow.request.content == as_record(continued()).request_body
+
+
+def test_a_client_that_may_not_send_the_whole_goes_on(inspector: Inspector) -> None:
+    passes(inspector, begun(Call("Dig", OAK, "toolu_1")))
+    flow = passes(inspector, continued("BetaToolRunner"))
+    assert flow.response is not None
+    assert flow.response.status_code == 200

@@ -16,7 +16,7 @@ No translation helps where the server holds a call in other words than the clien
 calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history or go on as if the call
 had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so the next request
 continues from the one before, and carries what came since as the client has it. A message thread can be continued only
-once from each reply, but a server may forget it at any time. Its client then sends the whole history in a new thread:
+once from each reply, but a server may forget it at any time. The SDKs then send the whole history in a new thread:
 
     {"type": "error", "error": {"type": "not_found_error", "message": "…", "details": {"error_code": "thread_not_found"}}}
 
@@ -55,6 +55,7 @@ _UNANSWERED = "This call was not run: wirelint took it out of the reply."
 _LOST = (
     "wirelint repaired a call of the reply before, which the thread does not have. Send the full conversation again."
 )
+_HELPER = "message-thread"
 _LONGEST = 4 << 20
 """Bytes of a conversation that is kept to be sent again."""
 
@@ -152,9 +153,15 @@ def resend(request: Request, replay: Replay) -> Iterator[Mending]:
     yield [first, *_put_first(request, orjson.loads(replay.items))], _repair(title, place, last, replay.previous or "")
 
 
-def lost(request: Request, state: ServerState) -> Reaction | None:
-    """What a client is told whose message thread cannot go on from a reply, so that it sends the whole history."""
-    if not state.altered or request.api != "anthropic.messages" or request.previous is None:
+def lost(exchange: Exchange, state: ServerState) -> Reaction | None:
+    """What a client is told whose message thread should not go on from a reply, so that it sends the whole history.
+
+    Only the SDKs' helper for threads is known to do that, and names itself in a header.
+    """
+    request = exchange.request
+    if not state.altered or exchange.api != "anthropic.messages" or request is None or request.previous is None:
+        return None
+    if _HELPER not in exchange.request_headers.get("x-stainless-helper", ""):
         return None
     details: dict[str, Json] = {"error_code": "thread_not_found"}
     error: dict[str, Json] = {"type": "not_found_error", "message": _LOST, "details": details}
@@ -215,12 +222,14 @@ def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
         or len(delivered.choices) != 1
     ):
         return None
+    base = before.replay if before is not None and before.replay is not None else Replay(request.previous, b"[]")
+    if base.previous is not None and request.body.get("store") is False:
+        return None  # over a WebSocket, which keeps nothing but the last reply
     given = request.body.get("input")
     own = _as_items(given) if isinstance(given, str) else given
     said = _items(delivered.choices[0].parts)
     if not isinstance(own, list) or said is None:
         return None
-    base = before.replay if before is not None and before.replay is not None else Replay(request.previous, b"[]")
     try:
         items = orjson.dumps([*orjson.loads(base.items), *own, *said])
     except orjson.JSONEncodeError:  # lone surrogates, numbers beyond 64 bits

@@ -112,7 +112,7 @@ def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit
         return _NO_ANSWER
     faults: list[Finding] = []
     state = server_state(head.request, head.url, ledger)
-    if state is not None and (answer := lost(head.request, state)) is not None:
+    if state is not None and (answer := lost(head, state)) is not None:
         return Answered(answer)
     for rule in answering(tuple(rules), head.api):
         try:
