@@ -105,11 +105,12 @@ FAULTS: dict[str, tuple[str, tuple[Call, ...], list[str], list[str]]] = {
     "two calls glued together": ("", (Call("dig", '{"at": "oak"}{"at": "elm"}', A),), [A], ["dig", "dig"]),
     "arguments encoded twice": ("", (Call("dig", '"{\\"at\\": \\"oak\\"}"', A),), [A], ["dig"]),
     "another name": ("", (Call("Dig", OAK, A),), [A], ["dig"]),
+    "another type": ("", (Call("water", {"bed": "3"}, A),), [A], ["water"]),
     "a call that is taken out": ("", (Call("burn", OAK, A), Call("dig", ELM, B)), [A, B], ["dig"]),
 }
 
 BROKEN = ("one id for two calls", "two calls glued together", "arguments encoded twice", "another name")
-"""Faults after which the server holds a call in other words than the client."""
+"""Faults after which the server holds a call that it cannot go on from."""
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
@@ -125,7 +126,9 @@ def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, strea
     _, after = run(one, two)
     fits(held, sent(after))
     assert not [finding for finding in after.findings if finding.severity != "info"]
-    if fault == "healthy" or (api == THREADS and fault in ("another name", "arguments encoded twice")):
+    if fault in ("healthy", "another type") or (
+        api == THREADS and fault in ("another name", "arguments encoded twice")
+    ):
         assert after.record.forwarded is None
         assert after.record.fixes == ()
     else:
@@ -184,6 +187,21 @@ def test_a_conversation_with_several_broken_replies_is_sent_from_before_the_firs
     calls, outputs = said(body)
     assert [id_ for id_, _ in calls] == [id_ for id_, _ in outputs] == [*(id_ for id_, _ in results), B]
     assert fourth.record.forwarded is None  # the server has it all under the last reply
+
+
+def test_an_id_that_the_server_uses_again_is_another_one_for_the_client() -> None:
+    one = first(STATEFUL, False, "", Call("dig", OAK, "call_0"))
+    again = Talk(ASK, "", (Call("dig", ELM, "call_0"),), tools=TOOLS).record(STATEFUL, False)["response"]
+    two = goes_on(STATEFUL, [("call_0", "a root")])
+    two = under("resp_02", as_record({"id": "two", "request": _request(two), "response": again}))
+    _, second = run(one, two)
+    (call,) = got(second)
+    assert call.id != "call_0"
+    three = under("resp_03", goes_on(STATEFUL, [(call.id or "", "a stone")]), previous_response_id="resp_02")
+    _, _, third = run(one, two, three)
+    body = sent(third)
+    assert body["previous_response_id"] == "resp_02"
+    assert said(body)[1] == [("call_0", "a stone")]
 
 
 KEPT: dict[str, dict[str, Any]] = {

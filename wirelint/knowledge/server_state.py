@@ -12,9 +12,9 @@ stream passes, and the last id is not known when the first has to leave. So the 
 where both are known: ids are translated back, calls that the server never made are put before their results, and calls
 that the client never got are answered. A client that sends the whole history has its calls in it, and needs none of this.
 
-No translation helps where the server holds a call in other words than the client got it: arguments that are no JSON, two
-calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history or go on as if the call
-had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so the next request
+No translation helps where a call that the client got repaired is still broken at the server: arguments that are no JSON,
+two calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history, or go on as if the
+call had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so the next request
 continues from the one before, and carries what came since as the client has it. A message thread can be continued only
 once from each reply, but a server may forget it at any time. The SDKs then send the whole history in a new thread:
 
@@ -73,8 +73,8 @@ class ServerState:
 
     `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
     those that only the server has. `tools` are the tools that a thread keeps, None where requests declare them anew.
-    `altered`: the server holds a call in other words than the client. `replay` leaves the reply behind; everything else
-    is then the state under the reply that it continues from.
+    `broken`: the server holds a call in a form that it cannot go on from. `replay` leaves the reply behind; everything
+    else is then the state under the reply that it continues from.
     """
 
     ids: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class ServerState:
     tools: tuple[Tool, ...] | None = None
     hosted: bool = False
     tools_known: bool = True
-    altered: bool = False
+    broken: bool = False
     replay: Replay | None = None
 
     @property
@@ -110,7 +110,7 @@ def state_after(exchange: Exchange, before: ServerState | None) -> ServerState |
     if in_thread and not isinstance(request.body.get("thread"), dict):
         return None
     found = _differences(exchange, reply)
-    if found.altered and not in_thread and (replay := _replay(exchange, before)) is not None:
+    if found.broken and not in_thread and (replay := _replay(exchange, before)) is not None:
         return replace(before or ServerState(), replay=replay)
     if before is not None:
         answered = {result.call_id for message in request.messages for result in message.results}
@@ -159,7 +159,7 @@ def lost(exchange: Exchange, state: ServerState) -> Reaction | None:
     Only the SDKs' helper for threads is known to do that, and names itself in a header.
     """
     request = exchange.request
-    if not state.altered or exchange.api != "anthropic.messages" or request is None or request.previous is None:
+    if not state.broken or exchange.api != "anthropic.messages" or request is None or request.previous is None:
         return None
     if _HELPER not in exchange.request_headers.get("x-stainless-helper", ""):
         return None
@@ -185,7 +185,7 @@ class _Made(NamedTuple):
 
 
 def _differences(exchange: Exchange, reply: Reply) -> ServerState:
-    """Ids of the client with the server's, calls that only one of both has, and whether both have a call in other words."""
+    """Ids of the client with the server's, calls that only one of both has, and whether a call of the server is broken."""
     delivered = exchange.delivered
     made = [one for choice in reply.choices for call in choice.calls for one in _made(call, exchange.api)]
     ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
@@ -195,19 +195,19 @@ def _differences(exchange: Exchange, reply: Reply) -> ServerState:
     served = [id_ for one in made for id_ in one.ids]
     added: dict[str, ToolCall] = {}
     dropped: list[ToolCall] = []
-    altered = False
+    broken = False
     for one, other in _couples(made, got):
         new = other.id if other is not None and other.id not in served else None
         if one is not None and other is not None:
             if new and one.ids:
                 ids[new] = one.ids[-1]
-                altered = altered or served.count(one.ids[-1]) > 1
-            altered = altered or _content(one.call) != _content(other)
+                broken = broken or served.count(one.ids[-1]) > 1
+            broken = broken or _is_broken(one.call, other)
         elif other is not None and new:
             added[new] = other
         elif one is not None and one.ids:
             dropped.append(replace(one.call, id=one.ids[-1]))
-    return ServerState(ids, added, tuple(dropped), altered=altered)
+    return ServerState(ids, added, tuple(dropped), broken=broken)
 
 
 def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
@@ -288,6 +288,12 @@ def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_
                 yield one, other
     yield from ((None, other) for other in open_)
     yield from ((one, None) for one in left)
+
+
+def _is_broken(call: ToolCall, repaired: ToolCall) -> bool:
+    """Return True if a server can do nothing with its own version of a call: a wrong name, or no JSON object."""
+    unread = call.form == "function" and call.arguments.mapping is None and _content(call) != _content(repaired)
+    return unread or call.name != repaired.name
 
 
 def _content(call: ToolCall) -> str:
