@@ -174,6 +174,12 @@ class DuplicateId(Rule):
                     names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
                     told = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
                     yield self._tell("response", told, call, severity="warning")
+                elif isinstance(other, Answer):
+                    answered = (
+                        f"`{excerpt(call.id or '')}` of a call that this request answers ({other.result.pointer})"
+                    )
+                    told = f"a new call of `{_name(call)}` has the id {answered}"
+                    yield self._tell("response", told, call, severity="warning")
                 elif other is not None:
                     share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
                     told = f"parallel calls of {_names(other, call)} {share}"
@@ -228,10 +234,13 @@ class _Known:
         request = exchange.request
         self._needs_ids = traits(exchange.api).call_ids
         pairs = pair(request).pairs if request is not None else ()
-        self._earlier = {each.call.id: each for each in pairs if each.call.id}
+        self._earlier: dict[str, Pair | Answer] = {each.call.id: each for each in pairs if each.call.id}
         self._turns = _turns(request) if request is not None and is_kimi_k3(exchange.model) else None
         self._seen: dict[tuple[int, str | None], ToolCall] = {}
         self._kept = request is not None and request.is_partial
+        if request is not None and self._kept and self._turns is None:  # the server has the calls of these results
+            orphans = [orphan for orphan in pair(request).orphans if orphan.result.call_id]
+            self._earlier = {**{orphan.result.call_id or "": orphan for orphan in orphans}, **self._earlier}
 
     def lacks(self, call: ToolCall) -> bool:
         """Whether a call has no id and needs one, which a server that keeps the conversation itself would not know."""
@@ -241,8 +250,8 @@ class _Known:
         """Whether a call is the only one of a reply that lacks an id."""
         return self.lacks(call) and sum(not other.id for other in choice.calls) == 1
 
-    def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | None:
-        """The call that has this call's id, in the reply or in the history."""
+    def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:
+        """The call that has this call's id, in the reply or in the history, or the result of one that the server has."""
         if not call.id and (not self._needs_ids or call.form == "legacy"):
             return None  # calls are known by their order
         beside = self._seen.get((choice, call.id))

@@ -90,7 +90,8 @@ def said(body: dict[str, Any]) -> tuple[list[tuple[str, str]], list[tuple[str, s
 def fits(held: list[str], body: dict[str, Any]) -> None:
     """A strict server: every call that it holds, or that the request adds, has one result, and no result is left."""
     calls, results = said(body)
-    assert Counter([*held, *(id_ for id_, _ in calls)]) == Counter(id_ for id_, _ in results)
+    goes_on_from = body.get("previous_response_id") or body.get("thread")
+    assert Counter([*(held if goes_on_from else ()), *(id_ for id_, _ in calls)]) == Counter(id_ for id_, _ in results)
 
 
 LEAKED = "Let me see.\n\n" + MARKUP % "oak"
@@ -102,16 +103,21 @@ FAULTS: dict[str, tuple[str, tuple[Call, ...], list[str], list[str]]] = {
     "two calls in the text": (f"{LEAKED}\n{MARKUP % 'elm'}", (), [], ["dig", "dig"]),
     "one id for two calls": ("", (Call("dig", OAK, "call_0"), Call("dig", ELM, "call_0")), ["call_0"] * 2, ["dig"] * 2),
     "two calls glued together": ("", (Call("dig", '{"at": "oak"}{"at": "elm"}', A),), [A], ["dig", "dig"]),
+    "arguments encoded twice": ("", (Call("dig", '"{\\"at\\": \\"oak\\"}"', A),), [A], ["dig"]),
     "another name": ("", (Call("Dig", OAK, A),), [A], ["dig"]),
+    "another type": ("", (Call("water", {"bed": "3"}, A),), [A], ["water"]),
     "a call that is taken out": ("", (Call("burn", OAK, A), Call("dig", ELM, B)), [A, B], ["dig"]),
 }
+
+BROKEN = ("one id for two calls", "two calls glued together", "arguments encoded twice", "another name")
+"""Faults after which the server holds a call that it cannot go on from."""
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, stream: bool) -> None:
     text, calls, held, runs = FAULTS[fault]
-    if api == THREADS and not stream and fault == "two calls glued together":
+    if api == THREADS and not stream and fault in ("two calls glued together", "arguments encoded twice"):
         pytest.skip("an input that is whole is an object")
     one = first(api, stream, text, *calls)
     (before,) = run(one)
@@ -120,13 +126,105 @@ def test_the_next_request_fits_what_the_server_holds(fault: str, api: str, strea
     _, after = run(one, two)
     fits(held, sent(after))
     assert not [finding for finding in after.findings if finding.severity != "info"]
-    if fault in ("healthy", "another name"):
+    if fault in ("healthy", "another type") or (
+        api == THREADS and fault in ("another name", "arguments encoded twice")
+    ):
         assert after.record.forwarded is None
         assert after.record.fixes == ()
     else:
         assert {(repair.code, repair.side) for repair in after.record.fixes} == {("IN002", "request")}
+    assert (sent(after).get("previous_response_id") is None) == (
+        (api == STATEFUL and fault in BROKEN) or api == THREADS
+    )
     _, repeated = run(before.record, after.record)  # as a capture of the live run holds them
     assert sent(repeated) == sent(after)
+
+
+GLUED = Call("dig", '{"at": "oak"}{"at": "elm"}', A)
+
+
+def under(id_: str, record: Record, **request: Any) -> Record:
+    """The exchange with another id of its reply, and other members of its request."""
+    body = {**json.loads(record.request_body or b""), **request}
+    made = {**_request(record), "body": body}
+    reply = {**json.loads(record.response_body or b""), "id": id_}
+    return as_record({"id": id_, "request": made, "response": {"body": reply}})
+
+
+@pytest.mark.parametrize("earlier", [None, "resp_00"])
+def test_a_broken_call_is_left_behind_with_its_reply(earlier: str | None) -> None:
+    more = {"previous_response_id": earlier} if earlier else {}
+    one = first(STATEFUL, False, "I dig.", GLUED, **more)
+    (before,) = run(one)
+    oak, elm = got(before)
+    two = goes_on(STATEFUL, [(oak.id or "", "a root"), (elm.id or "", "a stone")], instructions="Be brief.")
+    _, after = run(one, two)
+    body = sent(after)
+    assert body.get("previous_response_id") == earlier
+    assert body["instructions"] == "Be brief."
+    assert [item.get("role") or item["type"] for item in body["input"]] == [
+        "user",
+        "assistant",
+        *["function_call"] * 2,
+        *["function_call_output"] * 2,
+    ]
+    assert [json.loads(item["arguments"]) for item in body["input"][2:4]] == [OAK, ELM]
+    assert [finding for finding in after.findings if finding.severity != "info"] == []
+
+
+def test_a_conversation_with_several_broken_replies_is_sent_from_before_the_first() -> None:
+    one = first(STATEFUL, False, "", GLUED)
+    (before,) = run(one)
+    results = [(call.id or "", "a root") for call in got(before)]
+    two = goes_on(STATEFUL, results)
+    double = Talk(ASK, "", (Call("dig", '"{\\"at\\": \\"ash\\"}"', B),), tools=TOOLS).record(STATEFUL, False)
+    two = under("resp_02", as_record({"id": "two", "request": _request(two), "response": double["response"]}))
+    three = under("resp_03", goes_on(STATEFUL, [(B, "a nest")]), previous_response_id="resp_02")
+    four = under("resp_04", goes_on(STATEFUL, [], words="Thanks."), previous_response_id="resp_03")
+    _, _, third, fourth = run(one, two, three, four)
+    body = sent(third)
+    assert "previous_response_id" not in body
+    calls, outputs = said(body)
+    assert [id_ for id_, _ in calls] == [id_ for id_, _ in outputs] == [*(id_ for id_, _ in results), B]
+    assert fourth.record.forwarded is None  # the server has it all under the last reply
+
+
+def test_an_id_that_the_server_uses_again_is_another_one_for_the_client() -> None:
+    one = first(STATEFUL, False, "", Call("dig", OAK, "call_0"))
+    again = Talk(ASK, "", (Call("dig", ELM, "call_0"),), tools=TOOLS).record(STATEFUL, False)["response"]
+    two = goes_on(STATEFUL, [("call_0", "a root")])
+    two = under("resp_02", as_record({"id": "two", "request": _request(two), "response": again}))
+    _, second = run(one, two)
+    (call,) = got(second)
+    assert call.id != "call_0"
+    three = under("resp_03", goes_on(STATEFUL, [(call.id or "", "a stone")]), previous_response_id="resp_02")
+    _, _, third = run(one, two, three)
+    body = sent(third)
+    assert body["previous_response_id"] == "resp_02"
+    assert said(body)[1] == [("call_0", "a stone")]
+
+
+KEPT: dict[str, dict[str, Any]] = {
+    "a stored conversation": {"conversation": "conv_1"},
+    "references to items of the server": {"input": [{"type": "item_reference", "id": "rs_1"}]},
+    "a redacted text": {"input": "The key is [redacted:api-key:1]."},
+    "a socket that keeps the last reply alone": {"previous_response_id": "resp_00", "store": False},
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_cannot_be_sent_again_is_translated(name: str) -> None:
+    one = first(STATEFUL, False, "", GLUED, **KEPT[name])
+    (before,) = run(one)
+    more: dict[str, Any] = (
+        {"conversation": "conv_1", "previous_response_id": None} if "conversation" in KEPT[name] else {}
+    )
+    two = goes_on(STATEFUL, [(call.id or "", "a root") for call in got(before)], **more)
+    _, after = run(one, two)
+    body = sent(after)
+    assert body.get("previous_response_id") == (None if more else "resp_01")
+    calls, results = said(body)
+    assert Counter([A, *(id_ for id_, _ in calls)]) == Counter(id_ for id_, _ in results)
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
@@ -243,3 +341,13 @@ def test_repairs_that_are_off_leave_the_request_alone() -> None:
     two = goes_on(STATEFUL, [(got(before)[0].id or "", "a root")])
     _, after = run(one, two, permit=Permit(None))
     assert after.record.forwarded is None
+
+
+@pytest.mark.parametrize("limit", ["wirelint.knowledge.server_state._LONGEST", "wirelint.conversation._MOST_KEPT"])
+def test_what_is_kept_to_be_sent_again_is_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limit, 40)
+    one = first(STATEFUL, False, "", GLUED)
+    (before,) = run(one)
+    two = goes_on(STATEFUL, [(call.id or "", "a root") for call in got(before)])
+    _, after = run(one, two)
+    assert sent(after)["previous_response_id"] == "resp_01"

@@ -55,6 +55,8 @@ _MOST_BEGUN = 1024
 """Branches of which no exchange has ended yet."""
 _MOST_STATES = 1024
 """Replies of which the server holds something else than the client."""
+_MOST_KEPT = 32 << 20
+"""Bytes of conversations that are kept to be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +246,23 @@ class Ledger:
                 self._drop(oldest, next(iter(memory.calls or memory.results)))
 
     def _keep_state(self, exchange: Exchange) -> None:
-        request, reply = exchange.request, exchange.reply
+        request, reply, host = exchange.request, exchange.reply, urlsplit(exchange.url).netloc
+        if request is not None and request.previous and exchange.status == 404 and exchange.api == "anthropic.messages":
+            self._states.pop((host, request.previous), None)  # the thread is gone, whoever said so
         if request is None or reply is None or not exchange.ok or reply.error is not None:
             return
         state = state_after(exchange, server_state(request, exchange.url, self))
-        host = urlsplit(exchange.url).netloc
         for name in {reply.id, request.stored}:
             if name and state is not None:
                 self._states[host, name] = state
                 self._states.move_to_end((host, name))
             elif name:
                 self._states.pop((host, name), None)
-        while len(self._states) > _MOST_STATES:
-            self._states.popitem(last=False)
+        if state is None:
+            return
+        size = sum(state.size for state in self._states.values())
+        while len(self._states) > _MOST_STATES or size > _MOST_KEPT:
+            size -= self._states.popitem(last=False)[1].size
 
     def _note_thought(self, exchange: Exchange) -> None:
         """Records whether the texts of a reply began inside a thought; a reply without text tells nothing."""

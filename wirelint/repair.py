@@ -187,6 +187,7 @@ class Answer(NamedTuple):
     document: Json
     repair: Repair
     edits: Sequence[Edit] = ()
+    status: int = 200
 
 
 Mending: TypeAlias = "tuple[Sequence[Edit], Repair]"

@@ -118,6 +118,14 @@ FIRES = {
         severity="warning",
         layer="gateway",
     ),
+    "reply: an id that the request answers, and the server has its call": Fires(
+        Talk((Result("0", "ding"),), calls=(bell("0", 2),), request={"previous_response_id": "resp_1"}),
+        says="that this request answers",
+        severity="warning",
+        layer="gateway",
+        fix="unsafe",
+        forms=forms("openai.responses"),
+    ),
     "reply: kimi k3, same turn": Fires(
         Talk((ASK, calls(bell("ring:0", 1)), Result("ring:0", "ding")), calls=(bell("ring:0", 2),), model="kimi-k3")
     ),
@@ -173,6 +181,19 @@ SILENT = {
     ),
     "reply: one empty id, and the server keeps the conversation": Silent(
         Talk((ASK,), calls=(bell(""),), request={"previous_response_id": "resp_1"}), forms("openai.responses")
+    ),
+    "reply: another id than the request answers": Silent(
+        Talk((Result("0", "ding"),), calls=(bell("1", 2),), request={"previous_response_id": "resp_1"}),
+        forms("openai.responses"),
+    ),
+    "reply: kimi k3 counts anew, and the server keeps the conversation": Silent(
+        Talk(
+            (Result("ring:0", "ding"), MORE),
+            calls=(bell("ring:0", 2),),
+            model="kimi-k3",
+            request={"previous_response_id": "resp_1"},
+        ),
+        forms("openai.responses"),
     ),
     "reply: parallel": Talk((ASK,), calls=(bell(A, 1), bell(B, 2))),
     "reply: candidates share an id": candidates(A, A),

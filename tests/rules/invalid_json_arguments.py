@@ -127,6 +127,10 @@ FIRES = {
     ),
     "encoded twice, does not fit": Fires(move(json.dumps('{"floor": 2}')), fix="none", forms=OPENAI),
     "input is a string": Fires(message(PIANO), says="encoded twice", pointer="/content/0"),
+    "input is a string with a code fence": Fires(
+        message(f"```json\n{PIANO}\n```"), says="in a code fence", fix="unsafe"
+    ),
+    "input is other code in a fence": Fires(message("```sh\nmv piano\n```"), says="a string instead", fix="none"),
     "input is a damaged string": Fires(message('{"what": pia'), says="damaged"),
     "an array": Fires(move('["piano", 2]'), says="an array", fix="none", forms=TEXTUAL),
     "input is an array": Fires(message(["piano"]), says="an array"),

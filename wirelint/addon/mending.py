@@ -37,12 +37,11 @@ from wirelint.addon.visit import Visit
 from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.conversation import Ledger
-from wirelint.engine import Session
-from wirelint.model import Json
+from wirelint.model import Exchange, Json
 from wirelint.repair import Edit, Repair
 from wirelint.rewrite import Rewriting, rewrite_reply
 from wirelint.rewrite.edits import apply
-from wirelint.rewrite.requests import answer_request, answering, mend_request
+from wirelint.rewrite.requests import answer_request, mend_request
 from wirelint.settings.scopes import Scope
 
 _GOOD = (200, 201, 202, 203)
@@ -110,9 +109,10 @@ class Mending:
         session, body = visit.session, visit.request_body
         if session is None or session.request is None or not body:
             return
-        if answering(self._scope.answerers, session.api.NAME) and self._answer(session):
+        head = session.head()
+        if self._answer(head):
             return
-        mended = mend_request(session.head(), body, self._scope.menders, self._ledger, self._scope.permit)
+        mended = mend_request(head, body, self._scope.menders, self._ledger, self._scope.permit)
         visit.faults += mended.faults
         if mended.body is body or mended.body == body:
             return
@@ -127,23 +127,24 @@ class Mending:
         visit.asked = mended.request
         visit.note_fixes(mended.repairs)
 
-    def _answer(self, session: Session) -> bool:
+    def _answer(self, head: Exchange) -> bool:
         """Answers a request that must not be sent; whether it did."""
         visit, settings = self._visit, self._settings
-        answered = answer_request(session.head(), self._scope.answerers, self._ledger, self._scope.permit)
+        answered = answer_request(head, self._scope.answerers, self._ledger, self._scope.permit)
         visit.faults += answered.faults
         if answered.answer is None:
             return False
-        document, repair, edits = answered.answer
+        document, repair, edits, status = answered.answer
         fields = {"content-type": "application/json"}
         if settings.header:
             fields[HEADER] = f'answered; rules="{repair.name}"'
         told = "the request was not sent; the reply is wirelint's own"
         if edits:
             return self._answer_in_part(document, repair, edits)
-        if "application/json" in self._flow.request.headers.get("accept", "") or isinstance(document, list):
-            self._flow.response = http.Response.make(200, orjson.dumps(document), fields)
-        elif self._streams.answer(session.head(), document):
+        takes_json = "application/json" in self._flow.request.headers.get("accept", "") or isinstance(document, list)
+        if takes_json or channel_of(head.api) == "model":
+            self._flow.response = http.Response.make(status, orjson.dumps(document), fields)
+        elif self._streams.answer(head, document):
             self._flow.response = http.Response.make(202, b"Accepted", {**fields, "content-type": "text/plain"})
             told = "the request was not sent; the answer on the stream of its session is wirelint's own"
         else:

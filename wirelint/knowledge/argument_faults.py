@@ -211,9 +211,11 @@ def _other_value(value: Json, *, needs_some: bool) -> Flaw:
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)
-            if value.lstrip(_BLANK).startswith("{") or _without_tokens(value) is not None:
+            text = value.lstrip(_BLANK)
+            if text.startswith(("{", "```")) or _without_tokens(value) is not None:
                 within = _unreadable(inner)
-                return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
+                if within.repaired is not None or text.startswith("{"):  # a fence may hold any code
+                    return Flaw(f"a string with damaged JSON in it, {within.words}", "gateway", within.repaired)
             return Flaw("a string instead of an object")
         case None:
             return Flaw("null instead of an object", harmless=not needs_some)

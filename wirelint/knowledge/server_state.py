@@ -11,6 +11,17 @@ call two ids: the server stores the last one, and many clients keep the first. W
 stream passes, and the last id is not known when the first has to leave. So the difference is settled in the next request,
 where both are known: ids are translated back, calls that the server never made are put before their results, and calls
 that the client never got are answered. A client that sends the whole history has its calls in it, and needs none of this.
+
+No translation helps where a call that the client got repaired is still broken at the server: arguments that are no JSON,
+two calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history, or go on as if the
+call had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so the next request
+continues from the one before, and carries what came since as the client has it. A message thread can be continued only
+once from each reply, but a server may forget it at any time. The SDKs then send the whole history in a new thread:
+
+    {"type": "error", "error": {"type": "not_found_error", "message": "…", "details": {"error_code": "thread_not_found"}}}
+
+Sources: platform.openai.com/docs/guides/conversation-state; platform.claude.com/docs/en/build-with-claude/message-threads
+("If the API can no longer continue the thread, a continue request returns a 404 error. Send the full conversation again").
 """
 
 from __future__ import annotations
@@ -20,7 +31,10 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import NamedTuple
 
+import orjson
+
 from wirelint.apis.histories import history_of
+from wirelint.knowledge.argument_faults import REDACTED
 from wirelint.knowledge.escaping import printable
 from wirelint.knowledge.excerpts import excerpt
 from wirelint.knowledge.pairing import Answer, pair
@@ -28,7 +42,8 @@ from wirelint.knowledge.pointers import at
 from wirelint.knowledge.renaming import give_id
 from wirelint.knowledge.succession import announced
 from wirelint.knowledge.turns import content_of
-from wirelint.model import Arguments, Exchange, Json, Reply, Request, Tool, ToolCall
+from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall
+from wirelint.repair import Answer as Reaction
 from wirelint.repair import Edit, Mending, Repair
 
 CODE, NAME = "IN002", "server-state"
@@ -37,6 +52,19 @@ CODE, NAME = "IN002", "server-state"
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
 _UNANSWERED = "This call was not run: wirelint took it out of the reply."
+_LOST = (
+    "wirelint repaired a call of the reply before, which the thread does not have. Send the full conversation again."
+)
+_HELPER = "message-thread"
+_LONGEST = 4 << 20
+"""Bytes of a conversation that is kept to be sent again."""
+
+
+class Replay(NamedTuple):
+    """A conversation as the client has it: `items` (a JSON array) behind the reply `previous`, which may be None."""
+
+    previous: str | None
+    items: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +73,8 @@ class ServerState:
 
     `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
     those that only the server has. `tools` are the tools that a thread keeps, None where requests declare them anew.
+    `broken`: the server holds a call in a form that it cannot go on from. `replay` leaves the reply behind; everything
+    else is then the state under the reply that it continues from.
     """
 
     ids: Mapping[str, str] = field(default_factory=dict)
@@ -53,6 +83,13 @@ class ServerState:
     tools: tuple[Tool, ...] | None = None
     hosted: bool = False
     tools_known: bool = True
+    broken: bool = False
+    replay: Replay | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the conversation that is kept."""
+        return len(self.replay.items) if self.replay is not None else 0
 
     def completed(self, request: Request) -> Request:
         """The request with the tools that its thread was created with."""
@@ -72,14 +109,17 @@ def state_after(exchange: Exchange, before: ServerState | None) -> ServerState |
     in_thread = exchange.api == "anthropic.messages"
     if in_thread and not isinstance(request.body.get("thread"), dict):
         return None
-    ids, added, dropped = _differences(exchange, reply)
+    found = _differences(exchange, reply)
+    if found.broken and not in_thread and (replay := _replay(exchange, before)) is not None:
+        return replace(before or ServerState(), replay=replay)
     if before is not None:
         answered = {result.call_id for message in request.messages for result in message.results}
-        ids = {id_: known for id_, known in before.ids.items() if id_ not in answered} | ids
-        added = {id_: call for id_, call in before.added.items() if id_ not in answered} | added
-    if not (ids or added or dropped or in_thread):
-        return None
-    return ServerState(ids, added, dropped, request.tools if in_thread else None, request.hosted, request.tools_known)
+        ids = {id_: known for id_, known in before.ids.items() if id_ not in answered}
+        added = {id_: call for id_, call in before.added.items() if id_ not in answered}
+        found = replace(found, ids={**ids, **found.ids}, added={**added, **found.added})
+    if in_thread:
+        return replace(found, tools=request.tools, hosted=request.hosted, tools_known=request.tools_known)
+    return found if found.ids or found.added or found.dropped else None
 
 
 def ids_of(call: ToolCall, api: str) -> tuple[str, ...]:
@@ -105,6 +145,31 @@ def settle(request: Request, state: ServerState) -> Iterator[Mending]:
         yield from _answer(request, left)
 
 
+def resend(request: Request, replay: Replay) -> Iterator[Mending]:
+    """The edits that make a request continue from before a reply, with all that the client has since then."""
+    place, last = "/previous_response_id", request.previous or ""
+    first = Edit("replace", place, replay.previous) if replay.previous else Edit("remove", place)
+    title = f"continued from before `{excerpt(last)}`, where the server holds a call that was repaired"
+    yield [first, *_put_first(request, orjson.loads(replay.items))], _repair(title, place, last, replay.previous or "")
+
+
+def lost(exchange: Exchange, state: ServerState) -> Reaction | None:
+    """What a client is told whose message thread should not go on from a reply, so that it sends the whole history.
+
+    Only the SDKs' helper for threads is known to do that, and names itself in a header.
+    """
+    request = exchange.request
+    if not state.broken or exchange.api != "anthropic.messages" or request is None or request.previous is None:
+        return None
+    if _HELPER not in exchange.request_headers.get("x-stainless-helper", ""):
+        return None
+    details: dict[str, Json] = {"error_code": "thread_not_found"}
+    error: dict[str, Json] = {"type": "not_found_error", "message": _LOST, "details": details}
+    title = "asked the client for the whole conversation: the server's thread holds a call that was repaired"
+    repair = _repair(title, "/thread/previous_message_id", request.previous, "")
+    return Reaction({"type": "error", "error": error}, repair, status=404)
+
+
 def _repair(title: str, pointer: str, before: str, after: str) -> Repair:
     return Repair(CODE, NAME, "safe", "request", printable(title), pointer, None, before, excerpt(after, _PATCH))
 
@@ -119,27 +184,70 @@ class _Made(NamedTuple):
     ids: tuple[str, ...]
 
 
-def _differences(exchange: Exchange, reply: Reply) -> tuple[dict[str, str], dict[str, ToolCall], tuple[ToolCall, ...]]:
-    """Ids of the client with the server's, calls that only the client has, calls that only the server has."""
+def _differences(exchange: Exchange, reply: Reply) -> ServerState:
+    """Ids of the client with the server's, calls that only one of both has, and whether a call of the server is broken."""
     delivered = exchange.delivered
     made = [one for choice in reply.choices for call in choice.calls for one in _made(call, exchange.api)]
     ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
     if delivered is None:
-        return ids, {}, ()
+        return ServerState(ids)
     got = [call for choice in delivered.choices for call in choice.calls]
-    served = {id_ for one in made for id_ in one.ids}
+    served = [id_ for one in made for id_ in one.ids]
     added: dict[str, ToolCall] = {}
     dropped: list[ToolCall] = []
+    broken = False
     for one, other in _couples(made, got):
         new = other.id if other is not None and other.id not in served else None
         if one is not None and other is not None:
             if new and one.ids:
                 ids[new] = one.ids[-1]
+                broken = broken or served.count(one.ids[-1]) > 1
+            broken = broken or _is_broken(one.call, other)
         elif other is not None and new:
             added[new] = other
         elif one is not None and one.ids:
             dropped.append(replace(one.call, id=one.ids[-1]))
-    return ids, added, tuple(dropped)
+    return ServerState(ids, added, tuple(dropped), broken=broken)
+
+
+def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
+    """The conversation up to the end of a reply as the client has it; None where that cannot be told or sent again."""
+    request, delivered = exchange.request, exchange.delivered
+    if request is None or request.stored or request.on_server == "anywhere":
+        return None
+    if (
+        delivered is None
+        or exchange.end not in ("complete", "unknown")
+        or not delivered.finished
+        or len(delivered.choices) != 1
+    ):
+        return None
+    base = before.replay if before is not None and before.replay is not None else Replay(request.previous, b"[]")
+    if base.previous is not None and request.body.get("store") is False:
+        return None  # over a WebSocket, which keeps nothing but the last reply
+    given = request.body.get("input")
+    own = _as_items(given) if isinstance(given, str) else given
+    said = _items(delivered.choices[0].parts)
+    if not isinstance(own, list) or said is None:
+        return None
+    try:
+        items = orjson.dumps([*orjson.loads(base.items), *own, *said])
+    except orjson.JSONEncodeError:  # lone surrogates, numbers beyond 64 bits
+        return None
+    return Replay(base.previous, items) if len(items) <= _LONGEST and REDACTED.encode() not in items else None
+
+
+def _items(parts: Sequence[Part]) -> list[Json] | None:
+    """The parts of a reply as items of an input. Reasoning is left out; None where there is more than texts and calls."""
+    items: list[Json] = []
+    for part in parts:
+        if isinstance(part, Text):
+            items.append({"role": "assistant", "content": part.text})
+        elif isinstance(part, ToolCall) and part.id and part.name:
+            items.append(_item_of(part))
+        elif not isinstance(part, Reasoning):
+            return None
+    return items
 
 
 def _made(call: ToolCall, api: str) -> Iterator[_Made]:
@@ -182,6 +290,12 @@ def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_
     yield from ((one, None) for one in left)
 
 
+def _is_broken(call: ToolCall, repaired: ToolCall) -> bool:
+    """Return True if a server can do nothing with its own version of a call: a wrong name, or no JSON object."""
+    unread = call.form == "function" and call.arguments.mapping is None and _content(call) != _content(repaired)
+    return unread or call.name != repaired.name
+
+
 def _content(call: ToolCall) -> str:
     return content_of(call.name or "", call.arguments.text)
 
@@ -203,6 +317,20 @@ def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer
         values = [_message_of(calls)] if blocks else [_item_of(call) for call in calls]
         edits = [Edit("insert", place, value) for value in values]
         yield edits, _repair(title, place, "", "\n".join(f"{call.name}({call.arguments.text})" for call in calls))
+
+
+def _put_first(request: Request, items: Sequence[Json]) -> Iterator[Edit]:
+    """Puts items before the input of OpenAI's Responses."""
+    value = request.body.get("input")
+    if isinstance(value, list) and value:
+        yield from (Edit("insert", "/input/0", item) for item in items)
+        return
+    words = _as_items(value) if isinstance(value, str) and value else []
+    yield Edit("replace", "/input", [*items, *words])
+
+
+def _as_items(words: str) -> list[Json]:
+    return [{"role": "user", "content": words}]
 
 
 def _item_of(call: ToolCall) -> dict[str, Json]:
@@ -235,12 +363,7 @@ def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[Mending]:
             }
             for call in calls
         ]
-        words: list[Json] = [{"role": "user", "content": value}] if isinstance(value, str) and value else []
-        whole = [Edit("replace", history.place, [*items, *words])]
-        edits = [Edit("insert", f"{history.place}/0", item) for item in items] if isinstance(value, list) else whole
-        if value == []:
-            edits = whole
-        yield edits, _repair(title, history.place, "", _UNANSWERED)
+        yield list(_put_first(request, items)), _repair(title, history.place, "", _UNANSWERED)
         return
     results: list[Json] = [
         {"type": "tool_result", "tool_use_id": call.id, "content": _UNANSWERED, "is_error": True} for call in calls
@@ -252,6 +375,6 @@ def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[Mending]:
     if isinstance(content, list) and content:
         edits = [Edit("insert", f"{place}/0", result) for result in results]
     else:
-        words = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
-        edits = [Edit("replace", place, [*results, *words])]
+        said: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+        edits = [Edit("replace", place, [*results, *said])]
     yield edits, _repair(title, place, "", _UNANSWERED)

@@ -18,7 +18,7 @@ from wirelint.apis import as_object, by_name, channel_of, read_request, rereadin
 from wirelint.conversation import HERE, Ledger, SeenFrom, server_state
 from wirelint.engine import internal
 from wirelint.knowledge.pointers import at
-from wirelint.knowledge.server_state import CODE, ServerState, settle
+from wirelint.knowledge.server_state import CODE, Replay, ServerState, lost, resend, settle
 from wirelint.model import Exchange, Json, Request
 from wirelint.repair import Answer, Edit, Mending, Permit, Repair
 from wirelint.rewrite.edits import apply, with_member
@@ -56,6 +56,8 @@ def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Led
     if not asked and state is None:
         return Mended(body, head.request)
     work = _Work(head, body, ledger, permit)
+    if state is not None and state.replay is not None:
+        work.resend(state.replay)
     for _ in range(_MOST_ROUNDS if asked else 0):
         work.touched = {}
         for rule in asked:
@@ -105,10 +107,13 @@ _NO_ANSWER = Answered()
 
 
 def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: Permit) -> Answered:
-    """The first answer that a rule has for a request that it does not let pass. Never raises."""
-    if not rules or head.request is None or not permit:
+    """The first answer to a request that is not let pass: for its server's sake, else by a rule. Never raises."""
+    if head.request is None or not permit:
         return _NO_ANSWER
     faults: list[Finding] = []
+    state = server_state(head.request, head.url, ledger)
+    if state is not None and (answer := lost(head, state)) is not None:
+        return Answered(answer)
     for rule in answering(tuple(rules), head.api):
         try:
             answer = rule.answer(head, ledger, permit)
@@ -156,6 +161,12 @@ class _Work:
                 if self._permit.allows(repair.code, repair.safety)
             ],
         )
+
+    def resend(self, replay: Replay) -> None:
+        """Makes the request continue from before the reply that it names; the rules then see all that it carries."""
+        request = self.exchange.request
+        if request is not None:
+            self._make(CODE, "sending the conversation again", lambda: list(resend(request, replay)))
 
     def settle(self, state: ServerState) -> None:
         """Makes the request fit what the server holds: the other half of repairs that were made of the reply before."""
