@@ -1,4 +1,4 @@
-"""What all tests share: the switch `--all`, the profiles of the property tests, the worker for tests that start processes.
+"""What all tests share: the switch `--all`, the profiles of the property tests, which tests share a worker.
 
 Property tests try the same examples every time, so that a red run means a change, not a die: `ci` is the default, `full`
 goes with `--all`, and `pytest --hypothesis-profile=explore` looks for new ones.
@@ -35,14 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Tests that start processes share one worker: beside each other they would wait for the same cores."""
+    """Tests of one module that start processes share a worker, since they share a proxy."""
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         (kept if selection.is_complete() or "complete" not in marks else left_out).append(item)
         if "/live/" in item.nodeid or marks & {"live", "install"}:
-            item.add_marker(pytest.mark.xdist_group("processes"))
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept

@@ -15,6 +15,7 @@ from tests.build import Assistant, Call, Result, Talk, User, as_record
 from tests.live.harness import SCRIPT, Proxy, Upstream, post, replying, running
 from tests.live.mcp_peers import TRANSPORTS, Tools, Transport, serving, with_tools
 from tests.rules.mcp import QUERY
+from tests.selection import rotated
 from wirelint.capture.offline import Checked
 from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import read
@@ -74,8 +75,11 @@ TURNS = {
 }
 
 
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize(
+    ("transport", "stream"),
+    [(transport, stream) for transport in TRANSPORTS for stream in rotated([True, False], str(transport))],
+    ids=str,
+)
 def test_turns_of_an_agent(transport: Transport, stream: bool, upstream: Upstream, tmp_path: Path) -> None:
     """The older transport answers on a stream that is open all the while; what it has answered is known at once.
 

@@ -33,6 +33,7 @@ from tests.live.harness import (
     replying,
     running,
 )
+from tests.selection import sampled
 from wirelint.wire.codings import decode
 
 pytestmark = pytest.mark.live
@@ -384,7 +385,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("option", WRONG)
+@pytest.mark.parametrize("option", sampled(list(WRONG), 2))
 def test_options_that_cannot_be_used(tmp_path: Path, option: str) -> None:
     status, lines = refused(tmp_path, option)
     assert status == 1

@@ -19,6 +19,7 @@ import pytest
 
 from tests.docs.test_shown import LASTING, OTHERS, ROOT, WRITTEN, Shown, commands
 from tests.live.harness import PATIENCE
+from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
@@ -78,7 +79,7 @@ def started(words: list[str], folder: Path) -> list[str]:
     return made
 
 
-@pytest.mark.parametrize("shown", SHOWN.values(), ids=str)
+@pytest.mark.parametrize("shown", sampled(list(SHOWN.values()), 6), ids=str)
 def test_a_command_starts(shown: Shown, folder: Path) -> None:
     if "--console" in shown.words:
         pytest.skip("the console takes a terminal; its addon is the one of mitmweb")

@@ -12,6 +12,7 @@ import pytest
 
 from tests.build import Talk, chunk, sse
 from tests.live.harness import SCRIPT, SHIM, Upstream, post, refused, replying, running
+from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
@@ -34,7 +35,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", sampled(list(WRONG), 3))
 def test_a_wrong_value_stops_the_start_in_one_line(name: str, tmp_path: Path) -> None:
     options, told = WRONG[name]
     status, lines = refused(tmp_path, *options)

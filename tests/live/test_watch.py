@@ -188,7 +188,7 @@ def play(upstream: Upstream, name: str, act: Act) -> threading.Event:
     return told
 
 
-@pytest.mark.parametrize("name", sampled(list(WAITS), 10))
+@pytest.mark.parametrize("name", sampled(list(WAITS), 5))
 def test_it_is_reported_while_it_lasts(watching: Proxy, upstream: Upstream, name: str) -> None:
     wait = WAITS[name]
     told = play(upstream, name, wait.act)
@@ -251,7 +251,7 @@ def frames_of(record: dict[str, Any]) -> list[bytes]:
     return [frame.raw for frame in (*sniffer.feed(made.response_body or b""), *sniffer.close())]
 
 
-@pytest.mark.parametrize("api", sampled(APIS, 3))
+@pytest.mark.parametrize("api", sampled(APIS, 2))
 def test_in_every_api(watching: Proxy, upstream: Upstream, api: str) -> None:
     record = TALK.record(api, True)
     frames = frames_of(record)

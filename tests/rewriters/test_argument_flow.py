@@ -378,7 +378,7 @@ PARTS = [
 @pytest.mark.parametrize("code", CODES)
 @pytest.mark.parametrize("parts", PARTS, ids=str)
 def test_the_work_grows_with_the_number_of_calls(code: str, parts: list[str]) -> None:
-    small, large = _calls_of(20, parts), _calls_of(160, parts)
+    small, large = _calls_of(100, parts), _calls_of(800, parts)
     few = _work(lambda: pushed(rewriter(code), small))
     many = _work(lambda: pushed(rewriter(code), large))
     assert many < 9 * few

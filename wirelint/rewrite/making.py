@@ -18,6 +18,7 @@ from wirelint.rewrite.unread import is_clean
 from wirelint.rewrite.waiting import Waiting
 from wirelint.rewriters.quiet import Quiet, quiet
 from wirelint.rule import Finding, Rule
+from wirelint.wire.websocket import is_socket
 
 
 class Making:
@@ -135,9 +136,16 @@ class Making:
         return self.situation, stages
 
     def _is_written(self) -> bool:
-        """Return True if the reply is whole, or a stream in a form that the API has; a note is made if it is not."""
-        framing = self.session.framing
-        if framing == "whole" or framing in traits(self.session.api.NAME).framings:
+        """Return True if the reply is whole, or a stream in a form that the API has; a note is made if it is not.
+
+        The messages of a WebSocket are read as lines.
+        """
+        framing, on_socket = self.session.framing, is_socket(self.session.url.partition(":")[0])
+        if (
+            framing == "whole"
+            or framing in traits(self.session.api.NAME).framings
+            or (on_socket and framing == "lines")
+        ):
             return True
         self.note(f"the reply is a stream in a form that its API does not have ({framing}): it is passed on as it came")
         return False

@@ -142,7 +142,7 @@ class Framing:
             case "split-json":  # of pieces that did not wait
                 self._unjoined = False
                 return (offence,)
-            case _ if kind in _REFRAMED and self._is_read(offence.frame):
+            case _ if kind in _REFRAMED and self._is_read(offence):
                 self._tell(offence)
                 return ()
             case _:
@@ -153,10 +153,13 @@ class Framing:
         late = [one for one in self._situation.frame_events if isinstance(one, Offence) and one.kind == "after-end"]
         return "after-end" in self._fixable and any(one.frame is offence.frame for one in late)
 
-    def _is_read(self, frame: Frame | None) -> bool:
-        """Return True if a frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
+    def _is_read(self, offence: Offence) -> bool:
+        """Return True if the frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
         said = any(not isinstance(event, (Other, Offence)) for event in self._situation.frame_events)
-        return said or (frame is not None and document_of(frame) != {})
+        # A reader tells of a doubled field when it has read the document behind it.
+        return (
+            said or offence.kind == "doubled-field" or (offence.frame is not None and document_of(offence.frame) != {})
+        )
 
     def _cut(self, offence: Offence) -> Iterable[Event]:
         """The last event lacks its blank line: only where it says how the reply ends does a client miss it."""
