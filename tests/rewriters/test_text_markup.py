@@ -20,6 +20,7 @@ from tests.selection import is_complete, sampled
 from wirelint.events import Delta
 from wirelint.model import Kind
 from wirelint.repair import MOST_HELD, Permit
+from wirelint.rewriters.promotion import PUT_BACK
 
 VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
 RULE = ("xml-leak",)
@@ -188,6 +189,15 @@ def test_structured_calls_beside_the_markup(made: Any, left: str, changed: bool,
     assert [repair.title for repair in done.repairs] == (
         ["dropped the markup of a call of find_ferry"] if changed else []
     )
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
+    talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
+    done = run(talk.record(api, True), RULE)
+    assert done.after.reply is not None
+    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
+    assert done.notes == (PUT_BACK,)
 
 
 @pytest.mark.parametrize(("api", "stream"), FORMS)
