@@ -150,7 +150,7 @@ class SseFraming(Rule):
                 f"{verdict.words}{count}{f': {evidence}' if evidence else ''}",
                 event=faults[0].event,
                 severity=_severity(verdict, kind, faults, exchange),
-                fix=Fix("safe", verdict.fix) if verdict.fix and _is_whole(kind, reply) else None,
+                fix=Fix("safe", verdict.fix) if verdict.fix and _is_repaired(kind, exchange, reply) else None,
             )
 
     def rewriter(self, situation: Situation) -> Rewriter | None:
@@ -203,8 +203,10 @@ def _real_faults(exchange: Exchange, reply: Reply) -> Iterator[Fault]:
                 yield fault
 
 
-def _is_whole(kind: FaultKind, reply: Reply) -> bool:
-    """Whether a repair would not make a reply seem whole that is not: a terminator ends all candidates."""
+def _is_repaired(kind: FaultKind, exchange: Exchange, reply: Reply) -> bool:
+    """Return True if a fault can be repaired here. A terminator would make a reply seem whole that is not."""
+    if kind == "unfinished-part":
+        return traits(exchange.api).blocks
     return kind != "missing-end" or (reply.finished and reply.error is None)
 
 

@@ -24,6 +24,10 @@ def request(**body: Any) -> Request:
     return openai_responses.read_request({"model": "acme-1", **body})
 
 
+def test_a_type_that_is_no_text_is_read_as_none() -> None:
+    assert request(input=[{"type": []}, {"role": "user", "content": "Hi"}]).messages[-1].text == "Hi"
+
+
 # --- recognition ------------------------------------------------------------------------------------------------------
 
 MINE: dict[str, tuple[str, dict[str, Any]]] = {

@@ -90,8 +90,10 @@ class Upstream:
         self._open: set[socket.socket] = set()
         self._closing = False
         self.port: int = self._server.getsockname()[1]
-        self._threads = [threading.Thread(target=self._accept, daemon=True)]
-        self._threads[0].start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._serving: set[threading.Thread] = set()
+        """Those that have not ended: one that is kept keeps its stack, of which a process can have some 32,000."""
+        self._accepting.start()
 
     @property
     def url(self) -> str:
@@ -105,7 +107,7 @@ class Upstream:
         for opened in tuple(self._open):
             with contextlib.suppress(OSError):
                 opened.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
+        for thread in (self._accepting, *tuple(self._serving)):
             thread.join(PATIENCE)
 
     def _accept(self) -> None:
@@ -117,7 +119,7 @@ class Upstream:
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._open.add(opened)
             thread = threading.Thread(target=self._serve, args=(opened,), daemon=True)
-            self._threads.append(thread)
+            self._serving.add(thread)
             thread.start()
 
     def _serve(self, opened: socket.socket) -> None:
@@ -135,6 +137,7 @@ class Upstream:
         finally:
             opened.close()
             self._open.discard(opened)
+            self._serving.discard(threading.current_thread())
 
 
 def _read_request(opened: socket.socket) -> Peer | None:

@@ -12,10 +12,12 @@ from wirelint.apis.likeness import Likeness
 from wirelint.capture.record import Record
 from wirelint.conversation import Ledger
 from wirelint.engine import Session, lower
-from wirelint.events import Delta, Event
+from wirelint.events import Delta, Event, Start
 from wirelint.model import Exchange
 from wirelint.repair import Rewriter, Situation
 from wirelint.rewrite import Rewriting
+from wirelint.rewrite.chain import Chain
+from wirelint.rewrite.unread import Pending
 from wirelint.rule import Finding, Rule
 
 WEATHER = {"get_weather": schema(city="string")}
@@ -43,6 +45,15 @@ class _Spy(Rule):
     def rewriter(self, situation: Situation) -> Rewriter | None:
         self.asked += 1
         return None
+
+
+def test_text_whose_end_a_rewriter_would_hold_does_not_leave_alone() -> None:
+    """`tool` may be the beginning of `tool_code`. What shows that it is none has to reach the rewriters with it."""
+    chain, pending = Chain((), ()), Pending[str]()
+    chain.know([Start(0, "text", "", 0, None)])
+    chain.left([Delta(0, "The tide", None)], untouched=True)
+    pieces = [" turns\ntool", "u_\n<fun", " is none", " and goes on"]
+    assert [pending.ripe(piece, 0, piece, chain) for piece in pieces] == [[], [], pieces[:3], pieces[3:]]
 
 
 @pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])

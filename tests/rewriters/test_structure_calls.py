@@ -501,6 +501,49 @@ def test_what_is_held_waits_for_its_frame_alone() -> None:
     assert b"wirelint" in done.pieces[2]
 
 
+def test_a_name_is_put_right_in_a_whole_reply_that_does_not_say_its_end() -> None:
+    block = {"type": "tool_use", "id": "t", "name": "mcp__barn__feed", "input": {}}
+    reply = {"id": "m", "type": "message", "role": "assistant", "content": [block]}
+    asked = {**body({}), "max_tokens": 64, "tools": [{"name": "feed", "input_schema": schema()}]}
+    done = run(exchange("/v1/messages", asked, json.dumps(reply)), RULES, UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["TC501", "TC503"]
+    assert run(exchange("/v1/messages", asked, done.delivered.decode()), RULES, UNSAFE).repairs == ()
+
+
+def test_what_comes_behind_the_stop_of_a_block_begins_none() -> None:
+    late = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": " "}}
+    record = claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed"), late)
+    done = run(record, RULES, UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["ST606"]
+    assert done.delivered.count(b'"content_block_start"') == 2
+
+
+def test_ids_are_kept_behind_a_broken_event() -> None:
+    """An event that only shows that the one before it is broken says its id as well. Nothing is put into it."""
+    parts = [chunk({"content": "Good"}, id="one"), chunk({"content": "night"}, id="two")]
+    broken, bare = 'data: {"id": "two", "choices": [\n\n', {"id": "two", "object": "chat.completion.chunk"}
+    reply = sse(*parts, done=False) + broken + sse(bare)
+    record = exchange("/v1/chat/completions", body(stream=True), reply, content_type="text/event-stream")
+    done = run(record, ["ID306"], UNSAFE)
+    sent = done.delivered.decode().removesuffix("data: [DONE]\n\n").rpartition("data: ")[2]
+    assert json.loads(sent) == {**bare, "id": "one"}
+
+
+def test_text_behind_the_end_stands_in_a_block_that_is_closed() -> None:
+    """The text before it became a call, so that what is left of it begins anew."""
+    markup = '<invoke name="feed">\n<parameter name="who">owl</parameter>\n</invoke>'
+    opened, said, _ = words(0, markup)
+    late = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ">"}}
+    record = claude(opened, said, reason="end_turn")
+    stop = sse({"type": "message_stop"}, named=True)
+    reply = record["response"]["body"].removesuffix(stop) + sse(late, named=True) + stop
+    record["response"]["body"] = reply
+    done = run(record, [], UNSAFE)
+    assert "LK101" in [repair.code for repair in done.repairs]
+    record["response"]["body"] = done.delivered.decode()
+    assert run(record, [], UNSAFE).repairs == ()
+
+
 def test_a_second_terminator_ends_nothing() -> None:
     record = stream([entry(0, "a", "feed", OWL)], reason=None)
     record["response"]["body"] += "data: [DONE]\n\n"

@@ -197,6 +197,7 @@ LEFT = {
     "broken JSON, then the terminator": one(GOOD) + one(END) + "data: " + BROKEN + one(DONE),
     "broken JSON at the end": one(GOOD) + one(END) + one(DONE) + "data: " + BROKEN,
     "broken JSON without its blank line": 'data: {"a": "\\a"}\n' + one(GOOD) + one(END) + one(DONE),
+    "broken JSON without its blank line, and broken JSON": f'data: {{"a": "\\a"}}\ndata: {{\n}}\n\n{one(DONE)}',
     "a piece that nothing follows": one(GOOD) + one(SPLIT[:30]),
     "broke off": one(GOOD),
     "one of two candidates finished": one(GOOD)
@@ -285,6 +286,25 @@ def test_a_broken_event_is_written_once() -> None:
     came = f"{broken}{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}"
     done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
     assert done.delivered.decode() == broken + "".join(map(one, (GOOD, NIGHT, END, DONE)))
+
+
+def test_an_item_of_a_response_that_is_never_done_is_left() -> None:
+    item = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": []}
+    answer = {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "output": [{"id": "s", "type": "reasoning"}, item],
+    }
+    came = named(
+        {"type": "response.output_item.added", "output_index": 1, "item": item},
+        {"type": "response.completed", "response": answer},
+    )
+    asked = {"model": "acme-1", "stream": True, "input": "Two words, please."}
+    done = run(exchange("/v1/responses", asked, came, content_type="text/event-stream"), ["ST601"], SAFE)
+    assert done.delivered.decode() == came
+    assert done.repairs == ()
+    assert [finding.fix for finding in done.findings] == [None]
 
 
 LINES = json.dumps(END) + "\n"

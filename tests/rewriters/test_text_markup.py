@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import FORMS, Assistant, Call, Result, Talk, User, schema
+from tests.build import FORMS, Assistant, Call, Result, Talk, User, chunk, schema, sse
 from tests.rewriters.drive import run
 from tests.rewriters.passing import ANTHROPIC, OPENAI, Passed, send
 from tests.selection import is_complete, rotated, sampled
@@ -21,6 +21,7 @@ from wirelint.events import Delta
 from wirelint.knowledge.loops import MOST_MARKS
 from wirelint.model import Kind
 from wirelint.repair import MOST_HELD, Permit
+from wirelint.rewriters.promotion import PUT_BACK
 
 VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
 RULE = ("xml-leak",)
@@ -189,6 +190,25 @@ def test_structured_calls_beside_the_markup(made: Any, left: str, changed: bool,
     )
 
 
+def test_markup_behind_the_end_leaves_before_the_stream_ends() -> None:
+    record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
+    late = sse(chunk({"content": f" {HERMES}"}), done=False)
+    head, done, tail = record["response"]["body"].rpartition("data: [DONE]")
+    record["response"]["body"] = head + late + done + tail
+    passed = run(record, RULE)
+    assert passed.delivered.endswith(b"data: [DONE]\n\n")
+    assert b"</tool_call>" in passed.delivered
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
+    talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
+    done = run(talk.record(api, True), RULE)
+    assert done.after.reply is not None
+    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
+    assert done.notes == (PUT_BACK,)
+
+
 @pytest.mark.parametrize(("api", "stream"), FORMS)
 @pytest.mark.parametrize(
     ("text", "reasoning", "calls"),
@@ -240,7 +260,7 @@ def test_a_stream_that_dies_in_the_markup_leaves_as_it_came() -> None:
 @pytest.mark.parametrize(
     "permit", [Permit("safe"), Permit("unsafe", lambda code: code != "LK101")], ids=["safe", "not fixable"]
 )
-def test_nothing_is_done_without_permission(permit: Permit) -> None:
+def test_nothing_is_passedwithout_permission(permit: Permit) -> None:
     assert send(Talk(tools=TOOLS), [("text", list(HERMES))], RULE, permit=permit).untouched
 
 

@@ -144,6 +144,16 @@ CASES = {
     "a role's name": Case("assistant\nHello my dear friend", "Hello my dear friend", rules=TOKENS, most="safe"),
     "the next speaker": Case("Hi.<|im_end|>\n<|im_start|>user\nThanks a lot", "Hi.", rules=TOKENS),
     "a call behind the end": Case("Hi.<|im_end|> I call [TOOL_CALLS] now, and that is all", "Hi.", rules=TOKENS),
+    "a call behind the beginning": Case(
+        "<|im_end|> [TOOL_CALLS] , now nine and ten", "[TOOL_CALLS] , now nine and ten", rules=TOKENS, most="safe"
+    ),
+    "ends in a row, and the next speaker": Case(
+        "Hi.<|id|><|start_header_id|>user for that reason", "Hi.", rules=TOKENS
+    ),
+    "an end in code": same("We write ``` I<|im_end|>I and then more of it ``` and go on", rules=TOKENS),
+    "an end in code that is none": Case(
+        "We write ` I<|im_end|>I and then more of it and go on", "We write ` I", rules=TOKENS
+    ),
     "a call before the end": same("Hi. [TOOL_CALLS] I call now <|im_end|> and that is all", rules=TOKENS),
     "the next speaker, safe": same("Hi.<|im_end|>\n<|im_start|>user\nThanks a lot", rules=TOKENS, most="safe"),
     "a beginning and the next speaker, safe": Case(

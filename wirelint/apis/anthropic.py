@@ -31,6 +31,7 @@ from wirelint.apis.reading import (
     number,
     refusal_of,
     text,
+    told,
 )
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind, Request
@@ -129,7 +130,7 @@ class _Reader:
                 events += self._event(document, place, alone=len(reading.documents) == 1)
             else:
                 events += self._message(document, place)
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         events = self._documents.close()

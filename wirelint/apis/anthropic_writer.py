@@ -33,6 +33,8 @@ class StreamWriter:
         self._altered = False
         self._open: int | None = None
         self._ended: set[int] = set()
+        self._closed: set[int] = set()
+        self._begun: set[int] = set()  # blocks whose start was written here
         self._unclosed: set[int] = set()  # blocks that another followed before they were stopped
         self._wire: dict[int, int] = {}  # which block the wire means by an index now
 
@@ -73,6 +75,7 @@ class StreamWriter:
                 self._open = event.block
             elif type(event) is Close:
                 self._unclosed.discard(event.block)
+                self._closed.add(event.block)
                 self._open = None if self._open == event.block else self._open
 
     def _moves(self, out: Sequence[Event]) -> bool:
@@ -86,6 +89,8 @@ class StreamWriter:
                     moved = self._numbers[event.block] != self._starts[event.block].wire_index
                     if moved or event.block in self._ended:
                         return True
+                case Stop() | Done() if self._open in self._begun:
+                    return True  # nobody else closes it
                 case Other(frame=frame) if frame is not None and frame.data is not None:
                     index = number(document_of(frame).get("index"))
                     block = self._wire.get(index) if index is not None else None
@@ -148,6 +153,7 @@ class StreamWriter:
                     yield framed({"type": "content_block_stop", "index": self._numbers[block]}, "content_block_stop")
                 self._ended.discard(block)
                 self._unclosed.discard(block)
+                self._closed.add(block)
             case Stop(reason=reason):
                 if self._open is not None:
                     yield self._end()
@@ -170,6 +176,7 @@ class StreamWriter:
         self._numbers[start.block] = self._next
         self._next += 1
         self._open = start.block
+        self._begun.add(start.block)
         source: Mapping[str, Json] = {}
         if _is(document, _STARTS) and start.item >= 0:
             source = document
@@ -181,7 +188,8 @@ class StreamWriter:
         start = self._starts.get(delta.block)
         if start is None:
             return
-        if self._open != delta.block:  # another block had its turn; this one goes on as a new one
+        # Another block had its turn: this one goes on as a new one. What was said behind its stop stays behind it.
+        if self._open != delta.block and delta.block not in self._closed:
             yield from self._begin(start._replace(item=-1, input=None), {})
         kind, name = _FIELDS.get(start.kind, ("text_delta", "text"))
         source = document if _is(document, "content_block_delta") else {}

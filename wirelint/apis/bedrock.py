@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from wirelint.apis.bedrock_events import EVENTS, named
 from wirelint.apis.bedrock_request import has_blocks, read_request
 from wirelint.apis.bedrock_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind, Request
 
@@ -90,7 +90,7 @@ class _Reader:
                 events += self._event(document, place)
             else:
                 events += self._message(document, place)
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         return self._documents.close()

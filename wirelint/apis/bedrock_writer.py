@@ -37,6 +37,7 @@ class StreamWriter:
         self._altered = False
         self._open: int | None = None
         self._ended: set[int] = set()
+        self._closed: set[int] = set()
         self._told: set[int] = set()  # blocks of which something has left
         self._like: Frame | None = None
 
@@ -92,6 +93,7 @@ class StreamWriter:
             elif type(event) is Delta:
                 self._told.add(event.block)
             elif type(event) is Close:
+                self._closed.add(event.block)
                 self._open = None if self._open == event.block else self._open
 
     def _bare(self, out: Sequence[Event]) -> bool:
@@ -139,6 +141,7 @@ class StreamWriter:
                 if self._open == block:
                     yield from self._end(body if name == _STOP else {})
                 self._ended.discard(block)
+                self._closed.add(block)
             case Stop(reason=reason):
                 if self._open is not None:
                     yield from self._end({})
@@ -183,7 +186,8 @@ class StreamWriter:
         start = self._starts.get(delta.block)
         if start is None:
             return
-        if self._open != delta.block:  # another block had its turn; this one goes on as a new one
+        # Another block had its turn: this one goes on as a new one. What was said behind its stop stays behind it.
+        if self._open != delta.block and delta.block not in self._closed:
             yield from self._begin(start._replace(item=-1, input=None), "", {})
         own = dict(body) if name == _DELTA else {}
         self._told.add(delta.block)

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from wirelint.apis.cohere_request import NAME, read_request
 from wirelint.apis.cohere_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text, told
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
@@ -85,7 +85,7 @@ class _Reader:
                 events += self._event(document, place, alone=len(reading.documents) == 1)
             else:
                 events += self._message(document, place)
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         return self._documents.close()

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from wirelint.apis.openai_completions import prompted, prompts
 from wirelint.apis.openai_completions_writer import FormError
-from wirelint.apis.reading import DONE, Documents, error_of, mapping, mappings, text
+from wirelint.apis.reading import DONE, Documents, error_of, mapping, mappings, text, told
 from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Request
@@ -86,7 +86,7 @@ class _Reader:
         if reading.done:
             self._done = True
             events.append(Done(frame))
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         return self._documents.close()

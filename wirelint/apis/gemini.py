@@ -28,7 +28,7 @@ from wirelint.apis.gemini_request import (
 from wirelint.apis.gemini_schema import member, value_of
 from wirelint.apis.gemini_wrapper import is_wrapped, unwrapped
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
 
@@ -125,7 +125,7 @@ class _Reader:
         if reading.done:
             self._done = True
             events.append(Done(frame))
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         events = self._documents.close()
@@ -161,7 +161,7 @@ class _Reader:
             if (error := error_of(document)) is not None:
                 self._failed = True
                 events.append(Failure(error, frame))
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         head = (text(value_of(document, "responseId")) or None, text(value_of(document, "modelVersion")) or None)

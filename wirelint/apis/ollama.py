@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.apis.ollama_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, misshapen, number, schema, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, misshapen, number, schema, text, told
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
 from wirelint.model import (
     Arguments,
@@ -109,7 +109,7 @@ class _Reader:
                 events.append(Offence("after-end", (frame.data or "")[:60], frame))
                 continue  # clients have left
             events += self._document(document, place)
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         return self._documents.close()

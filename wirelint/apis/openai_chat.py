@@ -22,6 +22,7 @@ from wirelint.apis.reading import (
     number,
     refusal_of,
     text,
+    told,
 )
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind
@@ -107,7 +108,7 @@ class _Reader:
         if reading.done:
             self._done = True
             events.append(Done(frame))
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         events = self._documents.close()

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from wirelint.apis import openai_request
 from wirelint.apis.openai_completions_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, refusal_of, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, refusal_of, text, told
 from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
@@ -105,7 +105,7 @@ class _Reader:
         if reading.done:
             self._done = True
             events.append(Done(frame))
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         events = self._documents.close()

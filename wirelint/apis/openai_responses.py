@@ -21,7 +21,7 @@ from wirelint.apis.openai_responses_parts import SPOKEN_CALLS, Said, said
 from wirelint.apis.openai_responses_request import read_request
 from wirelint.apis.openai_responses_whole import WholeWriter
 from wirelint.apis.openai_responses_writer import StreamWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text
+from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
 from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
 from wirelint.model import Arguments, Json, Kind
 
@@ -120,7 +120,7 @@ class _Reader:
                 self._response(document, place)
             if len(events) == before:
                 events.append(Other(place))
-        return events or [Other(frame)]
+        return told(frame, events)
 
     def close(self) -> list[Event]:
         return self._documents.close()

@@ -69,7 +69,7 @@ def read_request(body: Mapping[str, Json]) -> Request:
 
 def _on_server(body: Mapping[str, Json]) -> Literal["nothing", "before", "anywhere"]:
     """Where the server holds items that the body lacks: a reference can stand for a call or a result in any place."""
-    kinds = {item.get("type") for _, item in mappings(body.get("input"))}
+    kinds = {text(item.get("type")) for _, item in mappings(body.get("input"))}
     if "item_reference" in kinds:
         return "anywhere"
     named = any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))

@@ -181,7 +181,8 @@ class StreamWriter(_Writer):
         if not made and not told and not document.get("usage"):
             return
         if all(len(bodies) == 1 for bodies in made):
-            yield framed({**document, "choices": [bodies[0] for bodies in made]}, frame.event)
+            said = {"choices": [bodies[0] for bodies in made]} if made or "choices" in document else {}
+            yield framed({**document, **said}, frame.event)
             return
         plain = {**document, **({"usage": None} if "usage" in document else {})}
         flat: list[Json] = [body for bodies in made for body in bodies]

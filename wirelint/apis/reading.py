@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.events import Event, Frame, Offence
+from wirelint.events import Event, Frame, Offence, Other
 from wirelint.model import Json
 
 DONE = "[DONE]"
@@ -88,6 +88,14 @@ class Reading(NamedTuple):
     documents: list[tuple[dict[str, Json], Frame]]
     done: bool
     offences: list[Event]
+
+
+def told(frame: Frame, events: list[Event]) -> list[Event]:
+    """The events of a frame, or `Other` for one that tells nothing, or only that a document before it is broken."""
+    last = events[-1] if events else None
+    if last is None or (type(last) is Offence and last.kind == "broken-json" and last.frame is not frame):
+        events.append(Other(frame))
+    return events
 
 
 class Documents:

@@ -10,7 +10,7 @@ from wirelint.engine import Session, within_limits
 from wirelint.events import Delta
 from wirelint.repair import Situation
 from wirelint.rewrite.chain import Chain, ChainError
-from wirelint.rewriters.quiet import CLEAR, HELD_AT_AN_END, LOUD
+from wirelint.rewriters.quiet import CLEAR, LOUD
 from wirelint.rule import Rule
 from wirelint.settings.roster import Kind
 
@@ -49,8 +49,6 @@ class Pending(Generic[T]):
         """What has not left: its end has to be seen with what comes next."""
         self.text = ""
         """What all of that says."""
-        self._is_held = False
-        """Whether its end is one that a rewriter would hold, so that it must not leave alone."""
 
     def ripe(self, new: T, block: int, said: str, chain: Chain) -> list[T] | None:
         """What leaves now that something has come that says more of a text, in order. None if it may not leave unseen; then
@@ -64,14 +62,9 @@ class Pending(Generic[T]):
             chain.gone_by(text)
             ready, self.waiting, self.text = [*waiting, new], [], ""
             return ready
-        if place > len(self.text) and waiting and not self._is_held:
-            chain.gone_by(self.text)
-            place -= len(self.text)
-            ready, self.waiting, self.text = waiting, [new], said
-            self._is_held = said[place] in HELD_AT_AN_END
-            return ready
+        # Nothing of it leaves alone: a rewriter that got it without what follows would hold its end.
         waiting.append(new)
-        self.text, self._is_held = text, text[place] in HELD_AT_AN_END
+        self.text = text
         return []
 
 

@@ -29,7 +29,14 @@ def place(events: Iterable[Event], queue: Sequence[Waiting]) -> None:
             last.out.append(event)
             continue
         home = next((waiting for waiting in queue if waiting.frame.number == number), last)
-        home.out.append(event)
+        home.out.insert(_place_in(home, event), event)
+
+
+def _place_in(home: Waiting, event: Event) -> int:
+    """Where an event comes out beside others of its frame: those that were read after it may have been let by."""
+    order = {id(one): number for number, one in enumerate(home.events)}
+    own = order.get(id(event), len(order))
+    return next((place for place, one in enumerate(home.out) if order.get(id(one), -1) > own), len(home.out))
 
 
 def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event], list[Event]]:

@@ -64,7 +64,7 @@ class NewIds:
     def _take(self, event: Event) -> Iterable[Event]:
         match event:
             case Start(kind="tool_call"):
-                if event.id and event.name:
+                if (event.id and event.name) or not self._situation.streamed:  # a whole reply says all of it at once
                     return (self._begin(event, event.id, event.name),)
                 self._held.append(event)
                 return ()

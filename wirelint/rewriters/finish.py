@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, assert_never
 
@@ -87,16 +87,14 @@ class FinishReasons:
         of a candidate that has none."""
         self._situation = situation
         self._right, self._unsaid = right, unsaid
-        self._looked_ahead = situation.streamed or not traits(situation.exchange.api).tells_calls
+        self._frame: Frame | None = None
         self._kinds: dict[int, tuple[int, Kind]] = {}
         self._choices: dict[int, Held] = {}
         self._unread = False
         """Whether something came that may have held a call and could not be read."""
 
     def push(self, event: Event) -> Iterable[Event]:
-        if not self._looked_ahead:
-            self._looked_ahead = True
-            return [*self._stops_ahead(event), *self.push(event)]
+        self._frame = event.frame
         if isinstance(event, Done) and self._situation.streamed:
             return [*self._stops(event.frame), event]
         if isinstance(event, Stop):
@@ -124,13 +122,6 @@ class FinishReasons:
             case _:
                 pass
 
-    def _stops_ahead(self, event: Event) -> Sequence[Stop]:
-        """The ends that the candidates of a whole body lack."""
-        ahead = FinishReasons(self._situation, self._right, self._unsaid)
-        for one in self._situation.frame_events:
-            ahead._observe(one)
-        return ahead._stops(event.frame)
-
     def _stops(self, frame: Frame | None) -> list[Stop]:
         if self._unread or not traits(self._situation.exchange.api).tells_calls:
             return []
@@ -140,7 +131,8 @@ class FinishReasons:
         return [self._unsaid(choice, frame, held) for choice, held in ended]
 
     def release(self) -> Iterable[Event]:
-        return ()
+        """The ends that the candidates of a whole body lack, by what is left of it."""
+        return () if self._situation.streamed else self._stops(self._frame)
 
     def _begin(self, start: Start) -> None:
         self._kinds[start.block] = (start.choice, start.kind)

@@ -155,11 +155,13 @@ class Framing:
 
     def _is_read(self, offence: Offence) -> bool:
         """Return True if the frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
-        said = any(not isinstance(event, (Other, Offence)) for event in self._situation.frame_events)
-        # A reader tells of a doubled field when it has read the document behind it.
-        return (
-            said or offence.kind == "doubled-field" or (offence.frame is not None and document_of(offence.frame) != {})
-        )
+        frame = offence.frame
+        if frame is None or document_of(frame):
+            return frame is not None
+        if offence.kind == "doubled-field":
+            return True  # a reader tells of it when it has read the document behind it
+        told = [event for event in self._situation.frame_events if not isinstance(event, Offence)]
+        return any(not isinstance(event, Other) or event.frame is not frame for event in told)
 
     def _cut(self, offence: Offence) -> Iterable[Event]:
         """The last event lacks its blank line: only where it says how the reply ends does a client miss it."""
@@ -182,6 +184,8 @@ class Framing:
         return *self._closed(), Done(None)
 
     def _unfinished(self, offence: Offence) -> Iterable[Event]:
+        if not self._open:
+            return (offence,)  # nothing that can be stopped: an item of a response, a block whose start was lost
         self._tell(offence)
         return self._closed(offence.frame)
 
@@ -227,8 +231,11 @@ class Framing:
     def _join(self, event: Event) -> Iterable[Event]:
         first = self._pieces[0].frame
         assert first is not None
-        if isinstance(event, Offence) and event.frame is first and event.kind in ("split-json", "broken-json"):
-            return self._joined(event)
+        if isinstance(event, Offence) and event.kind in ("split-json", "broken-json") and event.frame is not None:
+            if event.frame is first:
+                return self._joined(event)
+            if event.frame.number < first.number:  # the document began before, in what did not wait
+                return [*self.release(), event]
         self._pieces.append(event)
         self._size += len(event.frame.raw) if event.frame is not None else 0
         if self._size > MOST_HELD:

@@ -23,7 +23,7 @@ from wirelint.events import Start
 from wirelint.knowledge.markup import BETWEEN, Said, judge, siblings
 from wirelint.model import Choice, Part, Reasoning, Refusal, Text, ToolCall
 from wirelint.repair import MOST_HELD
-from wirelint.rewriters.quotation import Quotation
+from wirelint.rewriters.quotation import Quotation, open_code
 from wirelint.rewriters.text import Pause, Strand
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ _SLACK = 1 << 16
 _CLOSING = re.compile(r"[>}\])\n`]|&gt;")
 _AFTER = re.compile(r"(?:[\s}\],)\"'`*”’»]|\\[nrt]?)*")
 """What may stand between a call and the end of the quotation that it is in."""
-_TICKS = re.compile(r"`+")
-_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 
 
 @dataclass(slots=True)
@@ -282,20 +280,8 @@ class MarkupJudge:
             return BETWEEN.fullmatch(text, after, seen.open) is not None
         if _AFTER.fullmatch(text, after, end) is not None or may_go_on(BETWEEN, text, after):
             return True
-        return self._in_open_code(text, run[0].start, after)
-
-    def _in_open_code(self, text: str, start: int, end: int) -> bool:
-        """Whether inline code was begun before a run that may be closed after it: its paragraph has not ended."""
-        if "`" not in text or _PARAGRAPH_END.search(text, end):
-            return False
-        begin = 0
-        for paragraph in _PARAGRAPH_END.finditer(text, 0, start):
-            begin = paragraph.end()
-        opened = 0
-        for ticks in _TICKS.finditer(text, begin, start):
-            size = len(ticks[0])
-            opened = 0 if opened == size else opened or size
-        return bool(opened) and opened < 3 and not re.search(rf"(?<!`)`{{{opened}}}(?!`)", text[end:])
+        opened = open_code(text, run[0].start, after)
+        return 0 < opened < 3
 
     def _waits_for_end(self, run: tuple[Block, ...], *, final: bool) -> bool:
         """In reasoning a run counts only if nothing comes after the reasoning."""

@@ -126,6 +126,8 @@ class Names:
                 if event.name and self._knows(event.name):
                     self._left[event.choice] = self._left.get(event.choice, 0) + 1
                     return (event,)
+                if not self._situation.streamed:
+                    return self._decide(event, [event])  # its name is complete, whether or not the reply says its end
                 self._held.append(event)
                 return ()
             case Start(kind="text"):
@@ -158,7 +160,8 @@ class Names:
                 return self._say(start, verdict.text)
             case Rename():
                 self._names[start.block] = name
-                start = start._replace(name=verdict.name)
+                id_ = start.id or next((label.id for label in labels if label.id), None)
+                start = start._replace(name=verdict.name, id=id_)
             case None:
                 pass
         self._left[start.choice] = self._left.get(start.choice, 0) + 1

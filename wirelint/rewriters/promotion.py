@@ -26,6 +26,7 @@ from wirelint.rewriters.calls import make_call, write_arguments
 from wirelint.rewriters.markup import MarkupJudge, Promotion
 from wirelint.rewriters.text import Candidate, MakeRepair, Strand, TextRewriter
 
+PUT_BACK = "markup beside structured calls was put back behind the text that had left"
 _MOST_PENDING = 16 * MOST_HELD
 _HONEST: frozenset[Ending] = frozenset({"length", "filtered", "refused", "paused", "failed"})
 """Endings that stay: they say something else than that the reply is complete."""
@@ -144,6 +145,8 @@ class Promoter(TextRewriter):
         if all((call.name, call.arguments) in made for call in promotion.calls):
             self._record(promotion, "dropped the markup of", "")
         else:
+            if self.situation.streamed and PUT_BACK not in self.situation.notes:
+                self.situation.notes.append(PUT_BACK)
             yield from self._as_text(promotion, promotion.text, frame)
 
     def _as_text(self, promotion: Promotion, text: str, frame: Frame | None) -> Iterator[Event]:

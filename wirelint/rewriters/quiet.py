@@ -31,8 +31,6 @@ _CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
 _ESCAPED_LINE = "\\n"
 """An escape as well, but of markup only behind the end of a tag, with no more blanks between them than these."""
 _BLANKS_BEFORE = 4
-HELD_AT_AN_END = MARKS + "&\\"
-"""With what begins that a rewriter may hold until it knows more of it."""
 _TOKENS = ("]~b]",)
 """Tokens of chat templates that hold none of these characters."""
 _WORDS = ("to=",)

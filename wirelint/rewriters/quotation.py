@@ -14,6 +14,8 @@ _LOOSE = 256
 _SLACK = 1 << 16
 _QUOTE_MARK = re.compile(r"[`\t]|~~~| {4}|(?m:^)[ \d.)*+-]{0,64}>")
 _FENCE_LINE = re.compile(r"^[ \t>]{0,8}(?:`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_TICKS = re.compile(r"`+")
+_PARAGRAPH_END = re.compile(r"\n[ \t]*\n")
 
 
 class Quotation:
@@ -82,3 +84,21 @@ class Quotation:
             self._whole = ["".join((*self._whole, *self._late))]
             self._late.clear()
         return self._whole[0] if self._whole else ""
+
+
+def open_code(text: str, start: int, end: int) -> int:
+    """The number of backticks of inline code that begins before `start` and may yet be closed behind `end`; 0 for none.
+
+    Inline code ends with its paragraph.
+    """
+    if "`" not in text or _PARAGRAPH_END.search(text, end):
+        return 0
+    begin = 0
+    for paragraph in _PARAGRAPH_END.finditer(text, 0, start):
+        begin = paragraph.end()
+    opened = 0
+    for ticks in _TICKS.finditer(text, begin, start):
+        size = len(ticks[0])
+        opened = 0 if opened == size else opened or size
+    closed = bool(opened) and re.search(rf"(?<!`)`{{{opened}}}(?!`)", text[end:]) is not None
+    return 0 if closed else opened

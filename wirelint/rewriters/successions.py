@@ -156,6 +156,9 @@ class SaidOnce:
             case Delta() if self._acts and (start := self._starts.get(event.block)) is not None:
                 repeats = any(word and may_repeat(event.frame, word) for word in (start.id, start.name))
                 return (event._replace(),) if repeats and event.frame is not start.frame else (event,)
+            case Label() if self._acts and (start := self._starts.get(event.block)) is not None:
+                again = event.id in (None, start.id) and event.name in (None, start.name)
+                return () if again else (event,)  # under another index, or none
             case _:
                 pass
         return (event,)

@@ -220,8 +220,8 @@ class TextRewriter:
                 out += self.landed(strand, event.frame)
             elif strand.waits:  # nothing was ever said in it
                 out.append(self._begin(strand))
-        if candidate.ended:
-            return [*out, event]
+        if candidate.ended:  # text behind its end becomes nothing else, and leaves before the stream ends
+            return [*out, *self.dying(candidate), event]
         candidate.ended = True
         return [*out, *self.ending(candidate, event)]
 

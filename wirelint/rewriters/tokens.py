@@ -17,6 +17,7 @@ from wirelint.knowledge.framing import Framer, certain_lead, remedy
 from wirelint.model import Request
 from wirelint.repair import Situation
 from wirelint.rewriters.pieces import Pieces
+from wirelint.rewriters.quotation import open_code
 from wirelint.rewriters.text import MakeRepair, Pause, Strand, TextRewriter
 
 _DECISIVE = re.compile(r"\s*\S{1,64}[\s<]|\s*\S{16}|\s{64}")
@@ -74,6 +75,8 @@ class TokenJudge:
         self._pieces = Pieces()
         self._shift = 0
         self._from = 0
+        self._row = (0, 0)
+        """The first and the end of the tokens that stand in a row up to the last one that was looked at."""
         self._looks = 0
         self._swallowing = False
         self._dropped: list[str] = []
@@ -181,7 +184,7 @@ class TokenJudge:
             text = self._text()
         framing = self._stripper.framer.framing(text)
         lead = certain_lead(framing) if framing is not None else ()
-        if framing is None or not lead or len(lead) < sum(token.end <= framing.leading for token in framing.tokens):
+        if not lead:
             return
         self._take_off(text, lead[-1].end, _listed(lead))
 
@@ -200,18 +203,25 @@ class TokenJudge:
         start = max(self._strand.sure - self._shift, self._from)
         for token in find(text[start:]):
             place, end = start + token.start, start + token.end
+            row, before = self._row
+            self._row = (place if text[before:place].strip() or not before else row, end)
             if token.strength == "edge" and not self._is_last(text, end):
                 continue
             if self._is_last(text, end) or not (_DECISIVE.match(text, end) or len(text) - end >= 32):
                 self._state = "token"
-                return place
+                return self._row[0]  # what comes after it decides on those before it, too
             self._looks += 1
             if self._looks > _MOST_LOOKS:
                 self._state = "left"
                 return None
-            if self._cuts(text, place):
-                return None
-            self._from = end
+            match self._cuts(text, place):
+                case "yes":
+                    return None
+                case "later":
+                    self._state = "token"
+                    return self._row[0]
+                case "no":
+                    self._from = end
         self._state = "text"
         return _cut_place(text, max(start, self._from))
 
@@ -223,16 +233,18 @@ class TokenJudge:
             return True
         return rest[0] in TOKEN_FIRSTS and _lead(rest, find(rest)) >= len(rest)
 
-    def _cuts(self, text: str, place: int) -> bool:
-        """Cuts the text where the turn was over, if it was."""
+    def _cuts(self, text: str, place: int) -> Literal["yes", "no", "later"]:
+        """Cuts the text where the turn was over, if it was. `later`: it stands in code if its backticks come again."""
         framing = self._framing(text) if self._stripper.unsafe else None
         done = remedy(text, framing, streamed=True, calls=False) if framing is not None else None
         if done is None or done.kind != "cut" or framing is None or framing.overrun is None:
-            return False
+            return "no"
         if done.trailing != place:  # another token, which has its own turn
-            return False
-        self._cut_at(text, done.trailing, framing.overrun.token)
-        return True
+            return "no"
+        if open_code(text, place, framing.overrun.end):
+            return "later"
+        self._cut_at(text, self._end_before(text, done.trailing), framing.overrun.token)
+        return "yes"
 
     def _framing(self, text: str) -> Framing | None:
         """The framing of a text, which many tokens of it ask for in turn; looking for it reads all markup in it."""
