@@ -1,15 +1,16 @@
 """`python -m tests.fuzz.adversarial`: what a reply full of tags costs, and how that grows with its length.
 
 Each shape (`shapes`) is repeated up to a size, put at a place of an exchange, and goes through wirelint as it does live:
-judged with repairs off, repaired under `unsafe`, redacted and written down. The CPU time of this thread is measured, in
-total and of the longest single call, which is for how long everybody else behind the proxy would wait; then the size is
-doubled. The work grows linearly where doubling the size at most doubles the time, noise aside.
+judged with repairs off, repaired under `unsafe` (over HTTP and over a WebSocket), redacted and written down. The CPU time
+of this thread is measured, in total and of the longest single call, which is for how long everybody else behind the proxy
+would wait; then the size is doubled. The work grows linearly where doubling the size at most doubles the time, noise aside.
 """
 
 from __future__ import annotations
 
 import gc
 import itertools
+import json
 import random
 import signal
 import sys
@@ -33,6 +34,7 @@ from wirelint.repair import Permit
 from wirelint.rewrite import Rewriting
 from wirelint.rewrite.requests import mend_request
 from wirelint.wire import ArrayStream, EventStream, Framer, JsonLines, MessageStream, Sniffer
+from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, socket_url
 
 UNSAFE = Permit("unsafe")
 MOST_BLOCKED = 0.050
@@ -108,6 +110,24 @@ def repair(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     cost.call(rewriting.end)
 
 
+def relay(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
+    """Under `unsafe`, over a WebSocket: each of the server's messages on its way to the client; then it is judged."""
+    asked = {"type": "response.create", **json.loads(made.request_body or b"{}")}
+    fields = lower(made.request_headers)
+    body = json.dumps(asked).encode()
+    session = Session.begin(id=made.id, method="GET", url=socket_url(made.url), headers=fields, body=body)
+    assert session is not None
+    session.respond(STATUS, lower(HEADERS))
+    rewriting = Rewriting.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
+    assert rewriting is not None
+    for piece in pieces:
+        message = piece.partition(b"data: ")[2].strip()
+        cost.call(lambda: (rewriting.feed(as_line(message), 1.0), closes(message)))  # noqa: B023 - called at once
+    cost.call(rewriting.end)
+    engine = Engine(REGISTRY.rules)
+    cost.call(lambda: engine.check(session.finish()))
+
+
 def mend(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     """Under `unsafe`: the request on its way to the upstream."""
     session = begin(made)
@@ -125,6 +145,7 @@ def capture(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
 WAYS: dict[str, Callable[[Record, Sequence[bytes], Cost], None]] = {
     "judge": judge,
     "repair": repair,
+    "socket": relay,
     "request": mend,
     "capture": capture,
 }
@@ -212,6 +233,8 @@ def cases(ways: Sequence[str], apis: Sequence[str], places: Sequence[Place], ste
     for way, api, place, step in itertools.product(ways, apis, places, steps):
         told = place in ("history", "result")
         if (way == "repair" and told) or (way == "request" and not told) or (told and step):
+            continue
+        if way == "socket" and (api != "openai.responses" or told or not step):
             continue
         if not (way == "capture" and step > 1):
             yield Case(Shape("", "x"), way, api, place, step)

@@ -19,16 +19,27 @@ class Waiting:
     sent: int = 0
 
 
-def place(events: Iterable[Event], queue: Sequence[Waiting]) -> None:
-    """Puts events down beside the frames that they belong to; those of frames that are gone beside the last one."""
+_FEW = 8
+"""Events for which it takes longer to index the queue than to search it."""
+
+
+def place(events: Sequence[Event], queue: Sequence[Waiting]) -> None:
+    """Puts events down beside the frames that they belong to; those of frames that are gone beside the last one.
+
+    Thousands of frames may wait for the end of a call, and all of their events come at once.
+    """
     last = queue[-1]
+    homes = {waiting.frame.number: waiting for waiting in queue} if len(events) > _FEW else None
     for event in events:
         number = event.frame.number if event.frame is not None else last.frame.number
         # What was read with the last frame stays there: an offence may point at a frame before it.
         if number == last.frame.number or any(event is one for one in last.events):
             last.out.append(event)
             continue
-        home = next((waiting for waiting in queue if waiting.frame.number == number), last)
+        if homes is not None:
+            home = homes.get(number, last)
+        else:
+            home = next((waiting for waiting in queue if waiting.frame.number == number), last)
         home.out.insert(_place_in(home, event), event)
 
 
