@@ -33,6 +33,7 @@ def test_engine() -> None:
 
 
 @pytest.mark.live
+@pytest.mark.complete
 def test_live() -> None:
     out = run("live", "--tiny")
     for metric in METRICS:

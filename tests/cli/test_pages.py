@@ -11,6 +11,7 @@ import pytest
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema
 from tests.cli.conftest import Ran
 from tests.cli.test_check import CUT, write
+from tests.selection import sampled
 from wirelint.cli import _COMMANDS
 from wirelint.registry import Registry
 
@@ -36,7 +37,7 @@ def test_rules_lists_them_all(wirelint: Wirelint) -> None:
     assert [row["code"] for row in rows] == [rule.code for rule in REGISTRY.rules]
 
 
-@pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
+@pytest.mark.parametrize("rule", sampled(REGISTRY.rules), ids=lambda rule: rule.name)
 def test_the_manual_of_a_rule(wirelint: Wirelint, rule: object) -> None:
     name, code = rule.name, rule.code  # type: ignore[attr-defined]
     by_name, by_code = wirelint("rule", name), wirelint("rule", code.lower())

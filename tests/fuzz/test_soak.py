@@ -11,7 +11,7 @@ from tests.fuzz.soak import PLAYS, Outcome, soak
 
 @pytest.mark.live
 def test_a_few_seconds_of_load(tmp_path: Path) -> None:
-    outcome = soak(6.0, 1, tmp_path, lambda _: None)
+    outcome = soak(3.0, 1, tmp_path, lambda _: None)
     assert (outcome.failed, outcome.lost, outcome.errors) == ([], [], [])
     assert outcome.is_good
     assert sum(outcome.sent.values()) > len(PLAYS)

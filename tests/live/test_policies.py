@@ -19,6 +19,7 @@ pytest.importorskip("mcp", reason="takes the package of the protocol")
 from tests.build import Call, Talk, User, as_record, schema
 from tests.live.harness import PATIENCE, SCRIPT, Proxy, Upstream, post, replying, running, wait_until
 from tests.live.mcp_peers import TRANSPORTS, Transport, connected, serving
+from tests.selection import sampled
 from wirelint.rule import excerpt
 
 pytestmark = pytest.mark.live
@@ -132,7 +133,7 @@ CALLS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", sampled(list(CALLS), 4))
 def test_a_call_reaches_the_server_with_what_is_true(name: str, notes: Notes, tools_url: str, policing: Proxy) -> None:
     given, wanted = CALLS[name]
     arguments = {key: value.replace("WORKSPACE", str(notes.workspace)) for key, value in given.items()}

@@ -71,8 +71,10 @@ def through(every_vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) ->
     [
         pytest.param(door, tools, stream, id=name_of(door, stream, "call" if tools else "text"))
         for door in DOORS
-        for tools in ((False, True) if door.makes_calls else (False,))
-        for stream in rotated([False, True], f"{door.name} {tools}")
+        for tools, stream in rotated(
+            [(tools, stream) for tools in (True, False) if door.makes_calls or not tools for stream in (False, True)],
+            door.name,
+        )
     ],
 )
 def test_a_clean_reply_is_as_it_came(
