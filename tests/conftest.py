@@ -7,6 +7,7 @@ goes with `--all`, and `pytest --hypothesis-profile=explore` looks for new ones.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -32,6 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
     selection.select_everything(config.getoption("--all"))
     if selection.is_complete() and config.getoption("--hypothesis-profile") is None:
         settings.load_profile("full")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """For `-n auto` one more than there are processors: tests that talk with processes wait much of their time."""
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -188,7 +188,7 @@ def play(upstream: Upstream, name: str, act: Act) -> threading.Event:
     return told
 
 
-@pytest.mark.parametrize("name", sampled(list(WAITS), 4))
+@pytest.mark.parametrize("name", sampled(list(WAITS), 3))
 def test_it_is_reported_while_it_lasts(watching: Proxy, upstream: Upstream, name: str) -> None:
     wait = WAITS[name]
     told = play(upstream, name, wait.act)

@@ -7,7 +7,7 @@ that is not permitted is not made, and where nothing claims one, not a byte is c
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -26,21 +26,10 @@ from wirelint.rewrite.requests import Mended, mend_request
 from wirelint.rule import Finding, Rule
 
 Records = Sequence[Mapping[str, Any]]
-Case = tuple[str, Rule, Fires | Silent]
 
 
 def _repairs(rule: Rule) -> bool:
     return type(rule).rewriter is not Rule.rewriter or type(rule).mend is not Rule.mend
-
-
-def _params(cases: Iterable[Case]) -> list[Any]:
-    return [pytest.param(id_, rule, case, id=id_) for id_, rule, case in cases]
-
-
-FIRES: list[Case] = [(f"{rule.name}-the manual's example", rule, Fires(rule.fires)) for rule in REGISTRY.rules]
-FIRES += fires()
-SILENT: list[Case] = [(f"{rule.name}-the manual's example", rule, Silent(rule.silent)) for rule in REGISTRY.rules]
-SILENT += silent()
 
 
 def _ended(records: Records) -> bool:
@@ -180,21 +169,29 @@ def check_request(rule: Rule, records: Records) -> None:
 # --- the cases --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("id_", "rule", "case"), _params(FIRES))
-def test_what_is_claimed_is_repaired(id_: str, rule: Rule, case: Fires) -> None:
-    runs = list(expand(case.case, case.forms))
-    cut_often = rotated(runs, id_)
-    for one in runs:
-        label, records = one
-        with in_form(label):
-            check_reply(rule, records, cut_often=one in cut_often)
-            check_request(rule, records)
+def _each(rules: Sequence[Rule]) -> pytest.MarkDecorator:
+    """One test for all cases of a rule, so that the number of tests stays small; a failure names the case."""
+    return pytest.mark.parametrize("rule", rules, ids=lambda rule: rule.name)
 
 
-@pytest.mark.parametrize(("id_", "rule", "case"), _params(case for case in SILENT if _repairs(case[1])))
-def test_what_is_right_is_left_alone(id_: str, rule: Rule, case: Silent) -> None:
-    for label, records in expand(case.case, case.forms):
-        with in_form(label):
+@_each(REGISTRY.rules)
+def test_what_is_claimed_is_repaired(rule: Rule) -> None:
+    for id_, _, case in [("the manual's example", rule, Fires(rule.fires)), *fires([rule])]:
+        runs = list(expand(case.case, case.forms))
+        cut_often = rotated(runs, id_)
+        for one in runs:
+            label, records = one
+            with in_form(f"{id_}: {label}"):
+                check_reply(rule, records, cut_often=one in cut_often)
+                check_request(rule, records)
+
+
+@_each([rule for rule in REGISTRY.rules if _repairs(rule)])
+def test_what_is_right_is_left_alone(rule: Rule) -> None:
+    cases = [("the manual's example", rule, Silent(rule.silent)), *silent([rule])]
+    runs = [(id_, run) for id_, _, case in cases for run in expand(case.case, case.forms)]
+    for id_, (label, records) in runs:
+        with in_form(f"{id_}: {label}"):
             done = run(records, [rule], UNSAFE, complete=_ended(records))
             assert done.delivered == _body(records)
             assert (done.repairs, done.faults, done.changed) == ((), (), False)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, lint
 from tests.cuts import findings_at_cuts
-from tests.rules.case import Fires, Silent, expand, fires, in_form, module_of, silent
+from tests.rules.case import Fires, expand, fires, in_form, module_of, silent
 from tests.selection import is_complete, rotated
 from wirelint.registry import shipped, summary
 from wirelint.rule import Finding, Rule
@@ -20,22 +20,24 @@ def _found(rule: Rule, records: list[Mapping[str, Any]]) -> list[Finding]:
     return [finding for finding in lint(records, [rule.name]) if finding.code in (rule.code, "IN000")]
 
 
-FIRES = [pytest.param(id_, rule, expected, id=id_) for id_, rule, expected in fires()]
-SILENT = [pytest.param(rule, expected, id=id_) for id_, rule, expected in silent()]
+EACH = pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
+"""One test for all cases of a rule, so that the number of tests stays small; a failure names the case."""
 
 
-@pytest.mark.parametrize(("id_", "rule", "expected"), FIRES)
-def test_must_fire_at_every_cut(id_: str, rule: Rule, expected: Fires) -> None:
+@EACH
+def test_must_fire_at_every_cut(rule: Rule) -> None:
     """In every form, whole; one form, with `--all` each, byte by byte, with `--all` at other places too."""
-    runs = list(expand(expected.case, expected.forms))
-    cut = rotated(runs, id_)
-    for run in runs:
-        label, records = run
-        with in_form(label):
-            found = _found(rule, records)
-            _check(rule, expected, found)
-            for place, findings in findings_at_cuts(records, rule, only_bytes=not is_complete()) if run in cut else ():
-                assert findings == found, place
+    for id_, _, expected in fires([rule]):
+        runs = list(expand(expected.case, expected.forms))
+        cut = rotated(runs, id_)
+        for run in runs:
+            label, records = run
+            with in_form(f"{id_}: {label}"):
+                found = _found(rule, records)
+                _check(rule, expected, found)
+                cuts = findings_at_cuts(records, rule, only_bytes=not is_complete()) if run in cut else ()
+                for place, findings in cuts:
+                    assert findings == found, place
 
 
 def _check(rule: Rule, expected: Fires, found: list[Finding]) -> None:
@@ -50,14 +52,15 @@ def _check(rule: Rule, expected: Fires, found: list[Finding]) -> None:
         assert "\n" not in finding.message
 
 
-@pytest.mark.parametrize(("rule", "expected"), SILENT)
-def test_must_not_fire(rule: Rule, expected: Silent) -> None:
-    for label, records in expand(expected.case, expected.forms):
-        with in_form(label):
-            assert _found(rule, records) == []
+@EACH
+def test_must_not_fire(rule: Rule) -> None:
+    for id_, _, expected in silent([rule]):
+        for label, records in expand(expected.case, expected.forms):
+            with in_form(f"{id_}: {label}"):
+                assert _found(rule, records) == []
 
 
-@pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
+@EACH
 def test_manual_and_examples(rule: Rule) -> None:
     manual = inspect.getdoc(rule) or ""
     assert 10 < len(summary(rule)) < 100
@@ -71,7 +74,7 @@ def _passed(example: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [*example.get("prior", ()), example]
 
 
-@pytest.mark.parametrize("rule", REGISTRY.rules, ids=lambda rule: rule.name)
+@EACH
 def test_enough_cases_on_both_sides(rule: Rule) -> None:
     module = module_of(rule)
     assert len(module.FIRES) >= 3
