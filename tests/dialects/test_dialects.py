@@ -292,7 +292,7 @@ ENDS = ("", "</parameter></invoke></function></tool_call>", "</parameter> x </in
 DEEP = {"objects": '<tool_call>{"name": "x", "arguments": ' + '{"a":' * 20000, "arrays": "<tool_call>" + "[" * 50000}
 
 
-@pytest.mark.parametrize("case", SOUP)
+@pytest.mark.parametrize("case", sampled(list(SOUP), 100))
 def test_work_is_linear(case: str) -> None:
     unit = SOUP[case]
     for end, declared in rotated(list(product(ENDS, (True, False))), case):
@@ -332,13 +332,13 @@ def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> N
         if opener is None or block.tier == "weak" or "<|start|>" in vector.text:
             continue
         token = TURN_TOKENS[number % len(TURN_TOKENS)]
-        for place in sampled(range(block.start + 3, opener.end() - 2), 3):
+        for place in sampled(range(block.start + 3, opener.end() - 2), 1):
             cut = vector._replace(text=vector.text[:place] + token + vector.text[place:])
             blocks = find(cut.text, vector.tools)
             assert calls_in(blocks) == vector.data["calls"], (vector.case, cut.text)
             assert blocks[0].start == block.start, (vector.case, cut.text)
             assert blocks[0].malformed, (vector.case, cut.text)
-            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 12))
+            settles(cut, cut.text, sampled(range(len(cut.text) + 1), 6))
 
 
 @pytest.mark.parametrize(
@@ -351,9 +351,7 @@ def test_a_turn_token_without_a_call_is_no_markup(text: str) -> None:
 MEGABYTES = ("<", "< ", "<tool_call", "<|tool_call", "[TOOL_", "functions.", "&lt;", "\n{", "</tool_call> x ")
 
 
-@pytest.mark.parametrize(
-    "unit", [*SOUP.values(), *MEGABYTES], ids=[*SOUP, *(f"a megabyte of {unit!r}" for unit in MEGABYTES)]
-)
+@pytest.mark.parametrize("unit", [*sampled(list(SOUP.values()), 50), *MEGABYTES])
 def test_a_long_soup_ends(unit: str) -> None:
     size = 1_000_000 if unit in MEGABYTES else 100_000
     text = unit * (size // (1 if is_complete() else 10) // len(unit))
@@ -374,9 +372,9 @@ def test_what_is_settled_stays(vectors: list[Vector]) -> None:
     """At every cut: blocks that no further text changes are those of the whole text, the others begin in what is open."""
     for vector in vectors:
         size = len(vector.text)
-        settles(vector, vector.text, sampled(range(size + 1), 12))
-        settles(vector, f"Some words.\n{vector.text}", sampled(range(12, size + 13, 5), 4))
-        settles(vector, f"{vector.text}\nSome words, and more of them.", sampled(range(size, size + 31), 4))
+        settles(vector, vector.text, sampled(range(size + 1), 6))
+        settles(vector, f"Some words.\n{vector.text}", sampled(range(12, size + 13, 5), 2))
+        settles(vector, f"{vector.text}\nSome words, and more of them.", sampled(range(size, size + 31), 2))
 
 
 def settles(vector: Vector, text: str, cuts: Iterable[int]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.live.harness import SCRIPT, Peer, Proxy, Upstream, post, replying, running
 from tests.rules.mcp import call, error, note, request, result
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.complete]
 
 POLICY = """
 [[policy]]

@@ -15,7 +15,7 @@ from tests.live.leaks import CALL, CALLED, EVENTS, LEAK, PATHS, calls_of
 from tests.live.scenes import OPENAI
 from tests.rewrite.test_following import PLAIN, events
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.complete]
 
 REQUEST = LEAK[OPENAI, True]["request"]
 _TELLING = """

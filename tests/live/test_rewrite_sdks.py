@@ -22,8 +22,8 @@ pytestmark = pytest.mark.live
 
 TLS = ssl.create_default_context()
 """An SDK that is given no context loads all certificates for each client, which takes longer than the request."""
-FAULTY = sampled([case for case in CASES if not case.scene.healthy], 24)
-HEALTHY = sampled([case for case in CASES if case.scene.healthy], 10)
+FAULTY = sampled([case for case in CASES if not case.scene.healthy], 16)
+HEALTHY = sampled([case for case in CASES if case.scene.healthy], 6)
 
 
 def see(case: Case, base_url: str) -> Seen:

@@ -14,7 +14,7 @@ from wirelint.demo.comparison import Mender, Score, play, tasks
 from wirelint.demo.vendor import Vendor
 from wirelint.registry import Registry
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.complete]
 
 RUNS = 40
 

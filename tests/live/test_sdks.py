@@ -13,7 +13,7 @@ from tests.live.harness import Proxy, running
 from tests.selection import is_complete
 from wirelint.mock import MockServer
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.complete]
 
 ROUNDS = 12 if is_complete() else 3
 """The SDK's close races with the end of the reply; both orders turn up in a dozen streams."""
