@@ -9,6 +9,7 @@ import pytest
 from tests.build import REGISTRY
 from tests.live.harness import Upstream, running
 from tests.live.test_captures import drive_all
+from tests.selection import sampled
 from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.format import changes
 from wirelint.capture.readers import read
@@ -37,7 +38,7 @@ def _fixed(path: Path, most: Safety) -> list[Fixed]:
     return [item for item in fix(read([path]), REGISTRY.rules, REGISTRY.permit(most)) if isinstance(item, Fixed)]
 
 
-@pytest.mark.parametrize("most", ["safe", "unsafe"])
+@pytest.mark.parametrize("most", sampled(["safe", "unsafe"], 1))
 def test_offline_gives_what_live_gave(upstream: Upstream, tmp_path: Path, most: Safety) -> None:
     with running(tmp_path, upstream.url, f"wirelint_fix={most}") as proxy:
         count = drive_all(proxy, upstream, repaired=True)

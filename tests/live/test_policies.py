@@ -69,7 +69,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Notes:
     return Notes(workspace)
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+@pytest.fixture(scope="module", params=sampled(TRANSPORTS, 1))
 def transport(request: pytest.FixtureRequest) -> Transport:
     return request.param  # type: ignore[no-any-return]
 

@@ -16,6 +16,7 @@ from tests.live.harness import PATIENCE, Proxy, running, wait_until
 from tests.live.scenes import FOUND, PREAMBLE, TOOLS, Seen
 from tests.live.vendors import QUESTION, response_seen
 from tests.mock.client import parse_sse
+from tests.selection import sampled
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
 from wirelint.mock.answer import Pause
@@ -144,7 +145,7 @@ def test_who_leaves_in_the_middle_is_told(judging: Proxy) -> None:
     assert [one for one in record["findings"] if one["severity"] in ("error", "warning")] == []
 
 
-@pytest.mark.parametrize("fix", ["off", "unsafe"])
+@pytest.mark.parametrize("fix", sampled(["off", "unsafe"], 1))
 def test_a_model_that_stands_still_is_reported_while_it_does(upstream_url: str, tmp_path: Path, fix: str) -> None:
     sdk_arguments = {"api_key": "k", "timeout": PATIENCE}
     with running(tmp_path, upstream_url, "wirelint_stall=1", f"wirelint_fix={fix}") as proxy:
@@ -175,7 +176,7 @@ def test_other_sockets_pass_untouched(judging: Proxy) -> None:
     assert len(judging.records()) == before + 1
 
 
-@pytest.mark.parametrize("name", ["exchanges.jsonl", "flows.mitm", "saved by mitmproxy"])
+@pytest.mark.parametrize("name", sampled(["exchanges.jsonl", "flows.mitm", "saved by mitmproxy"], 1))
 def test_the_captures_are_judged_the_same(upstream_url: str, tmp_path: Path, name: str) -> None:
     saved = tmp_path / "saved.mitm"
     with running(tmp_path, upstream_url, f"save_stream_file={saved}") as proxy:

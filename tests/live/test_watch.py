@@ -172,7 +172,7 @@ WAITS = {
 }  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["as it is", "repaired"])
+@pytest.fixture(scope="module", params=sampled(["as it is", "repaired"], 1))
 def watching(
     upstream: Upstream, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Proxy]:
@@ -188,7 +188,7 @@ def play(upstream: Upstream, name: str, act: Act) -> threading.Event:
     return told
 
 
-@pytest.mark.parametrize("name", sampled(list(WAITS), 3))
+@pytest.mark.parametrize("name", sampled(list(WAITS), 4))
 def test_it_is_reported_while_it_lasts(watching: Proxy, upstream: Upstream, name: str) -> None:
     wait = WAITS[name]
     told = play(upstream, name, wait.act)

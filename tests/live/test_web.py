@@ -17,6 +17,7 @@ import pytest
 
 from tests.build import Talk, User, chunk, schema, sse
 from tests.live.harness import PATIENCE, SCRIPT, Client, Peer, Proxy, Upstream, post, replying, running, wait_until
+from tests.selection import sampled
 
 pytestmark = pytest.mark.live
 
@@ -122,7 +123,7 @@ def test_filters(browsed: tuple[Proxy, Web], expression: str, found: set[str]) -
 RULES = Path(__file__).resolve().parents[1] / "addon" / "repairs"
 
 
-@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("stream", sampled([True, False], 1))
 def test_a_repaired_exchange_shows_what_was_sent_on(upstream: Upstream, tmp_path: Path, stream: bool) -> None:
     """As in any proxy: the request that the upstream got, the response that the client got."""
     record = Talk(history=(User("Say «hello» to them."),), text="I say «hello».").record("openai.chat", stream)
