@@ -580,6 +580,15 @@ def test_events_that_lost_their_blank_lines_are_set_apart() -> None:
         assert f"event: {document['type']}\n".encode() in written
 
 
+def test_a_broken_event_behind_a_repair_is_written_once() -> None:
+    """That it is broken is known with the next event, which is no reason to write it again."""
+    broken = 'data: {"type": "response.in_progress", "response": {"id" "resp_1"}}\n\n'
+    head, name, tail = streamed(whole([message("So it goes")])).partition("event: response.output_text.done")
+    reply, written = understood((head + broken + name + tail).encode(), shout)
+    assert "broken-json" in {fault.kind for fault in reply.faults}
+    assert written.count(broken.encode()) == 1
+
+
 def test_what_is_told_after_the_last_frame_is_told_in_events() -> None:
     body = streamed(whole([message("So it goes")]))
     body = body[: body.index("event: response.output_text.done")]

@@ -163,6 +163,10 @@ NUMBERS = {
         stream([entry(None, "a", "feed", "")], [entry(None, text=OWL[:5])], [entry(None, text=OWL[5:])]),
         Want([("a", "feed", OWL)], rules=["ST606"]),
     ),
+    "no index, and said twice": (
+        stream([entry(None, "a", "feed", OWL[:5])], [entry(None, "a", "feed", OWL[5:])]),
+        Want([("a", "feed", OWL)], rules=["ST606"]),
+    ),
     "no index, two calls": (
         stream([entry(None, "a", "feed", OWL)], [entry(None, "b", "feed", CAT)]),
         Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606", "ST606"]),

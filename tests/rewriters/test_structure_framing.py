@@ -288,6 +288,16 @@ def test_a_broken_event_is_written_once() -> None:
     assert done.delivered.decode() == broken + "".join(map(one, (GOOD, NIGHT, END, DONE)))
 
 
+@pytest.mark.parametrize("between", ["\n\n", "\n"], ids=["before a blank line", "with the first piece"])
+def test_a_document_over_two_events_has_the_name_of_the_first(between: str) -> None:
+    delta = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "!"}
+    text = json.dumps(delta)
+    came = f"event: response.output_text.delta{between}{one(text[:60])}{one(text[60:])}"
+    asked = {"model": "acme-1", "stream": True, "input": "Two words, please."}
+    done = run(exchange("/v1/responses", asked, came, content_type="text/event-stream"), ["ST601"], SAFE)
+    assert ("response.output_text.delta", delta) in list(strictly(done.delivered.decode()))
+
+
 def test_an_item_of_a_response_that_is_never_done_is_left() -> None:
     item = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": []}
     answer = {

@@ -196,8 +196,15 @@ def test_markup_behind_the_end_leaves_before_the_stream_ends() -> None:
     head, done, tail = record["response"]["body"].rpartition("data: [DONE]")
     record["response"]["body"] = head + late + done + tail
     passed = run(record, RULE)
-    assert passed.delivered.endswith(b"data: [DONE]\n\n")
-    assert b"</tool_call>" in passed.delivered
+    assert passed.delivered == record["response"]["body"].encode()
+
+
+def test_markup_behind_the_end_of_a_stream_that_breaks_off_leaves_as_it_came() -> None:
+    record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
+    late = sse(*(chunk({"content": piece}) for piece in (" ", HERMES[:9], HERMES[9:])), done=False)
+    record["response"]["body"] = record["response"]["body"].rpartition("data: [DONE]")[0] + late
+    passed = run(record, RULE)
+    assert passed.delivered == record["response"]["body"].encode()
 
 
 @pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])

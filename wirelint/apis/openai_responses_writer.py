@@ -29,7 +29,7 @@ from wirelint.apis.openai_responses_items import (
     whole_text,
 )
 from wirelint.apis.reading import mapping, mappings, number, text
-from wirelint.apis.writing import document_of, dump, framed, other_lines, same, spoken, text_of
+from wirelint.apis.writing import document_of, dump, framed, other_lines, same, spoken, text_of, without_earlier
 from wirelint.events import Delta, Event, Frame, Head, Offence, Other, Stop
 from wirelint.model import Json, Kind
 
@@ -309,6 +309,7 @@ def _documents(
 
     What belongs to no document of this frame goes with the first.
     """
+    events, out = without_earlier(frame, events), without_earlier(frame, out)
     places = {id(event.frame): event.frame for event in events if event.frame is not None} or {id(frame): frame}
     first = next(iter(places))
     for key, place in places.items():

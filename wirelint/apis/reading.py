@@ -161,8 +161,9 @@ class Documents:
         if document is None:
             return Reading([], False, offences)
         offences.append(Offence("split-json", f"one document over {len(self._pieces)} events", self._first))
+        named = frame if frame.event is not None else frame._replace(event=self._first.event)
         self._drop()
-        return Reading([(document, _part_of(frame, joined))], False, offences)
+        return Reading([(document, _part_of(named, joined))], False, offences)
 
     def _drop(self) -> None:
         self._pieces.clear()

@@ -35,12 +35,17 @@ def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Eve
     Where `frame` holds several documents, each is written by itself. What is wrong with the frame as a whole is nothing to
     write then: its bytes would say all of them again. Nor is what is wrong with a frame before it, which has been written.
     """
-    out = [event for event in out if not (isinstance(event, Offence) and _is_before(event, frame))]
+    out = without_earlier(frame, out)
     if any(event.frame is not None and event.frame is not frame for event in out):
         out = [event for event in out if not (isinstance(event, Offence) and event.frame is frame)]
     for _, group in itertools.groupby(out, key=lambda event: id(event.frame or frame)):
         events = list(group)
         yield events[0].frame or frame, events
+
+
+def without_earlier(frame: Frame, events: Sequence[Event]) -> list[Event]:
+    """The events without offences of a frame before this one, which has been written."""
+    return [event for event in events if not (isinstance(event, Offence) and _is_before(event, frame))]
 
 
 def _is_before(event: Event, frame: Frame) -> bool:

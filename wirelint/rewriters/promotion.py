@@ -106,7 +106,9 @@ class Promoter(TextRewriter):
         return tuple(call.call() for call in self._structured.values() if call.start.choice == choice)
 
     def promote(self, promotion: Promotion) -> bool:
-        """Takes a run over; not when there is too much of them already."""
+        """Takes a run over; not behind the end of its candidate, nor when there is too much of them already."""
+        if self._candidate(promotion.strand.choice).ended:
+            return False
         self._pending_size += len(promotion.text)
         if self.situation.streamed and self._pending_size > _MOST_PENDING:
             return False

@@ -258,8 +258,9 @@ class CallNumbers(_Follower):
         if verdict == "anew":
             return self._another(label, calls)
         block = self._now.get(label.block)
-        if block is None:
-            return (label._replace(),) if label.block in self._unnumbered else (label,)
+        if block is None and label.block not in self._unnumbered:
+            return (label,)
+        block = label.block if block is None else block
         id_ = None if block in self._minted or label.id == calls.id else label.id
         name = None if label.name == calls.name else label.name
         return (label._replace(block=block, id=id_, name=name),) if id_ or name else ()
