@@ -267,7 +267,7 @@ def test_a_stream_that_dies_in_the_markup_leaves_as_it_came() -> None:
 @pytest.mark.parametrize(
     "permit", [Permit("safe"), Permit("unsafe", lambda code: code != "LK101")], ids=["safe", "not fixable"]
 )
-def test_nothing_is_passedwithout_permission(permit: Permit) -> None:
+def test_nothing_is_done_without_permission(permit: Permit) -> None:
     assert send(Talk(tools=TOOLS), [("text", list(HERMES))], RULE, permit=permit).untouched
 
 
