@@ -9,13 +9,13 @@ import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
-_IN_CHECKOUT = (_ROOT / "wirelint" / "addon" / "inspector.py").is_file()
+_IN_CHECKOUT = (_ROOT / "wirelint" / "addon" / "addon.py").is_file()
 
 # The root stays on the path only while the package is found: `tests` and `rules` lie there too, and would shadow others.
 if _IN_CHECKOUT:
     sys.path.insert(0, str(_ROOT))
 try:
-    from wirelint.addon.inspector import Inspector
+    from wirelint.addon.addon import Inspector
 except ModuleNotFoundError as error:
     if (error.name or "").startswith(("wirelint.", "mitmproxy.")):
         raise

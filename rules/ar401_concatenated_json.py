@@ -3,17 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
+from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
+from wirelint.arguments.argument_repairs import unglued
+from wirelint.arguments.past_arguments import past_damage
 from wirelint.events import Delta, Start
-from wirelint.knowledge.argument_faults import Glued, came_to_an_end, glued
-from wirelint.knowledge.argument_repairs import unglued
-from wirelint.knowledge.past_arguments import past_damage
+from wirelint.fixes.announced import EmptyStarts
+from wirelint.fixes.arguments import Unglue
+from wirelint.fixes.chained import Chained
+from wirelint.fixes.increments import Increments
 from wirelint.model import Choice, Exchange, Json, Reply, ToolCall
-from wirelint.rewriters.announced import EmptyStarts
-from wirelint.rewriters.arguments import Unglue
-from wirelint.rewriters.chained import Chained
-from wirelint.rewriters.increments import Increments
-from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class ConcatenatedJson(Rule):
@@ -53,9 +53,9 @@ class ConcatenatedJson(Rule):
     name = "concatenated-json"
     severity = "error"
     layer = "gateway"
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
-    of_reply = frozenset({"calls"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
+    requires_in_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -115,7 +115,7 @@ class ConcatenatedJson(Rule):
                     fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
                 )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for found in past_damage(exchange):
             if found.glued and found.right is not None and permit.allows(self.code, found.safety):
                 where, before = found.call.pointer, found.call.arguments.text
@@ -158,15 +158,15 @@ class ConcatenatedJson(Rule):
                     fix=Fix("safe", "add the item with empty arguments"),
                 )
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        unglue = Unglue(self, situation)
-        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        unglue = Unglue(self, context)
+        if not context.streamed or not context.permit.allows(self.code, "safe"):
             return unglue
 
         def emptied(start: Start) -> None:
             title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
             number = start.frame.number if start.frame is not None else None
-            situation.repairs.append(
+            context.repairs.append(
                 self.repair("response", "safe", title, start.pointer, event=number, before=start.given)
             )
 
@@ -174,10 +174,10 @@ class ConcatenatedJson(Rule):
             title = f"{start.name or 'a call'}: passed on what each delta adds"
             event = second.frame.number if second.frame is not None else None
             made = self.repair("response", "safe", title, start.pointer, event=event, before=second.text)
-            situation.repairs.append(made)
+            context.repairs.append(made)
 
-        starts = (EmptyStarts(emptied),) if situation.exchange.api == "openai.responses" else ()
-        return Chained(unglue.phase, *starts, Increments(situation, repaired), unglue)
+        starts = (EmptyStarts(emptied),) if context.exchange.api == "openai.responses" else ()
+        return Chained(unglue.phase, *starts, Increments(context, repaired), unglue)
 
 
 def _evidence(call: ToolCall, found: Glued) -> str:

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
-from wirelint.knowledge.argument_repairs import as_text, in_order
-from wirelint.knowledge.past_arguments import past_damage, past_faults
+from wirelint.arguments.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
+from wirelint.arguments.argument_repairs import as_text, in_order
+from wirelint.arguments.past_arguments import past_damage, past_faults
+from wirelint.fixes.arguments import PutInOrder
 from wirelint.model import Choice, Exchange, Json, Tool, ToolCall
-from wirelint.rewriters.arguments import PutInOrder
-from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class InvalidJsonArguments(Rule):
@@ -52,9 +52,9 @@ class InvalidJsonArguments(Rule):
     severity = "error"
     layer = "model"
     needs = frozenset({"arguments"})
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
-    of_reply = frozenset({"calls"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
+    requires_in_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -128,7 +128,7 @@ class InvalidJsonArguments(Rule):
                     fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
                 )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for fault in past_faults(exchange, ledger) if permit.allows(self.code, "safe") else ():
             if fault.edit is not None:
                 title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
@@ -144,8 +144,8 @@ class InvalidJsonArguments(Rule):
                     self.repair("request", found.safety, found.done, where, before=before, after=found.right),
                 )
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        return PutInOrder(self, situation)
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        return PutInOrder(self, context)
 
     def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         tool = exchange.request.tool(call.name) if exchange.request is not None else None

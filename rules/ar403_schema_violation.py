@@ -3,14 +3,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import REDACTED, came_whole
-from wirelint.knowledge.argument_repairs import retyped
-from wirelint.knowledge.pointers import at
-from wirelint.knowledge.schemas import Validator, Violation, validator
+from wirelint.arguments.argument_faults import REDACTED, came_whole
+from wirelint.arguments.argument_repairs import retyped
+from wirelint.arguments.schemas import Validator, Violation, validator
+from wirelint.fixes.arguments import Retype
 from wirelint.model import Exchange, Json, Request, Tool, ToolCall
-from wirelint.rewriters.arguments import Retype
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule
+from wirelint.state.ledger import Ledger
+from wirelint.text.pointers import at
 
 _SHOWN = 3
 
@@ -48,7 +48,7 @@ class SchemaViolation(Rule):
     name = "schema-violation"
     severity = "warning"
     layer = "model"
-    of_reply = frozenset({"calls"})
+    requires_in_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/messages",
@@ -98,8 +98,8 @@ class SchemaViolation(Rule):
                 if tool is not None and not tool.hosted and came_whole(exchange, choice, call):
                     yield from self._check(call, tool, request)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        return Retype(self, situation)
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        return Retype(self, context)
 
     def _check(self, call: ToolCall, tool: Tool, request: Request) -> Iterator[Finding]:
         arguments = call.arguments.mapping

@@ -4,18 +4,31 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import REDACTED, came_whole
-from wirelint.knowledge.argument_members import Gone
-from wirelint.knowledge.error_texts import is_own_error
-from wirelint.knowledge.pointers import at, escaped
-from wirelint.knowledge.refused_arguments import refused
-from wirelint.knowledge.unsaid import Said
+from wirelint.arguments.argument_faults import REDACTED, came_whole
+from wirelint.arguments.argument_members import Gone
+from wirelint.arguments.invented import Said
+from wirelint.arguments.refused_arguments import refused
+from wirelint.fixes.policy_fixes import Police, farewell
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Policies
 from wirelint.policy.outcome import Fault, Outcome, hold
-from wirelint.rewriters.policing import Police, farewell
-from wirelint.rule import Answer, Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Safety, Side, Situation, excerpt
+from wirelint.rule import (
+    Answer,
+    Edit,
+    Finding,
+    Fix,
+    FixPolicy,
+    RequestFix,
+    RewriteContext,
+    Rewriter,
+    Rule,
+    Safety,
+    Side,
+    excerpt,
+)
+from wirelint.state.ledger import Ledger
+from wirelint.text.error_texts import is_own_error
+from wirelint.text.pointers import at, escaped
 
 
 class PlaceholderArgument(Rule):
@@ -54,9 +67,9 @@ class PlaceholderArgument(Rule):
     severity = "warning"
     layer = "model"
     mends = frozenset({"mcp"})
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
-    of_reply = frozenset({"more"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
+    requires_in_reply = frozenset({"more"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
@@ -155,16 +168,16 @@ class PlaceholderArgument(Rule):
                         confidence=None if found.sign is not None else "low",
                     )
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        request = situation.exchange.request
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        request = context.exchange.request
         if request is None:
             return None
         acting = [
             policy
             for policy in self.policies.policies
-            if policy.action != "report" and situation.permit.allows(self.code, policy.safety)
+            if policy.action != "report" and context.permit.allows(self.code, policy.safety)
         ]
-        may_void = situation.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
+        may_void = context.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
         said = Said(request)
@@ -174,7 +187,7 @@ class PlaceholderArgument(Rule):
         ) -> Outcome:
             return self._hold(call, arguments, tool if tool is not None and not tool.hosted else None, said, allowed)
 
-        return Police(self, situation, judge, lambda name: any(policy.covers(name) for policy in acting))
+        return Police(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
 
     def _hold(
         self,
@@ -195,7 +208,7 @@ class PlaceholderArgument(Rule):
                 told = fault if not fault.blocks else None
                 yield self._tell("request", fault, call, f"{call.pointer}/arguments", fixable=told is not None)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for call, arguments in self._asked(exchange):
             outcome = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety))
             if outcome.blocked is not None or not outcome.changes:
@@ -206,7 +219,7 @@ class PlaceholderArgument(Rule):
                 done = self.repair("request", fault.safety or "unsafe", f"{call.name}: {fault.done}", place)
                 yield (edits if not number else [], done)
 
-    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
         blocked = [
             (call, why)
             for call, arguments in self._asked(exchange)

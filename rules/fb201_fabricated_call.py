@@ -5,20 +5,21 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import is_raw
-from wirelint.conversation import Ledger
-from wirelint.knowledge import evidence, prose
-from wirelint.knowledge.actions import Kind
-from wirelint.knowledge.asks import asked, assented, besides, composes, looks_back, plays
-from wirelint.knowledge.claims import Claim, claims, may_claim, says_done, told_of
-from wirelint.knowledge.handed_back import never_ran
-from wirelint.knowledge.meant import done_as_ordered, done_by_name, is_brief, ordered
-from wirelint.knowledge.performed import answering, performed, read_off, readings
-from wirelint.knowledge.prose import Prose
-from wirelint.knowledge.reach import Reach, has_place, reach
-from wirelint.knowledge.records import brought_along, calls_before, on_record, tools_used
-from wirelint.knowledge.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
+from wirelint.claims import evidence
+from wirelint.claims.actions import Kind
+from wirelint.claims.claims import Claim, claims, may_claim, says_done, told_of
+from wirelint.claims.intent import asked, assented, besides, composes, looks_back, plays
+from wirelint.claims.order_check import answering, performed, read_off, readings
+from wirelint.claims.records import brought_along, calls_before, on_record, tools_used
+from wirelint.claims.side_effects import Reach, has_place, reach
+from wirelint.claims.tool_match import done_as_ordered, done_by_name, is_brief, ordered
+from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
+from wirelint.history.handed_back import never_ran
 from wirelint.model import Choice, Exchange, Json, Reply, Request, Text
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text import prose
+from wirelint.text.prose import Prose
 
 _REDACTED = "[redacted:"
 _LONGEST_TERSE = 700
@@ -69,7 +70,7 @@ class FabricatedCall(Rule):
     name = "fabricated-call"
     severity = "error"
     layer = "model"
-    of_reply = frozenset({"tools"})
+    requires_in_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

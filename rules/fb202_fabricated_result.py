@@ -3,16 +3,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge import evidence, prose
-from wirelint.knowledge.contradictions import contradictions
-from wirelint.knowledge.facts import facts
-from wirelint.knowledge.handed_back import confirmed
-from wirelint.knowledge.invented import Invented, invented_result, lays_down
-from wirelint.knowledge.mcp_errors import retold, served_errors
+from wirelint.claims import evidence
+from wirelint.claims.contradictions import contradictions
+from wirelint.claims.facts import facts
+from wirelint.claims.mcp_errors import retold, served_errors
+from wirelint.fixes.cut_fabricated import Editor
+from wirelint.history.handed_back import confirmed
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
-from wirelint.rewriters.inventions import Editor
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text import prose
+from wirelint.text.fabricated_results import Invented, invented_result, lays_down
 
 _REDACTED = "[redacted:"
 _AS_SERVED = ", as the MCP server answered"
@@ -93,16 +94,16 @@ class FabricatedResult(Rule):
             written = list(self._written(request, choice))
             yield from written or self._contradicted(request, choice, ledger)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        request = situation.exchange.request
-        if request is None or not situation.permit.allows(self.code, "unsafe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        request = context.exchange.request
+        if request is None or not context.permit.allows(self.code, "unsafe"):
             return None
 
         def counts(found: Invented) -> bool:
             asked = _was_asked_about(found.marker, evidence.last_words(request))
             return not asked and (found.called or _has_results(request, found.marker))
 
-        return Editor(situation, self.repair, counts)
+        return Editor(context, self.repair, counts)
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """A result that the model wrote itself: in its text first, else in its reasoning."""

@@ -5,22 +5,23 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_raw
-from wirelint.conversation import Ledger
-from wirelint.knowledge import evidence, prose
-from wirelint.knowledge.announcements import (
+from wirelint.claims import evidence
+from wirelint.claims.announcements import (
     Announcement,
     announcement,
     decision,
     may_announce,
     says_nothing,
 )
-from wirelint.knowledge.asks import besides, composes
-from wirelint.knowledge.meant import announced_by_name, meant
-from wirelint.knowledge.origins import manglings
-from wirelint.knowledge.reach import acts_loosely, acts_outside, mends
-from wirelint.knowledge.toolkinds import Ability, abilities, matching
+from wirelint.claims.intent import besides, composes
+from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
+from wirelint.claims.tool_match import announced_by_name, meant
+from wirelint.claims.toolkinds import Ability, abilities, matching
+from wirelint.history.origins import manglings
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text import prose
 
 _BRIEF = 240
 _REDACTED = "[redacted:"
@@ -90,7 +91,7 @@ class IntentWithoutCall(Rule):
     severity = "warning"
     layer = "model"
     needs = frozenset({"finish"})
-    of_reply = frozenset({"tools"})
+    requires_in_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.item_ids import ItemId, wrong_item_ids
-from wirelint.knowledge.origins import Mangling, manglings
-from wirelint.knowledge.pairing import Answer, pair
-from wirelint.knowledge.renaming import rename, rename_repeats
+from wirelint.history.item_ids import ItemId, wrong_item_ids
+from wirelint.history.origins import Mangling, manglings
+from wirelint.history.pairing import Answer, pair
+from wirelint.history.renaming import rename, rename_repeats
 from wirelint.model import Exchange, Json
-from wirelint.rule import Finding, Fix, Mending, Permit, Rule, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class MangledId(Rule):
@@ -55,8 +55,8 @@ class MangledId(Rule):
     name = "mangled-id"
     severity = "warning"
     layer = "client"
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -121,7 +121,7 @@ class MangledId(Rule):
             if item.mixed_up:
                 yield self._tell_item(item)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "safe"):
             return
@@ -136,7 +136,7 @@ class MangledId(Rule):
                 title = f"removed the id `{excerpt(item.id)}` of the {item.what}"
                 yield (item.edit,), self.repair("request", "safe", title, item.place, before=item.id)
 
-    def _restore(self, group: Sequence[Mangling], exchange: Exchange, repeats: Sequence[Answer]) -> Mending:
+    def _restore(self, group: Sequence[Mangling], exchange: Exchange, repeats: Sequence[Answer]) -> RequestFix:
         first, new = group[0], group[0].origin.id or ""
         edits = [edit for found in group for edit in rename(found.pair, new, exchange.api)]
         if first.place != "result" and first.pair.call.id:

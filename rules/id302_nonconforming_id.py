@@ -7,17 +7,29 @@ from dataclasses import replace
 from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
 from wirelint.events import Start
-from wirelint.knowledge.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
-from wirelint.knowledge.ids import restore
-from wirelint.knowledge.item_ids import ItemId, wrong_item_ids
-from wirelint.knowledge.pairing import Pair, pair
-from wirelint.knowledge.quoting import is_quoted
-from wirelint.knowledge.renaming import rename, rename_repeats
+from wirelint.fixes.callids import NewIds
+from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
+from wirelint.history.ids import restore
+from wirelint.history.item_ids import ItemId, wrong_item_ids
+from wirelint.history.pairing import Pair, pair
+from wirelint.history.renaming import rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Json, Text, ToolCall
-from wirelint.rewriters.callids import NewIds
-from wirelint.rule import Finding, Fix, Layer, Mending, Permit, Repair, Rewriter, Rule, Side, Situation, excerpt
+from wirelint.rule import (
+    AppliedFix,
+    Finding,
+    Fix,
+    FixPolicy,
+    Layer,
+    RequestFix,
+    RewriteContext,
+    Rewriter,
+    Rule,
+    Side,
+    excerpt,
+)
+from wirelint.state.ledger import Ledger
+from wirelint.text.quoting import is_quoted
 
 _BODY = "<|tool_call_argument_begin|>"
 _HEADER = re.compile(r"(?<![^\s>])(?P<id>[^\s<>|]{1,128})\s{0,4}<\|tool_call_argument_begin\|>")
@@ -59,8 +71,8 @@ class NonconformingId(Rule):
     name = "nonconforming-id"
     severity = "warning"
     layer = "client"
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -113,7 +125,7 @@ class NonconformingId(Rule):
             if not item.mixed_up:
                 yield self._tell_item(item)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
             return
         for item in wrong_item_ids(exchange):
@@ -198,27 +210,27 @@ class NonconformingId(Rule):
                 if isinstance(part, Text) and _BODY in part.text:
                     yield from self._judge_markup(part, demand)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        demand, request = demand_of(situation.exchange), situation.exchange.request
-        if not isinstance(demand, KimiK2) or request is None or not situation.permit.allows(self.code, "safe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        demand, request = demand_of(context.exchange), context.exchange.request
+        if not isinstance(demand, KimiK2) or request is None or not context.permit.allows(self.code, "safe"):
             return None
         before = pair(request).pairs
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, Repair] | None:
+        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
             call = ToolCall(id_, name, Arguments(""), start.pointer)
             _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
             if new is None:
                 return None
-            event = start.frame.number if start.frame is not None and situation.streamed else None
+            event = start.frame.number if start.frame is not None and context.streamed else None
             title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
             where = start.pointer
             return new, self.repair("response", "safe", title, where, event=event, before=id_ or "", after=new)
 
-        return NewIds(situation, choose)
+        return NewIds(context, choose)
 
     def _judge_markup(self, part: Text, demand: Demand) -> Iterator[Finding]:
         """Native markup in text (the expected thing at a raw endpoint): the header before a body is the id."""

@@ -4,12 +4,12 @@ import bisect
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.orphans import keeps_words, orphans, removals
-from wirelint.knowledge.pairing import Answer, Pair, pair
+from wirelint.fixes.history import claimed
+from wirelint.history.orphans import keeps_words, orphans, removals
+from wirelint.history.pairing import Answer, Pair, pair
 from wirelint.model import Exchange, Json
-from wirelint.rewriters.history import claimed
-from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rule, excerpt
+from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class OrphanResult(Rule):
@@ -46,8 +46,8 @@ class OrphanResult(Rule):
     name = "orphan-result"
     severity = "error"
     layer = "client"
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -97,7 +97,7 @@ class OrphanResult(Rule):
             fix = _fix(answer, edits.get(answer.result.pointer, ()))
             yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return

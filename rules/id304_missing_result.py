@@ -5,10 +5,10 @@ from typing import ClassVar
 
 from wirelint.apis.histories import history_of
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
-from wirelint.knowledge.pairing import Pair, pair
+from wirelint.history.pairing import Pair, pair
 from wirelint.model import Exchange, Json, Request
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class MissingResult(Rule):
@@ -44,7 +44,7 @@ class MissingResult(Rule):
     name = "missing-result"
     severity = "error"
     layer = "client"
-    of_request = frozenset({"history"})
+    requires_in_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

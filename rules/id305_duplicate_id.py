@@ -6,15 +6,27 @@ from dataclasses import replace
 from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
 from wirelint.events import Start
-from wirelint.knowledge.id_demands import demand_of, is_kimi_k3
-from wirelint.knowledge.minting import mint
-from wirelint.knowledge.pairing import Answer, Pair, pair
-from wirelint.knowledge.renaming import next_id, rename
+from wirelint.fixes.callids import NewIds
+from wirelint.history.id_demands import demand_of, is_kimi_k3
+from wirelint.history.minting import mint
+from wirelint.history.pairing import Answer, Pair, pair
+from wirelint.history.renaming import next_id, rename
 from wirelint.model import Arguments, Choice, Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
-from wirelint.rewriters.callids import NewIds
-from wirelint.rule import Finding, Fix, Mending, Permit, Repair, Rewriter, Rule, Severity, Side, Situation, excerpt
+from wirelint.rule import (
+    AppliedFix,
+    Finding,
+    Fix,
+    FixPolicy,
+    RequestFix,
+    RewriteContext,
+    Rewriter,
+    Rule,
+    Severity,
+    Side,
+    excerpt,
+)
+from wirelint.state.ledger import Ledger
 
 
 class DuplicateId(Rule):
@@ -51,9 +63,9 @@ class DuplicateId(Rule):
     name = "duplicate-id"
     severity = "error"
     layer = "client"
-    overlooks = frozenset({"stream_options"})
-    of_request = frozenset({"history"})
-    of_reply = frozenset({"calls"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_request = frozenset({"history"})
+    requires_in_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -123,7 +135,7 @@ class DuplicateId(Rule):
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
         yield from self._check_repeats(exchange, lone, pair(request).repeats)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return
@@ -186,25 +198,25 @@ class DuplicateId(Rule):
                     yield self._tell("response", told, call, severity="error")
                 known.add(choice.index, call)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        if situation.exchange.request is None or not situation.permit.allows(self.code, "unsafe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if context.exchange.request is None or not context.permit.allows(self.code, "unsafe"):
             return None
-        known = _Known(situation.exchange)
+        known = _Known(context.exchange)
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, Repair] | None:
+        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
             call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
-            lacks, other = known.lacks(call), known.shares(start.choice, call)
+            missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
-            if other is None and not lacks:
+            if other is None and not missing:
                 return None
-            new = mint(situation, name)
+            new = mint(context, name)
             known.add(start.choice, replace(call, id=new))  # a call that is still to come may have this one, too
-            event = start.frame.number if start.frame is not None and situation.streamed else None
-            title = f"gave the {'' if lacks else 'later '}call of `{_name(call)}` the id `{new}`"
+            event = start.frame.number if start.frame is not None and context.streamed else None
+            title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
             where = start.pointer
             return new, self.repair("response", "unsafe", title, where, event=event, before=id_ or "", after=new)
 
-        return NewIds(situation, choose)
+        return NewIds(context, choose)
 
     def _tell_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position
@@ -242,13 +254,13 @@ class _Known:
             orphans = [orphan for orphan in pair(request).orphans if orphan.result.call_id]
             self._earlier = {**{orphan.result.call_id or "": orphan for orphan in orphans}, **self._earlier}
 
-    def lacks(self, call: ToolCall) -> bool:
+    def missing(self, call: ToolCall) -> bool:
         """Whether a call has no id and needs one, which a server that keeps the conversation itself would not know."""
         return self._needs_ids and not self._kept and not call.id and bool(call.name) and call.form != "legacy"
 
     def alone(self, choice: Choice, call: ToolCall) -> bool:
         """Whether a call is the only one of a reply that lacks an id."""
-        return self.lacks(call) and sum(not other.id for other in choice.calls) == 1
+        return self.missing(call) and sum(not other.id for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:
         """The call that has this call's id, in the reply or in the history, or the result of one that the server has."""

@@ -3,13 +3,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.events import Head, Label, Offence
-from wirelint.knowledge.succession import Announced, announced
+from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
+from wirelint.fixes.call_index import CallIds, ReplyIds, SaidOnce
+from wirelint.fixes.chained import Chained
+from wirelint.history.succession import Announced, announced
 from wirelint.model import Exchange, Fault, Json, ToolCall
-from wirelint.rewriters.chained import Chained
-from wirelint.rewriters.successions import CallIds, ReplyIds, SaidOnce
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 # Systems that answer with several models in turn and pass on the chunks of each under its own id.
 _COMPOSED = ("compound",)
@@ -53,7 +53,7 @@ class IdUnstable(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"framing"})
-    of_reply = frozenset({"more", "stream"})
+    requires_in_reply = frozenset({"more", "stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -101,27 +101,27 @@ class IdUnstable(Rule):
                 if strays:
                     yield self._tell_call(call, strays, exchange.api)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
 
-        def told(event: Head | Label, first: str) -> None:
-            what = "the reply" if isinstance(event, Head) else "the call"
+        def told(event: ReplyMeta | CallUpdate, first: str) -> None:
+            what = "the reply" if isinstance(event, ReplyMeta) else "the call"
             title = f"kept the first id of {what}, {excerpt(first)}"
-            pointer = "/id" if isinstance(event, Head) else None
+            pointer = "/id" if isinstance(event, ReplyMeta) else None
             number = event.frame.number if event.frame is not None else None
             made = self.repair("response", "safe", title, pointer, event=number, before=event.id or "", after=first)
-            situation.repairs.append(made)
+            context.repairs.append(made)
 
-        def again(event: Offence) -> None:
+        def again(event: StreamViolation) -> None:
             number = event.frame.number if event.frame is not None else None
             title = f"said `{excerpt(event.detail)}` once, in the event that begins the call"
-            situation.repairs.append(self.repair("response", "safe", title, event=number, before=event.detail))
+            context.repairs.append(self.repair("response", "safe", title, event=number, before=event.detail))
 
-        calls = (CallIds(situation, told), SaidOnce(again))
-        if _is_composed(situation.exchange.model):
+        calls = (CallIds(context, told), SaidOnce(again))
+        if _is_composed(context.exchange.model):
             return Chained(1, *calls)
-        return Chained(1, ReplyIds(situation, told), *calls)
+        return Chained(1, ReplyIds(context, told), *calls)
 
     def _tell_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
         first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_raw
-from wirelint.conversation import Ledger
-from wirelint.knowledge.markup import Leak, blame, leaks, promises_call
+from wirelint.fixes.history import cleanings, leaky
+from wirelint.fixes.promote_markup import Promoter
 from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
-from wirelint.rewriters.history import cleanings, leaky
-from wirelint.rewriters.promotion import Promoter
-from wirelint.rule import Finding, Fix, Mending, Permit, Rewriter, Rule, Severity, Situation, excerpt
+from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text.markup import Leak, blame, leaks, promises_call
 
 
 class XmlLeak(Rule):
@@ -51,7 +51,7 @@ class XmlLeak(Rule):
     name = "xml-leak"
     severity = "error"
     layer = "gateway"
-    overlooks = frozenset({"stream_options"})
+    ignored_fields = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -93,13 +93,13 @@ class XmlLeak(Rule):
         },
     }
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        request = situation.exchange.request
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        request = context.exchange.request
         if request is None or not request.client_tools or is_raw(request.api, request):
             return None
-        return Promoter(situation, request, self.repair) if situation.permit.allows(self.code, "unsafe") else None
+        return Promoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
             return
         for cleaning in cleanings(exchange):

@@ -4,24 +4,24 @@ import dataclasses
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
+from wirelint.arguments.argument_faults import REDACTED, came_whole
+from wirelint.arguments.argument_markup import may_be_polluted, polluted
+from wirelint.arguments.argument_strings import strings
+from wirelint.arguments.tool_names import match
 from wirelint.events import Start
-from wirelint.knowledge import runaways
-from wirelint.knowledge.argument_faults import REDACTED, came_whole
-from wirelint.knowledge.argument_markup import may_be_polluted, polluted
-from wirelint.knowledge.argument_strings import strings
-from wirelint.knowledge.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
-from wirelint.knowledge.framing import Framer, remedy
-from wirelint.knowledge.markup import Said
-from wirelint.knowledge.runaways import Runaway
-from wirelint.knowledge.toolnames import match
+from wirelint.fix import SAFETIES
+from wirelint.fixes.chained import Chained
+from wirelint.fixes.names import Names, Rename
+from wirelint.fixes.strip_markup import Unmark, unmarked
+from wirelint.fixes.tokens import Stripper
 from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Request, Text, ToolCall
-from wirelint.repair import SAFETIES
-from wirelint.rewriters.chained import Chained
-from wirelint.rewriters.names import Names, Rename
-from wirelint.rewriters.tokens import Stripper
-from wirelint.rewriters.unmark import Unmark, unmarked
-from wirelint.rule import Confidence, Finding, Fix, Layer, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text import runaways
+from wirelint.text.control_tokens import Framing, Occurrence, find, frame, in_name, may_hold_token, native
+from wirelint.text.framing import Framer, remedy
+from wirelint.text.markup import Said
+from wirelint.text.runaways import Runaway
 
 _SHOWN = 4
 
@@ -100,13 +100,13 @@ class ControlTokenLeak(Rule):
                     case Text() | Reasoning() | Refusal():
                         yield from self._said(exchange, request, choice, part)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        request, names = situation.exchange.request, self._names(situation)
-        safe, unsafe = (situation.permit.allows(self.code, safety) for safety in SAFETIES)
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        request, names = context.exchange.request, self._names(context)
+        safe, unsafe = (context.permit.allows(self.code, safety) for safety in SAFETIES)
         if request is None or not (safe or unsafe):
             return names
-        texts = Stripper(situation, request, self.repair, safe=safe, unsafe=unsafe)
-        parts = [texts, *([names] if names is not None else ()), *([Unmark(self, situation)] if unsafe else ())]
+        texts = Stripper(context, request, self.repair, safe=safe, unsafe=unsafe)
+        parts = [texts, *([names] if names is not None else ()), *([Unmark(self, context)] if unsafe else ())]
         return Chained(texts.phase, *parts) if len(parts) > 1 else texts
 
     def _said(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
@@ -169,10 +169,10 @@ class ControlTokenLeak(Rule):
             fix=Fix("safe", f"cut the name to {declared}") if declared else None,
         )
 
-    def _names(self, situation: Situation) -> Names | None:
+    def _names(self, context: RewriteContext) -> Names | None:
         """What cuts names of calls to those of declared tools."""
-        request = situation.exchange.request
-        if request is None or not situation.permit.allows(self.code, "safe"):
+        request = context.exchange.request
+        if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
         def judge(start: Start, name: str, joined: str) -> Rename | None:
@@ -182,12 +182,12 @@ class ControlTokenLeak(Rule):
             declared = _meant(name, mark, request)
             if declared is None:
                 return None
-            number = start.frame.number if start.frame is not None and situation.streamed else None
+            number = start.frame.number if start.frame is not None and context.streamed else None
             title = f"cut the name of a call to {declared}"
             made = self.repair("response", "safe", title, start.pointer, event=number, before=name, after=declared)
             return Rename(declared, made)
 
-        return Names(situation, judge, lambda name: in_name(name) is None, phase=3)
+        return Names(context, judge, lambda name: in_name(name) is None, phase=3)
 
     def _markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_be_polluted(call.arguments.text):

@@ -4,12 +4,16 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import is_raw, traits
-from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_strings import is_data, strings, writes_file
-from wirelint.knowledge.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
-from wirelint.knowledge.families import thinks
-from wirelint.knowledge.markup import call_spans
-from wirelint.knowledge.thinking import (
+from wirelint.arguments.argument_strings import is_data, strings, writes_file
+from wirelint.fix import MOST_HELD
+from wirelint.fixes.move_reasoning import Mover
+from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
+from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text.asking import asks_about_thinking_tags, asks_for, prompts_for_thinking_tags
+from wirelint.text.families import thinks
+from wirelint.text.markup import call_spans
+from wirelint.text.thinking import (
     Thinking,
     beginning,
     find,
@@ -18,10 +22,6 @@ from wirelint.knowledge.thinking import (
     may_hold_thinking,
     residue_head,
 )
-from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
-from wirelint.repair import MOST_HELD
-from wirelint.rewriters.reasoning import Mover
-from wirelint.rule import Confidence, Finding, Fix, Rewriter, Rule, Situation, excerpt
 
 _SWITCHES = (
     *("thinking", "reasoning", "reasoning_effort", "include_reasoning", "enable_thinking", "thinking_budget", "think"),
@@ -102,18 +102,18 @@ class ThinkLeak(Rule):
         },
     }
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        exchange, request = situation.exchange, situation.exchange.request
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        exchange, request = context.exchange, context.exchange.request
         if request is None or is_raw(exchange.api, request) or _wants_raw(request):
             return None
-        if not situation.permit.allows(self.code, "unsafe"):
+        if not context.permit.allows(self.code, "unsafe"):
             return None
 
         def applies(found: Thinking, has_reasoning: bool) -> bool:
             return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_asked(request, found)
 
-        live, inside = not asks_about_thinking_tags(request), situation.ledger.begins_inside(exchange)
-        return Mover(situation, request, self.repair, applies, live=live, inside=inside)
+        live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
+        return Mover(context, request, self.repair, applies, live=live, inside=inside)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

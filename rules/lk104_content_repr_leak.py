@@ -6,9 +6,11 @@ from typing import ClassVar
 
 from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.apis.reading import MISSHAPEN
-from wirelint.conversation import Ledger
-from wirelint.knowledge.asking import demands_json
-from wirelint.knowledge.content_reprs import (
+from wirelint.model import Exchange, Json, Message, Opaque, Request, Text
+from wirelint.rule import Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text.asking import demands_json
+from wirelint.text.content_reprs import (
     ContentRepr,
     Syntax,
     find_reprs,
@@ -17,9 +19,7 @@ from wirelint.knowledge.content_reprs import (
     speaks_of_structures,
     unwrap,
 )
-from wirelint.knowledge.pointers import at
-from wirelint.model import Exchange, Json, Message, Opaque, Request, Text
-from wirelint.rule import Confidence, Edit, Finding, Fix, Mending, Permit, Rule, excerpt
+from wirelint.text.pointers import at
 
 _UNTYPED = frozenset({"bedrock.converse", "google.generate_content"})
 """APIs whose content parts have no type."""
@@ -63,8 +63,8 @@ class ContentReprLeak(Rule):
     name = "content-repr-leak"
     severity = "warning"
     layer = "client"
-    overlooks = frozenset({"stream_options"})
-    of_reply = frozenset({"more"})
+    ignored_fields = frozenset({"stream_options"})
+    requires_in_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -113,7 +113,7 @@ class ContentReprLeak(Rule):
                         layer="gateway",
                     )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "safe"):
             return
         for leak in _leaks(exchange):

@@ -3,17 +3,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge import evidence, prose
-from wirelint.knowledge.error_texts import is_own_error
-from wirelint.knowledge.evidence import Ran
-from wirelint.knowledge.facts import Fact
-from wirelint.knowledge.handed_back import Back, confirmed, handed_back
-from wirelint.knowledge.mcp_errors import error_of, retold, served_errors
-from wirelint.knowledge.retelling import retelling
+from wirelint.claims import evidence
+from wirelint.claims.evidence import Ran
+from wirelint.claims.facts import Fact
+from wirelint.claims.mcp_errors import error_of, retold, served_errors
+from wirelint.history.handed_back import Back, confirmed, handed_back
+from wirelint.history.retelling import retelling
 from wirelint.model import Choice, Exchange, Json, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
-from wirelint.toolwire import Passed
+from wirelint.state.ledger import Ledger
+from wirelint.state.mcp_ledger import Passed
+from wirelint.text import prose
+from wirelint.text.error_texts import is_own_error
 
 _REDACTED = "[redacted:"
 _AS_SERVED = ", as the MCP server answered"
@@ -52,8 +53,8 @@ class McpErrorSwallowed(Rule):
     name = "mcp-error-swallowed"
     severity = "error"
     layer = "client"
-    of_request = frozenset({"history"})
-    of_reply = frozenset({"history"})
+    requires_in_request = frozenset({"history"})
+    requires_in_reply = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

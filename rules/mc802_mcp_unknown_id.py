@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
 from wirelint.model import Exchange, Json, Part, Reply, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
 
 _POLLING = "2025-11-25"
 """From this revision of the protocol on, a server may end a stream early and have the client ask for the rest."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
 from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 _SETTLED_BY = 5_000.0
 """Milliseconds in which a server has had every chance to take a notification; clients that leave sooner are ending."""

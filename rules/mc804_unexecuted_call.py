@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.handed_back import Back, handed_back
+from wirelint.history.handed_back import Back, handed_back
 from wirelint.model import Exchange, Json
 from wirelint.rule import Confidence, Finding, Rule, excerpt
-from wirelint.toolwire import Served, ToolWire, digest_of
+from wirelint.state.ledger import Ledger
+from wirelint.state.mcp_ledger import Served, ToolWire, digest_of
 
 _REDACTED = "[redacted:"
 _LIST: dict[str, Json] = {
@@ -96,7 +96,7 @@ class UnexecutedCall(Rule):
     name = "unexecuted-call"
     severity = "error"
     layer = "client"
-    of_request = frozenset({"history"})
+    requires_in_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {"prior": [_LIST], "request": _REQUEST, "response": _REPLY}
     silent: ClassVar[dict[str, Json]] = {"prior": [_LIST, _CALL], "request": _REQUEST, "response": _REPLY}
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.handed_back import Back, handed_back
-from wirelint.knowledge.retelling import Retelling, retelling
+from wirelint.history.handed_back import Back, handed_back
+from wirelint.history.retelling import Retelling, retelling
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule, excerpt
-from wirelint.toolwire import Passed
+from wirelint.state.ledger import Ledger
+from wirelint.state.mcp_ledger import Passed
 
 _REDACTED = "[redacted:"
 _CALL: dict[str, Json] = {
@@ -82,7 +82,7 @@ class AlteredResult(Rule):
     name = "altered-result"
     severity = "error"
     layer = "client"
-    of_request = frozenset({"history"})
+    requires_in_request = frozenset({"history"})
     fires: ClassVar[dict[str, Json]] = {"prior": [_CALL], "request": _request("14 orders, 3 open"), "response": _REPLY}
     silent: ClassVar[dict[str, Json]] = {
         "prior": [_CALL],

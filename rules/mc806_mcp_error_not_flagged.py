@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.error_texts import is_own_error
 from wirelint.model import Exchange, Json, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text.error_texts import is_own_error
 
 _REDACTED = "[redacted:"
 _REQUEST: dict[str, Json] = {

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.families import family
-from wirelint.knowledge.generation_prompts import Missing, missing_header
 from wirelint.model import Exchange, Json, Request, Text
-from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rule, excerpt
+from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text.families import family
+from wirelint.text.generation_prompts import Missing, missing_header
 
 _RAW = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
 _SHOWN = 48
@@ -47,7 +47,7 @@ class MissingGenerationPrompt(Rule):
     severity = "warning"
     layer = "client"
     mends = _RAW
-    overlooks = frozenset({"stream_options"})
+    ignored_fields = frozenset({"stream_options"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/completions",
@@ -90,7 +90,7 @@ class MissingGenerationPrompt(Rule):
                 fix=Fix("unsafe", f"append {excerpt(missing.template.header)}"),
             )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
             return
         for part, missing in _found(exchange):

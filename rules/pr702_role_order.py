@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.role_order import CONTRACTS, misplaced, refused
+from wirelint.history.role_order import CONTRACTS, misplaced, refused
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 _UNSTARTED = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
 _STAYS_WRONG = frozenset({"result-before-call"})

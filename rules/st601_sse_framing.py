@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar, NamedTuple
 
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
-from wirelint.events import Offence
+from wirelint.events import StreamViolation
+from wirelint.fixes.framing import Framing
 from wirelint.model import Exchange, Fault, FaultKind, Json, Reply
-from wirelint.rewriters.framing import Framing
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Severity, Situation, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Severity, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class _Verdict(NamedTuple):
@@ -107,7 +107,7 @@ class SseFraming(Rule):
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
-    of_reply = frozenset({"more"})
+    requires_in_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -153,18 +153,16 @@ class SseFraming(Rule):
                 fix=Fix("safe", verdict.fix) if verdict.fix and _is_repaired(kind, exchange, reply) else None,
             )
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
 
-        def told(offence: Offence) -> None:
+        def told(offence: StreamViolation) -> None:
             number = offence.frame.number if offence.frame is not None else None
             done = _VERDICTS[offence.kind].done
-            situation.repairs.append(
-                self.repair("response", "safe", done, event=number, before=excerpt(offence.detail))
-            )
+            context.repairs.append(self.repair("response", "safe", done, event=number, before=excerpt(offence.detail)))
 
-        return Framing(situation, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, told)
+        return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, told)
 
     def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
         """A stream was asked for, and what came are the documents of one, a line each."""

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.arrivals import Arrivals, Gap
-from wirelint.conversation import Ledger
-from wirelint.knowledge.pauses import alive, describe, seconds, unseen
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
+from wirelint.text.pauses import alive, describe, seconds, unseen
+from wirelint.timing import Arrivals, Gap
 
 _EVENTS = (
     'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n',

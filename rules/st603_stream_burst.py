@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.arrivals import Arrivals
-from wirelint.conversation import Ledger
-from wirelint.knowledge.pauses import seconds, shown, unseen
 from wirelint.model import Exchange, Json, Reply
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
+from wirelint.text.pauses import seconds, shown, unseen
+from wirelint.timing import Arrivals
 
 _AT_ONCE = 50.0
 """Milliseconds in which a reply of some length cannot have been generated."""

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
-from wirelint.knowledge.argument_faults import is_unstated
+from wirelint.arguments.argument_faults import is_unstated
 from wirelint.model import Exchange, Json, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class TruncatedStream(Rule):
@@ -46,7 +46,7 @@ class TruncatedStream(Rule):
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
-    of_reply = frozenset({"more", "stream"})
+    requires_in_reply = frozenset({"more", "stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

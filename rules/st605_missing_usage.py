@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from wirelint.apis.usage_reports import ALWAYS, openai_streams
 from wirelint.apis.writing import document_of
-from wirelint.conversation import Ledger
-from wirelint.events import Event, Frame, Head, Usage
-from wirelint.knowledge.usage_reports import ALWAYS, openai_streams
+from wirelint.events import Event, Frame, ReplyMeta, Usage
 from wirelint.model import Exchange, Json, Opaque, Request
-from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Severity, Situation
+from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity
+from wirelint.state.ledger import Ledger
 
 _ASKABLE = frozenset({"openai.chat", "openai.completions"})
 
@@ -50,7 +50,7 @@ class MissingUsage(Rule):
     layer = "gateway"
     mends = frozenset({"openai.chat"})
     needs = frozenset({"framing"})
-    of_reply = frozenset({"stream"})
+    requires_in_reply = frozenset({"stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -107,7 +107,7 @@ class MissingUsage(Rule):
         last = exchange.reply.events - 1 if exchange.reply is not None else 0
         yield self.finding("response", f"the stream {said}", event=max(last, 0), severity=severity)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe") or not _should_ask(exchange, request):
             return
@@ -121,10 +121,10 @@ class MissingUsage(Rule):
             self.repair("request", "unsafe", title, made[0], after='"stream_options": {"include_usage": true}'),
         )
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        if not situation.streamed or not situation.asks_for_counts or not situation.permit.allows(self.code, "unsafe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if not context.streamed or not context.asks_for_counts or not context.permit.allows(self.code, "unsafe"):
             return None
-        return _CountsOut(self, situation)
+        return _CountsOut(self, context)
 
 
 class _CountsOut:
@@ -133,12 +133,12 @@ class _CountsOut:
     heeds_text = False
     held: int | None = None
 
-    def __init__(self, rule: Rule, situation: Situation) -> None:
-        self._rule, self._situation = rule, situation
+    def __init__(self, rule: Rule, context: RewriteContext) -> None:
+        self._rule, self._situation = rule, context
         self._gone: Frame | None = None
 
     def push(self, event: Event) -> Iterable[Event]:
-        if not isinstance(event, (Head, Usage)) or event.frame is None:
+        if not isinstance(event, (ReplyMeta, Usage)) or event.frame is None:
             return (event,)
         if event.frame is not self._gone:
             if not _holds_counts_alone(event.frame):

@@ -5,12 +5,12 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from wirelint.apis.traits import traits
-from wirelint.conversation import Ledger
-from wirelint.events import Label, Start
-from wirelint.knowledge.succession import Succession, announced
+from wirelint.events import CallUpdate, Start
+from wirelint.fixes.call_index import CallNumbers
+from wirelint.history.succession import Succession, announced
 from wirelint.model import Exchange, Json, Piece, ToolCall
-from wirelint.rewriters.successions import CallNumbers
-from wirelint.rule import Finding, Fix, Repair, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import AppliedFix, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 # Mistral's own API sends every call whole, in one event, and its chunks have no index by design; its SDK expects none.
 _WITHOUT_INDEX = (".mistral.ai",)
@@ -49,7 +49,7 @@ class ToolIndexCollision(Rule):
     severity = "error"
     layer = "gateway"
     needs = frozenset({"framing"})
-    of_reply = frozenset({"calls", "stream"})
+    requires_in_reply = frozenset({"calls", "stream"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -90,27 +90,27 @@ class ToolIndexCollision(Rule):
                 elif call.pieces[0].index is None and call.form != "legacy" and not _needs_none(exchange):
                     yield self._missing(call)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        if not situation.streamed or not situation.permit.allows(self.code, "safe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
-        if traits(situation.exchange.api).ends_repeat:
+        if traits(context.exchange.api).ends_repeat:
             return None
 
-        def numbered(start: Start) -> Repair:
+        def numbered(start: Start) -> AppliedFix:
             title = f"numbered the call {excerpt(start.id or '', 40)} of {excerpt(start.name or 'a tool')}"
             where = start.pointer
             return self.repair(
                 "response", "safe", title, where, event=_number(start), before="no index", after="an index"
             )
 
-        def split(label: Label, id_: str, call: Succession) -> Repair:
+        def split(label: CallUpdate, id_: str, call: Succession) -> AppliedFix:
             name = excerpt(label.name or call.name or "a tool")
             where = "no index" if label.wire_index is None else f"index {label.wire_index}"
             title = f"made {excerpt(id_, 40)} of {name} a call of its own, which began under {where} of another"
             before, after = f"{where} of {call.id or call.name}", f"an index of its own for {id_}"
             return self.repair("response", "safe", title, event=_number(label), before=before, after=after)
 
-        return CallNumbers(situation, numbered, split, needs_index=not _needs_none(situation.exchange))
+        return CallNumbers(context, numbered, split, needs_index=not _needs_none(context.exchange))
 
     def _shared(self, call: ToolCall, others: tuple[Piece, ...], *, parts: bool) -> Finding:
         index = others[0].index
@@ -134,7 +134,7 @@ class ToolIndexCollision(Rule):
         )
 
 
-def _number(event: Start | Label) -> int | None:
+def _number(event: Start | CallUpdate) -> int | None:
     return event.frame.number if event.frame is not None else None
 
 

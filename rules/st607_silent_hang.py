@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.arrivals import Arrivals
-from wirelint.conversation import Ledger
-from wirelint.knowledge.pauses import alive, seconds, unseen, written
 from wirelint.model import Exchange, Json, Rpc
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
+from wirelint.text.pauses import alive, seconds, unseen, written
+from wirelint.timing import Arrivals
 
 _REQUEST: Json = {
     "url": "https://llm.example/v1/messages",

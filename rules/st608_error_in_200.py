@@ -3,9 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 _FAILED = frozenset({"error", "failed", "error_limit"})
 """Finish reasons that say that the provider failed, where it says nothing else: OpenRouter, Mistral, Responses, Cohere."""
@@ -50,7 +50,7 @@ class ErrorIn200(Rule):
     name = "error-in-200"
     severity = "error"
     layer = "gateway"
-    of_reply = frozenset({"more"})
+    requires_in_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

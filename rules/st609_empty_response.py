@@ -3,10 +3,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.endings import by_itself, stop_words, tokens_said
+from wirelint.apis.endings import by_itself, stop_words, tokens_said
 from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Text
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
 
 _UNREAD = frozenset({"broken-json", "split-json", "cut-event", "after-end"})
 _RAW = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
@@ -58,7 +58,7 @@ class EmptyResponse(Rule):
     severity = "warning"
     layer = "model"
     needs = frozenset({"reasoning"})
-    of_reply = frozenset({"more"})
+    requires_in_reply = frozenset({"more"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",

@@ -4,15 +4,15 @@ import json
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
+from wirelint.arguments.tool_names import Match, match
 from wirelint.events import Start
-from wirelint.knowledge.toolnames import Match, match
+from wirelint.fix import AppliedFix
+from wirelint.fixes.chained import Chained
+from wirelint.fixes.names import Names, Rename, TakeOut, farewell, joined_name
+from wirelint.fixes.split_parallel_calls import FanOut, Use, uses, wraps
 from wirelint.model import Exchange, Json, Request, ToolCall
-from wirelint.repair import Repair
-from wirelint.rewriters.chained import Chained
-from wirelint.rewriters.fanout import FanOut, Use, uses, wraps
-from wirelint.rewriters.names import Names, Rename, TakeOut, farewell, joined_name
-from wirelint.rule import Finding, Fix, Layer, Rewriter, Rule, Safety, Situation, excerpt
+from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class UndeclaredTool(Rule):
@@ -49,7 +49,7 @@ class UndeclaredTool(Rule):
     severity = "error"
     layer = "model"
     needs = frozenset({"tools"})
-    of_reply = frozenset({"calls"})
+    requires_in_reply = frozenset({"calls"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/chat/completions",
@@ -98,9 +98,9 @@ class UndeclaredTool(Rule):
                 if call.name and not _is_known(call.name, joined, request):
                     yield self._finding(call, call.name, joined, request)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        request = situation.exchange.request
-        if request is None or not situation.permit.allows(self.code, "safe") or not _knows_all_tools(request):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        request = context.exchange.request
+        if request is None or not context.permit.allows(self.code, "safe") or not _knows_all_tools(request):
             return None
         names = [tool.name for tool in request.client_tools]
 
@@ -109,7 +109,7 @@ class UndeclaredTool(Rule):
                 return None
             meant = match(name, names) or match(joined, names)
             safety: Safety = "safe" if meant is not None and meant.certain else "unsafe"
-            if not situation.permit.allows(self.code, safety):
+            if not context.permit.allows(self.code, safety):
                 return None
             shown = excerpt(joined)
             text = "" if meant is not None else farewell(joined, request)
@@ -118,28 +118,28 @@ class UndeclaredTool(Rule):
                 safety,
                 f"took the call of {shown} out" if meant is None else f"called {meant.name} what was called {shown}",
                 start.pointer,
-                event=start.frame.number if start.frame is not None and situation.streamed else None,
+                event=start.frame.number if start.frame is not None and context.streamed else None,
                 before=joined,
                 after=text if meant is None else meant.name,
             )
             return TakeOut(text, repair) if meant is None else Rename(meant.name, repair)
 
-        rewriter = Names(situation, judge, lambda name: request.tool(name) is not None)
-        if not situation.permit.allows(self.code, "unsafe"):
+        rewriter = Names(context, judge, lambda name: request.tool(name) is not None)
+        if not context.permit.allows(self.code, "unsafe"):
             return rewriter
 
-        def fanned(start: Start, written: str, inside: tuple[Use, ...]) -> Repair:
+        def fanned(start: Start, written: str, inside: tuple[Use, ...]) -> AppliedFix:
             return self.repair(
                 "response",
                 "unsafe",
                 f"made {_calls(inside)} of what {excerpt(start.name or '')} wrapped",
                 start.pointer,
-                event=start.frame.number if start.frame is not None and situation.streamed else None,
+                event=start.frame.number if start.frame is not None and context.streamed else None,
                 before=written,
                 after="\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside),
             )
 
-        return Chained(2, FanOut(situation, request, fanned), rewriter)
+        return Chained(2, FanOut(context, request, fanned), rewriter)
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]

@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.endings import by_itself
-from wirelint.knowledge.tool_denials import denial, may_deny
+from wirelint.apis.endings import by_itself
+from wirelint.claims.tool_denials import denial, may_deny
 from wirelint.model import Choice, Exchange, Json, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 _CHAT = {
     "openai.completions": "/v1/chat/completions",
@@ -70,7 +70,7 @@ class ToolsOnRawEndpoint(Rule):
     severity = "error"
     layer = "client"
     needs = frozenset({"tools"})
-    of_reply = frozenset({"tools"})
+    requires_in_reply = frozenset({"tools"})
     fires: ClassVar[dict[str, Json]] = {
         "request": {
             "url": "https://llm.example/v1/completions",

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Set
 from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_foreign, traits
-from wirelint.conversation import Ledger
-from wirelint.events import Frame, Stop
-from wirelint.knowledge.argument_faults import UNREAD, is_unstated
+from wirelint.arguments.argument_faults import UNREAD, is_unstated
+from wirelint.events import Finish, Frame
+from wirelint.fixes.finish import MARKUP, FinishReasons, Held, without_calls
 from wirelint.model import Choice, Exchange, Json, Opaque, Reply, Request
-from wirelint.rewriters.finish import MARKUP, FinishReasons, Held, without_calls
-from wirelint.rule import Finding, Fix, Rewriter, Rule, Situation, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.state.ledger import Ledger
 
 
 class FinishReasonMismatch(Rule):
@@ -111,12 +111,12 @@ class FinishReasonMismatch(Rule):
                 )
         yield from self._empty(reply)
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        request = situation.exchange.request
-        if request is None or not situation.permit.allows(self.code, "safe"):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        request = context.exchange.request
+        if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
-        def right(stop: Stop, held: Held) -> str | None:
+        def right(stop: Finish, held: Held) -> str | None:
             reason = None
             if held.forms:
                 if _unknown_to_clients(request, stop.reason):
@@ -124,21 +124,21 @@ class FinishReasonMismatch(Rule):
             elif held.text and not held.hidden and not held.markup:
                 reason = without_calls(request.api, stop.reason)
             if reason is not None:
-                number = stop.frame.number if stop.frame is not None and situation.streamed else None
+                number = stop.frame.number if stop.frame is not None and context.streamed else None
                 made = f"said {reason} in the place of {excerpt(stop.reason)}"
                 changed = {"before": stop.reason, "after": reason}
-                situation.repairs.append(self.repair("response", "safe", made, stop.pointer, event=number, **changed))
+                context.repairs.append(self.repair("response", "safe", made, stop.pointer, event=number, **changed))
             return reason
 
-        def unsaid(choice: int, frame: Frame | None, held: Held) -> Stop:
+        def unsaid(choice: int, frame: Frame | None, held: Held) -> Finish:
             reason = _with_calls(request, held.forms)
-            stop = Stop(choice, reason, traits(request.api).finish_at.format(choice), frame)
-            number = frame.number if frame is not None and situation.streamed else None
+            stop = Finish(choice, reason, traits(request.api).finish_at.format(choice), frame)
+            number = frame.number if frame is not None and context.streamed else None
             made = self.repair("response", "safe", f"said {reason}", stop.pointer, event=number, after=reason)
-            situation.repairs.append(made)
+            context.repairs.append(made)
             return stop
 
-        return FinishReasons(situation, right, unsaid)
+        return FinishReasons(context, right, unsaid)
 
     def _missing(self, choice: Choice, request: Request) -> Finding:
         names = ", ".join(call.name or "?" for call in choice.calls)

@@ -3,11 +3,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
-from wirelint.knowledge.endings import by_itself, stop_words
-from wirelint.knowledge.markup import call_spans
+from wirelint.apis.endings import by_itself, stop_words
 from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Json, Opaque, Refusal, Request, ToolCall
 from wirelint.rule import Finding, Rule, Severity, excerpt
+from wirelint.state.ledger import Ledger
+from wirelint.text.markup import call_spans
 
 _UNREAD = frozenset({"broken-json", "split-json", "cut-event"})
 

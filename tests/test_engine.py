@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.build import Call, Talk, User, as_record, chunk, exchange, read, schema, sse
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End, Exchange
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
 
 CHAT = {"model": "acme-1", "messages": [{"role": "user", "content": "Hello"}]}
 MESSAGES = {**CHAT, "max_tokens": 64}
@@ -147,7 +147,7 @@ def test_what_cannot_be_read_any_more_is_let_go() -> None:
 
 
 def test_the_list_of_chunks_is_bounded_and_adds_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.arrivals._MOST_CHUNKS", 3)
+    monkeypatch.setattr("wirelint.timing._MOST_CHUNKS", 3)
     session = streaming_session()
     for at in range(5):
         session.feed(b": ping\n\n", float(at))

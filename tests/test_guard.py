@@ -13,14 +13,14 @@ import pytest
 from tests.build import chunk, exchange, read, sse
 from tests.test_registry import draft
 from wirelint.cli import main
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session
+from wirelint.fix import FixPolicy
 from wirelint.guard import RuleAbortError, as_exception
 from wirelint.registry import RuleError, _load_file
-from wirelint.repair import Permit
 from wirelint.rewrite import rewrite_reply
-from wirelint.rewrite.requests import answer_request, mend_request
+from wirelint.rewrite.request import answer_request, mend_request
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 RAISED = (
     "KeyboardInterrupt()",
@@ -81,7 +81,7 @@ def rule_that(folder: Path, raises: str, method: str) -> Rule:
 )
 def test_whatever_a_rule_raises_the_traffic_passes_as_it_came(tmp_path: Path, raises: str, method: str) -> None:
     rule = rule_that(tmp_path, raises, method)
-    permit = Permit("unsafe")
+    permit = FixPolicy("unsafe")
     made = read(RECORD)
     head = made.but(reply=None, status=None, end="unknown")
     body = json.dumps(ASKED).encode()

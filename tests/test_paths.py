@@ -17,9 +17,9 @@ from tests.cli.conftest import Ran, wirelint
 from tests.cli.test_check import write
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
-from wirelint.paths import Path, Paths
-from wirelint.report.paths import as_json, path, trails
 from wirelint.rule import Rule
+from wirelint.view.call_paths import Path, Paths
+from wirelint.view.paths import as_json, path, trails
 
 __all__ = ["wirelint"]
 

@@ -12,10 +12,10 @@ from tests.build import REGISTRY, Call, Talk, User, as_record, exchange, schema,
 from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
+from wirelint.fix import FixPolicy
 from wirelint.model import Reply, ToolCall
-from wirelint.repair import Permit
 
-UNSAFE, SAFE = Permit("unsafe"), Permit("safe")
+UNSAFE, SAFE = FixPolicy("unsafe"), FixPolicy("safe")
 RULES = REGISTRY.select(())
 TOOLS = {"dig": schema(["at"], at={"type": "string"}), "water": schema([], bed={"type": "integer"})}
 ASK = (User("Dig at the oak."),)
@@ -54,7 +54,7 @@ def goes_on(api: str, answers: list[tuple[str, str]], *, words: str = "", **more
     return as_record({**made, "response": reply, "id": "two"})
 
 
-def run(*records: Record, permit: Permit = UNSAFE) -> list[Fixed]:
+def run(*records: Record, permit: FixPolicy = UNSAFE) -> list[Fixed]:
     return [item for item in fix(records, RULES, permit) if isinstance(item, Fixed)]
 
 
@@ -339,11 +339,11 @@ def test_repairs_that_are_off_leave_the_request_alone() -> None:
     (before,) = run(one)
     assert before.exchange is not None
     two = goes_on(STATEFUL, [(got(before)[0].id or "", "a root")])
-    _, after = run(one, two, permit=Permit(None))
+    _, after = run(one, two, permit=FixPolicy(None))
     assert after.record.forwarded is None
 
 
-@pytest.mark.parametrize("limit", ["wirelint.knowledge.server_state._LONGEST", "wirelint.conversation._MOST_KEPT"])
+@pytest.mark.parametrize("limit", ["wirelint.state.server_state._LONGEST", "wirelint.state.ledger._MOST_KEPT"])
 def test_what_is_kept_to_be_sent_again_is_bounded(limit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limit, 40)
     one = first(STATEFUL, False, "", GLUED)

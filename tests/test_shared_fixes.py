@@ -12,14 +12,14 @@ import pytest
 import wirelint.apis
 from tests.build import REGISTRY
 from tests.cuts import cuts
-from tests.rewriters.drive import UNSAFE, run
+from tests.fixes.drive import UNSAFE, run
 from tests.shared import SHARED, cases, some_traffic, traffic_labels
 from wirelint.apis import channel_of
 from wirelint.apis.traits import traits
 from wirelint.capture.record import Record
-from wirelint.events import Event, Offence, Other
+from wirelint.events import Event, Other, StreamViolation
+from wirelint.fix import RewriteContext, Rewriter
 from wirelint.model import Reply
-from wirelint.repair import Rewriter, Situation
 from wirelint.rule import Rule
 
 pytestmark = pytest.mark.skipif(not (SHARED / "cases").is_dir(), reason="no ../shared beside this checkout")
@@ -109,7 +109,7 @@ class _Anew:
     held: int | None = None
 
     def push(self, event: Event) -> Iterable[Event]:
-        return [event if isinstance(event, (Other, Offence)) else event._replace()]
+        return [event if isinstance(event, (Other, StreamViolation)) else event._replace()]
 
     def release(self) -> Iterable[Event]:
         return []
@@ -121,7 +121,7 @@ class _AnewRule(Rule):
     severity = "info"
     layer = "model"
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
         return _Anew()
 
 

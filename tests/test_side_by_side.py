@@ -12,7 +12,7 @@ import pytest
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
 from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.record import Record
-from wirelint.repair import Permit
+from wirelint.fix import FixPolicy
 from wirelint.rule import Finding
 
 ASK = User("Look bed 4 up.")
@@ -52,7 +52,7 @@ def told(fixed: Fixed) -> list[Finding]:
 
 
 def run(records: list[tuple[int, Record]]) -> list[tuple[int, Fixed]]:
-    fixed = list(fix((one for _, one in records), REGISTRY.select(()), Permit("unsafe")))
+    fixed = list(fix((one for _, one in records), REGISTRY.select(()), FixPolicy("unsafe")))
     return [(number, item) for (number, _), item in zip(records, fixed, strict=True) if isinstance(item, Fixed)]
 
 

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 
 from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.likeness import Comparison, Likeness
-from wirelint.arrivals import ArrivalLog, Arrivals
-from wirelint.conversation import Ledger, Unnamed
-from wirelint.events import Delta, Done, Event, Failure, Fold, Frame, Other, Stop, says_nothing
-from wirelint.knowledge.loops import without_loops
-from wirelint.knowledge.pointers import document_order
+from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
 from wirelint.settings.roster import Asked, Kind, checks_of
 from wirelint.settings.scopes import Scopes
+from wirelint.state.ledger import Ledger, Unnamed
+from wirelint.text.loops import without_loops
+from wirelint.text.pointers import document_order
+from wirelint.timing import ArrivalLog, Arrivals
 from wirelint.wire import Framing, Sniffer
 from wirelint.wire.websocket import is_socket
 
@@ -196,7 +196,7 @@ class Session:
         for event in events:
             fold.push(event)
         if not self._log.answered and (
-            fold.first_token or [one for one in events if isinstance(one, (Failure, Stop, Done))]
+            fold.first_token or [one for one in events if isinstance(one, (Failure, Finish, Done))]
         ):
             self._log.answers(frame.number)
             self._first_token = self._log.now if fold.first_token else None

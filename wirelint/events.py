@@ -85,7 +85,7 @@ class Delta(NamedTuple):
     item: int = -1
 
 
-class Label(NamedTuple):
+class CallUpdate(NamedTuple):
     """An id, a name or another index for a call that had begun."""
 
     block: int
@@ -103,7 +103,7 @@ class Close(NamedTuple):
     frame: Frame | None
 
 
-class Stop(NamedTuple):
+class Finish(NamedTuple):
     """The finish reason of a candidate. `pointer`: its place in the whole body."""
 
     choice: int
@@ -112,7 +112,7 @@ class Stop(NamedTuple):
     frame: Frame | None
 
 
-class Head(NamedTuple):
+class ReplyMeta(NamedTuple):
     """Facts of the reply as a whole: its id and model."""
 
     id: str | None
@@ -132,7 +132,7 @@ class Failure(NamedTuple):
     frame: Frame | None
 
 
-class Offence(NamedTuple):
+class StreamViolation(NamedTuple):
     """The frame breaks the grammar of the API's stream."""
 
     kind: FaultKind
@@ -152,7 +152,9 @@ class Other(NamedTuple):
     frame: Frame | None
 
 
-Event: TypeAlias = Start | Delta | Label | Close | Stop | Head | Usage | Failure | Offence | Done | Other
+Event: TypeAlias = (
+    Start | Delta | CallUpdate | Close | Finish | ReplyMeta | Usage | Failure | StreamViolation | Done | Other
+)
 
 
 _PING = "(?:ping|keep[-_ ]?alive|heart[-_ ]?beat)"
@@ -229,11 +231,11 @@ class Fold:
         match event:
             case Start():
                 self._open(event, number)
-            case Label(block, index, id_, name):
+            case CallUpdate(block, index, id_, name):
                 self._label(self._blocks[block], index, id_, name, number)
-            case Stop(choice, reason, pointer):
+            case Finish(choice, reason, pointer):
                 self._choices[choice] = (reason, pointer, number if self.streamed else None)
-            case Head(id_, model):
+            case ReplyMeta(id_, model):
                 self._model = self._model or model
                 if id_ and id_ not in self._ids and len(self._ids) < _IDS_KEPT:
                     self._ids[id_] = number
@@ -242,7 +244,7 @@ class Fold:
             case Failure(error):
                 self._error = error
                 self._error_event = number if self.streamed else None
-            case Offence(kind, detail):
+            case StreamViolation(kind, detail):
                 self._faults.append(Fault(kind, number, detail))
             case Done():
                 self._done = True

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ParamSpec, TypeVar
 
 from wirelint.events import Event
-from wirelint.repair import Rewriter, Situation
+from wirelint.fix import RewriteContext, Rewriter
 from wirelint.rule import Rule
 
 _STREAMS = ("check_request", "check_reply", "check_course", "mend")
@@ -106,8 +106,8 @@ def _bound_value(member: Any, rule: Rule) -> Any:
 
 
 def _making(make: Callable[..., Rewriter | None]) -> Callable[..., Rewriter | None]:
-    def run(rule: Rule, situation: Situation) -> Rewriter | None:
-        made = guarded(make)(rule, situation)
+    def run(rule: Rule, context: RewriteContext) -> Rewriter | None:
+        made = guarded(make)(rule, context)
         return _GuardedRewriter(made) if made is not None else None
 
     return run

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
-from wirelint.arrivals import NO_ARRIVALS, NO_TIMING, Arrivals
-from wirelint.arrivals import End as End
-from wirelint.arrivals import Timing as Timing
 from wirelint.copies import Copied
-from wirelint.faults import Fault as Fault
-from wirelint.faults import FaultKind as FaultKind
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
-from wirelint.lacks import Lack as Lack
 from wirelint.links import Link as Link
+from wirelint.missing import MissingInfo as MissingInfo
 from wirelint.offsets import NOWHERE, Offsets
 from wirelint.rpc import Rpc as Rpc
+from wirelint.timing import NO_ARRIVALS, NO_TIMING, Arrivals
+from wirelint.timing import End as End
+from wirelint.timing import Timing as Timing
+from wirelint.violations import Fault as Fault
+from wirelint.violations import FaultKind as FaultKind
 
 Severity = Literal["error", "warning", "info"]
 """`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""
@@ -375,7 +375,7 @@ class Exchange(Copied):
     arrivals of the body: (milliseconds after the request, bytes), and `arrivals` what they amount to; both are empty when
     times are not known. `open`: it is still under way, and `timing.duration` says for how long. `reply` is what the
     upstream sent; `delivered` what the client got, when that was something else. `conversation` and `link` are what the
-    ledger makes of it: before it has, `conversation` is what the request alone says. `lacks`: what is not known of it.
+    ledger makes of it: before it has, `conversation` is what the request alone says. `missing`: what is not known of it.
     """
 
     id: str
@@ -397,7 +397,7 @@ class Exchange(Copied):
     notes: tuple[str, ...] = field(default=())
     delivered: Reply | None = None
     link: Link | None = None
-    lacks: frozenset[Lack] = frozenset()
+    missing: frozenset[MissingInfo] = frozenset()
 
     @property
     def model(self) -> str:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
+from wirelint.fix import NO_FIXES, SAFETIES, FixPolicy
 from wirelint.guard import as_exception, guard
 from wirelint.policy import Policies
-from wirelint.repair import NO_FIXES, SAFETIES, Permit
 from wirelint.rule import SEVERITIES, Rule, Safety
 
 _FILE = re.compile(r"[a-z]{2}\d{3}_[a-z0-9_]+\.py$")
@@ -70,10 +70,10 @@ class Registry:
         fixable: Sequence[str] = (),
         unfixable: Sequence[str] = (),
         clean_history: bool = False,
-    ) -> Permit:
+    ) -> FixPolicy:
         """The fixes that are asked for: up to `most`, of rules that are selected as `select` does. Raises RuleError."""
         codes = frozenset(rule.code for rule in self.select(fixable, unfixable))
-        return Permit(most, codes.__contains__, clean_history=clean_history) if most is not None else NO_FIXES
+        return FixPolicy(most, codes.__contains__, clean_history=clean_history) if most is not None else NO_FIXES
 
     def find(self, selector: str) -> tuple[Rule, ...]:
         """The rules that a selector means. Raises RuleError with near names when there is none."""

@@ -9,28 +9,28 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
 
-from wirelint.arrivals import Arrivals
-from wirelint.issues import Issue as Issue
-from wirelint.knowledge.escaping import printable
-from wirelint.knowledge.excerpts import excerpt as excerpt
+from wirelint.fix import Answer as Answer
+from wirelint.fix import AppliedFix as AppliedFix
+from wirelint.fix import Edit as Edit
+from wirelint.fix import FixPolicy as FixPolicy
+from wirelint.fix import RequestFix as RequestFix
+from wirelint.fix import RewriteContext as RewriteContext
+from wirelint.fix import Rewriter as Rewriter
+from wirelint.fix import Safety as Safety
 from wirelint.model import Confidence as Confidence
 from wirelint.model import Exchange, Json
-from wirelint.model import Lack as Lack
 from wirelint.model import Layer as Layer
+from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
-from wirelint.repair import Answer as Answer
-from wirelint.repair import Edit as Edit
-from wirelint.repair import Mending as Mending
-from wirelint.repair import Permit as Permit
-from wirelint.repair import Repair as Repair
-from wirelint.repair import Rewriter as Rewriter
-from wirelint.repair import Safety as Safety
-from wirelint.repair import Situation as Situation
+from wirelint.state.issues import Issue as Issue
+from wirelint.text.escaping import printable
+from wirelint.text.excerpts import excerpt as excerpt
+from wirelint.timing import Arrivals
 
 if TYPE_CHECKING:
-    from wirelint.conversation import Ledger
     from wirelint.policy import Policies
+    from wirelint.state.ledger import Ledger
 
 _PATCH = 2000
 """Characters of a patch's side that are kept."""
@@ -107,18 +107,18 @@ class Rule:
     confidence: ClassVar[Confidence] = "high"
     channels: ClassVar[frozenset[str]] = frozenset({"model"})
     """Whose traffic it is asked about: that of models, or of servers of tools (`mcp`)."""
-    needs: ClassVar[frozenset[Lack]] = frozenset()
+    needs: ClassVar[frozenset[MissingInfo]] = frozenset()
     """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
-    of_request: ClassVar[frozenset[Holding]] = frozenset()
+    requires_in_request: ClassVar[frozenset[Holding]] = frozenset()
     """What an exchange must hold for `check_request` to find, or `mend` to repair, anything. Of one that holds less it is
     not asked."""
-    of_reply: ClassVar[frozenset[Holding]] = frozenset()
+    requires_in_reply: ClassVar[frozenset[Holding]] = frozenset()
     """The same for `check_reply`."""
     fires: ClassVar[Mapping[str, Json]]
     silent: ClassVar[Mapping[str, Json]]
     mends: ClassVar[frozenset[str] | None] = None
     """The APIs whose requests `mend` may repair, and `answer` may answer; None: all that it is asked about."""
-    overlooks: ClassVar[frozenset[str]] = frozenset()
+    ignored_fields: ClassVar[frozenset[str]] = frozenset()
     """Outermost members of a request that `mend` does not look at; after a change of them alone it is not asked again."""
     limits: Limits = Limits()
     graded: Severity | None = None
@@ -177,15 +177,15 @@ class Rule:
         """Seconds in which no open exchange can be due."""
         return math.inf
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
         """What repairs a reply while it passes; None when this rule has no repair for it, or none is permitted."""
         return None
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         """Repairs of the request, before it is sent: the exchange has neither status nor reply."""
         return ()
 
-    def answer(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Answer | None:
+    def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
         """A reply to a request that is not to be sent at all; None to send it."""
         return None
 
@@ -199,9 +199,9 @@ class Rule:
         event: int | None = None,
         before: str = "",
         after: str = "",
-    ) -> Repair:
+    ) -> AppliedFix:
         """A change made by this rule. Long texts are shortened; nothing in them can steer a terminal."""
-        return Repair(
+        return AppliedFix(
             self.code,
             self.name,
             safety,

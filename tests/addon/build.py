@@ -9,8 +9,8 @@ from mitmproxy import http
 from mitmproxy.test import tflow
 
 from tests.build import REGISTRY, as_record
-from wirelint.addon.verdict import Verdict, judge, read
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.verdict import CheckResult, judge, read
 from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine, Session, lower
 from wirelint.model import End
@@ -28,7 +28,7 @@ class Clock:
 
 def visit_of(
     record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None, name: str = "3f2a9c11-0000"
-) -> Visit:
+) -> ExchangeRecorder:
     """A visit whose request has been read."""
     made, clock = as_record(record), clock or Clock()
     session = Session.begin(
@@ -38,7 +38,7 @@ def visit_of(
         headers=lower(made.request_headers),
         body=made.request_body or b"",
     )
-    return Visit(
+    return ExchangeRecorder(
         id=name,
         client="client-1",
         method=made.method,
@@ -55,7 +55,7 @@ def visit_of(
 
 def verdict_of(
     record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
-) -> Verdict:
+) -> CheckResult:
     """The verdict on an exchange that passed in one piece."""
     made, visit = as_record(record), visit_of(record)
     if made.status is not None:

@@ -12,9 +12,9 @@ from mitmproxy.test import tflow
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon.annotate import annotate, annotation, mark_failure
-from wirelint.addon.verdict import Verdict
+from wirelint.addon.verdict import CheckResult
 from wirelint.capture.record import Sent
-from wirelint.rule import Finding, Repair, Severity
+from wirelint.rule import AppliedFix, Finding, Severity
 
 CLEAN = verdict_of(
     Talk(
@@ -25,7 +25,7 @@ CLEAN = verdict_of(
 )
 
 
-def with_findings(*findings: tuple[str, Severity], verdict: Verdict = CLEAN) -> Verdict:
+def with_findings(*findings: tuple[str, Severity], verdict: CheckResult = CLEAN) -> CheckResult:
     made = tuple(
         Finding("XX901", name, severity, "high", "model", "response", "it is so") for name, severity in findings
     )
@@ -41,11 +41,11 @@ MENDED = replace(
     record=replace(
         CLEAN.record,
         delivered=Sent((), b"other"),
-        fixes=(Repair("XX901", "bad", "unsafe", "response", "made good"),) * 2,
+        fixes=(AppliedFix("XX901", "bad", "unsafe", "response", "made good"),) * 2,
     ),
 )
 
-COMMENTS: dict[str, tuple[Verdict, str, str]] = {
+COMMENTS: dict[str, tuple[CheckResult, str, str]] = {
     "clean": (CLEAN, "ok · 2 calls · acme-1 · openai.chat", ""),
     "an error": (
         verdict_of(BROKEN, rules=("ST604",)),

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, Call, Talk, as_record, schema
+from tests.fixes.drive import open_session
+from tests.fixes.test_prefilter import WORDS
 from tests.rewrite.test_following import events
-from tests.rewriters.drive import open_session
-from tests.rewriters.test_quiet import WORDS
 from wirelint.addon.batches import feed_all
 from wirelint.engine import Session
 

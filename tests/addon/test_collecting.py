@@ -38,7 +38,7 @@ def _reply(kind: str | None, length: str | None) -> http.Response:
     ],
 )
 def test_short_documents_are_collected(kind: str | None, length: str | None, large: str | None, expected: bool) -> None:
-    with taddons.context(Proxyserver()) as context:  # type: ignore[no-untyped-call]
+    with taddons.context(Proxyserver()) as context:
         context.options.stream_large_bodies = large
         assert may_be_collected(_reply(kind, length)) is expected
 

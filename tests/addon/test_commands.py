@@ -11,11 +11,11 @@ from mitmproxy import command, exceptions, http
 from mitmproxy.addons.view import View
 from mitmproxy.test import taddons, tflow
 
+from tests.addon.test_addon import CUT, RECORD, pass_through
 from tests.addon.test_contentview import reopened, shown
-from tests.addon.test_inspector import CUT, RECORD, pass_through
 from tests.build import Talk, schema
+from wirelint.addon.addon import Inspector
 from wirelint.addon.commands import RuleName
-from wirelint.addon.inspector import Inspector
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 
@@ -92,9 +92,9 @@ WRONG = {
 
 
 WRONG |= {
-    "wirelint.report @all /": "/: this is no file; name one, such as /report.html",
-    "wirelint.report @all /no/such/folder/x.html": "/no/such/folder/x.html: there is no folder /no/such/folder",
-    "wirelint.report '~comment nothing-like-it' x.html": "none of these flows is an exchange that wirelint understands",
+    "wirelint.view @all /": "/: this is no file; name one, such as /report.html",
+    "wirelint.view @all /no/such/folder/x.html": "/no/such/folder/x.html: there is no folder /no/such/folder",
+    "wirelint.view '~comment nothing-like-it' x.html": "none of these flows is an exchange that wirelint understands",
     "wirelint.case @focus /": "/: this is no file; name one, such as /case.jsonl",
     "wirelint.case @focus case.jsonl": "nothing was found in this exchange; there is nothing to reproduce",
     "wirelint.case '~comment nothing-like-it' x": "Command requires one flow",
@@ -137,7 +137,7 @@ def test_a_fix_is_tried_on_a_copy(prompt: Prompt) -> None:
 def test_a_report(prompt: Prompt, tmp_path: Path) -> None:
     prompt.passes(RECORD), prompt.passes(LEAK)
     path = tmp_path / "report.html"
-    assert prompt(f"wirelint.report @all {path}") == f"2 exchanges written to {path}"
+    assert prompt(f"wirelint.view @all {path}") == f"2 exchanges written to {path}"
     assert "xml-leak" in path.read_text()
 
 

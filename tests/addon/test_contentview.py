@@ -11,12 +11,12 @@ from mitmproxy import contentviews, http
 from mitmproxy.test import taddons, tflow
 
 from tests.addon.build import flow_of, head_of
-from tests.addon.test_inspector import BODY, CUT, RECORD, pass_through
+from tests.addon.test_addon import BODY, CUT, RECORD, pass_through
 from tests.addon.test_sockets import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User
 from wirelint.addon import looking
+from wirelint.addon.addon import Inspector
 from wirelint.addon.contentview import NAME, Contentview, View
-from wirelint.addon.inspector import Inspector
 from wirelint.addon.memory import Memory
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
@@ -31,7 +31,7 @@ def inspector(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspe
     inspector = Inspector()
     with taddons.context(inspector) as context:
         context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
-        monkeypatch.setattr("wirelint.addon.desk.is_shown", lambda: True)
+        monkeypatch.setattr("wirelint.addon.ui.is_shown", lambda: True)
         yield inspector
         inspector.done()
 
@@ -213,7 +213,7 @@ def test_memory_is_bounded() -> None:
 
 
 def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
-    from tests.report.test_exchange_view import HISTORY, SEARCH, TOOLS
+    from tests.view.test_exchange_view import HISTORY, SEARCH, TOOLS
 
     first = ended(inspector, Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True))
     ended(inspector, Talk(history=HISTORY, tools=TOOLS, text="On the fourth.").record("openai.chat", True))
@@ -224,7 +224,7 @@ def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
 def test_messages_that_begin_and_end_an_exchange_of_a_socket(
     inspector: Inspector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wirelint.addon.desk.is_shown", lambda: True)
+    monkeypatch.setattr("wirelint.addon.ui.is_shown", lambda: True)
     flow = socket()
     assert flow.websocket is not None
     flow.websocket.closed_by_client = None

@@ -10,8 +10,8 @@ import pytest
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, schema
 from wirelint.addon.current import CurrentLedger
-from wirelint.conversation import Ledger, SeenFrom
 from wirelint.model import Exchange
+from wirelint.state.ledger import Ledger, SeenFrom
 
 EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
 assert EXCHANGE is not None

@@ -20,12 +20,12 @@ from mitmproxy.test import taddons
 from tests.addon.build import flow_of, head_of
 from tests.build import Talk, as_record
 from wirelint.addon import delivery as module
+from wirelint.addon.addon import Inspector
 from wirelint.addon.delivery import Delivery
-from wirelint.addon.inspector import Inspector
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.registry import Registry
-from wirelint.rewrite import Rewriting
-from wirelint.rewrite.making import Making
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.pipeline_factory import PipelineFactory
 
 RULES = Path(__file__).parent / "repairs"
 QUIET = Talk(text="They say «hello to you» and go. Ünder ☂.")
@@ -54,7 +54,7 @@ def loaded() -> Registry:
 def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
     monkeypatch.setattr(Registry, "load", lambda *_: loaded)
     inspector = Inspector()
-    with taddons.context(inspector) as context:  # type: ignore[no-untyped-call]
+    with taddons.context(inspector) as context:
         settings = {
             "wirelint_captures": str(tmp_path / "captures"),
             "wirelint_rules": str(RULES),
@@ -190,7 +190,7 @@ def test_a_failure_of_ours_costs_no_byte(
 ) -> None:
     """The pipeline fails before anything was repaired: all that came goes out as it came."""
     record = record_of(talk)
-    owner: type = Rewriting if culprit == "feed" else Visit
+    owner: type = ReplyStream if culprit == "feed" else ExchangeRecorder
     calls = itertools.count()
     before = getattr(owner, culprit)
     raised = False
@@ -223,16 +223,16 @@ def test_a_failure_between_two_events_of_one_piece(
 ) -> None:
     record = record_of(talk)
     calls = itertools.count()
-    before = Making.write
+    before = PipelineFactory.write
 
-    def raising(self: Making, *args: Any) -> bytes:
+    def raising(self: PipelineFactory, *args: Any) -> bytes:
         if next(calls) == place:
             raise RuntimeError("no")
         return before(self, *args)
 
     flow = begin(inspector, record)
     with monkeypatch.context() as patch:
-        patch.setattr(Making, "write", raising)
+        patch.setattr(PipelineFactory, "write", raising)
         got = feed(flow, cut(body_of(record), size))
     assert text_of(got) in (SAID, talk.text)
     assert talk is QUIET or got == body_of(record)

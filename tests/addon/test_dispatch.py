@@ -18,9 +18,9 @@ from mitmproxy.addons.keepserving import KeepServing
 from mitmproxy.proxy.layers.http._hooks import HttpRequestHook, HttpResponseHook
 from mitmproxy.test import taddons, tflow
 
+from wirelint.addon.addon import Inspector
 from wirelint.addon.dispatch import Dispatch, hears
 from wirelint.addon.failures import Failures
-from wirelint.addon.inspector import Inspector
 
 Said = list[tuple[str, str]]
 WAYS = ("trigger", "trigger_event")
@@ -201,8 +201,8 @@ def _chains(said: Said) -> dict[str, list[object]]:
         "raises late": [Deaf("a", Late("b", said), Raising("c", said, OSError(5, "io"))), Hearing("d", said)],
         "raises in time": [RaisingLate("a", said), Hearing("b", said)],
         "answers": [Answering("a", said, 7), Answering("b", said, [None]), Hearing("c", said)],
-        "halts": [Hearing("a", said), Raising("b", said, exceptions.AddonHalt()), Hearing("c", said)],  # type: ignore[no-untyped-call]
-        "an option": [Raising("a", said, exceptions.OptionsError("no")), Hearing("b", said)],  # type: ignore[no-untyped-call]
+        "halts": [Hearing("a", said), Raising("b", said, exceptions.AddonHalt()), Hearing("c", said)],
+        "an option": [Raising("a", said, exceptions.OptionsError("no")), Hearing("b", said)],
         "is cancelled": [Raising("a", said, asyncio.CancelledError()), Hearing("b", said)],
         "inside, one behind the other": [Deaf("a", Hearing("b", said), Late("c", said), Hearing("d", said))],
         "inside, the second raises": [
@@ -270,7 +270,7 @@ def _go(kind: str, opened: Callable[[], object], at_once: bool) -> tuple[Said, o
                 await manager.handle_lifecycle(HttpRequestHook(flow))
 
     try:
-        with _listening() as lines, taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+        with _listening() as lines, taddons.context(loadcore=False) as context:
             manager = context.master.addons
             manager.chain = _chains(said)[kind]
             opened()
@@ -325,7 +325,7 @@ def test_an_addon_that_is_equal_to_another_is_not_taken_for_it() -> None:
             return 7
 
     said: Said = []
-    with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+    with taddons.context(loadcore=False) as context:
         manager = context.master.addons
         Dispatch().open(Failures())
         for name in ("a", "b", "c"):
@@ -336,7 +336,7 @@ def test_an_addon_that_is_equal_to_another_is_not_taken_for_it() -> None:
 
 def test_an_odd_hook_inside_of_an_addon_is_told_of() -> None:
     said: Said = []
-    with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+    with taddons.context(loadcore=False) as context:
         manager = context.master.addons
         manager.chain = [Deaf("a", Hearing("b", said), Odd(), Hearing("c", said)), Hearing("d", said)]
         Dispatch().open(Failures())
@@ -372,7 +372,7 @@ def test_lines_of_the_log_are_handed_to_those_who_hear_them() -> None:
             heard.append(entry.msg)
 
     async def go() -> None:
-        with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+        with taddons.context(loadcore=False) as context:
             manager: Any = context.master.addons
             manager.chain = [Deaf("a"), Reader()]
             dispatch = Dispatch()
@@ -392,7 +392,7 @@ def test_every_addon_of_mitmproxy_is_handed_what_it_hears(name: str) -> None:
     def has(addon: object) -> bool:
         return bool(getattr(addon, name, None)) or any(has(one) for one in getattr(addon, "addons", ()))
 
-    for addon in [*addons.default_addons(), types.SimpleNamespace(addons=[Inspector()])]:  # type: ignore[no-untyped-call]
+    for addon in [*addons.default_addons(), types.SimpleNamespace(addons=[Inspector()])]:
         assert hears(addon, name) == has(addon)
 
 
@@ -400,7 +400,7 @@ def test_every_addon_of_mitmproxy_is_handed_what_it_hears(name: str) -> None:
 
 
 def test_it_is_there_while_the_addon_runs() -> None:
-    with taddons.context() as context:  # type: ignore[no-untyped-call]
+    with taddons.context() as context:
         manager, inspector = context.master.addons, Inspector()
         inspector.running()
         ours = {name: vars(manager)[name] for name in WAYS}
@@ -412,7 +412,7 @@ def test_it_is_there_while_the_addon_runs() -> None:
 
 
 def test_a_second_one_leaves_the_first_where_it_is() -> None:
-    with taddons.context() as context:  # type: ignore[no-untyped-call]
+    with taddons.context() as context:
         first, second = Dispatch(), Dispatch()
         first.open(Failures())
         manager = context.master.addons
@@ -429,7 +429,7 @@ def test_what_somebody_else_has_put_there_stays(way: str) -> None:
     async def another(event: hooks.Hook) -> None:
         pass
 
-    with taddons.context() as context:  # type: ignore[no-untyped-call]
+    with taddons.context() as context:
         manager = context.master.addons
         setattr(manager, way, another)
         early = Dispatch()
@@ -449,9 +449,9 @@ def test_a_manager_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch
     class Another(AddonManager):
         pass
 
-    with taddons.context() as context:  # type: ignore[no-untyped-call]
+    with taddons.context() as context:
         master: Any = context.master
-        master.addons = Another(master)  # type: ignore[no-untyped-call]
+        master.addons = Another(master)
         Dispatch().open(Failures())
         assert vars(master.addons).keys().isdisjoint(WAYS)
 
@@ -459,7 +459,7 @@ def test_a_manager_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch
         pass
 
     monkeypatch.setattr(AddonManager, way, patched)
-    with taddons.context() as context:  # type: ignore[no-untyped-call]
+    with taddons.context() as context:
         Dispatch().open(Failures())
         assert vars(context.master.addons).keys().isdisjoint(WAYS)
 
@@ -472,7 +472,7 @@ def test_where_it_cannot_be_opened_events_go_as_before(
 
     monkeypatch.setattr("wirelint.addon.dispatch._is_known", fails)
     said: Said = []
-    with taddons.context(loadcore=False) as context:  # type: ignore[no-untyped-call]
+    with taddons.context(loadcore=False) as context:
         manager = context.master.addons
         manager.chain = [Hearing("a", said)]
         dispatch = Dispatch()

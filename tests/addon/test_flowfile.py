@@ -16,17 +16,17 @@ from tests.addon.build import flow_of, head_of, verdict_of
 from tests.build import Talk
 from wirelint.addon.annotate import annotation, prefixed
 from wirelint.addon.flowfile import flow_bytes
-from wirelint.addon.verdict import Verdict
+from wirelint.addon.verdict import CheckResult
+from wirelint.capture.flow_metadata import times_of
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record
-from wirelint.capture.sides import times_of
 from wirelint.model import End
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 RECORD = Talk(text=f"Grüße, {KEY}").record("openai.chat", True)
 
 
-def copy_of(flow: http.HTTPFlow, verdict: Verdict) -> http.HTTPFlow:
+def copy_of(flow: http.HTTPFlow, verdict: CheckResult) -> http.HTTPFlow:
     make = flow_bytes(flow, verdict.record, annotation(verdict))
     # What happens to the flow between the hook and the writer's thread must not show.
     flow.request.headers["authorization"] = "changed"

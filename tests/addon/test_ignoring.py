@@ -14,16 +14,16 @@ from mitmproxy.io import FlowWriter
 from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
-from tests.addon.test_inspector import captured
+from tests.addon.test_addon import captured
 from tests.addon.test_sockets import LEAK as SPOKEN
 from tests.addon.test_sockets import socket, talk_over
 from tests.build import Talk, User, as_record
 from wirelint.addon import options
-from wirelint.addon.inspector import Inspector
+from wirelint.addon.addon import Inspector
 from wirelint.capture.offline import check
 from wirelint.capture.readers import Problem, read
+from wirelint.fix import NO_FIXES
 from wirelint.registry import Registry
-from wirelint.repair import NO_FIXES
 
 HEADER = "x-wirelint-ignore"
 LEAK = Talk((User("Hello"),), text="Hello to you.<|im_end|>").record("openai.chat", False)

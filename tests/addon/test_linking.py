@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.addon.build import visit_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
-from wirelint.addon.verdict import Verdict, judge
+from wirelint.addon.verdict import CheckResult, judge
 from wirelint.addon.verdict import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
@@ -36,7 +36,7 @@ def _talks(draw: random.Random) -> list[Talk]:
     return ended
 
 
-def _pass(talk: Talk, number: int, engine: Engine) -> Verdict:
+def _pass(talk: Talk, number: int, engine: Engine) -> CheckResult:
     record = talk.record("openai.chat", number % 2 == 0)
     made, visit = as_record(record), visit_of(record, name=f"flow-{number}")
     visit.respond(made.status or 200, made.response_headers)
@@ -52,7 +52,7 @@ def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:
     assert _KEY.encode() not in file.read_bytes()
     again = [item for item in check(read([str(file)]), ()) if isinstance(item, Checked)]
 
-    def links(items: list[Verdict] | list[Checked]) -> list[tuple[str | None, Link | None]]:
+    def links(items: list[CheckResult] | list[Checked]) -> list[tuple[str | None, Link | None]]:
         return [(item.exchange.conversation, item.exchange.link) for item in items if item.exchange is not None]
 
     live = links(verdicts)

@@ -14,7 +14,7 @@ from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
 from wirelint.addon.words import one_line, shorten
-from wirelint.rule import Finding, Repair
+from wirelint.rule import AppliedFix, Finding
 
 CLEAN = verdict_of(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
@@ -34,8 +34,8 @@ MIXED = replace(
 )
 
 FIXES = (
-    Repair("LK101", "xml-leak", "unsafe", "response", "promoted to a call of get_weather"),
-    Repair("TC503", "finish-reason-mismatch", "safe", "response", "said tool_calls"),
+    AppliedFix("LK101", "xml-leak", "unsafe", "response", "promoted to a call of get_weather"),
+    AppliedFix("TC503", "finish-reason-mismatch", "safe", "response", "said tool_calls"),
 )
 MENDED = replace(MIXED, record=replace(MIXED.record, fixes=FIXES))
 

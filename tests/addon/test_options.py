@@ -11,8 +11,8 @@ from mitmproxy import exceptions
 from mitmproxy.test import taddons
 
 from wirelint.addon import options
-from wirelint.addon.inspector import Inspector
-from wirelint.repair import SAFETIES
+from wirelint.addon.addon import Inspector
+from wirelint.fix import SAFETIES
 
 DEFAULTS = {option.name: option.default for option in options.OPTIONS}
 

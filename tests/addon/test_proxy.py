@@ -159,9 +159,9 @@ def test_listens_on_this_machine_only(
         async def parse() -> Options:
             opts = Options()
             (WebMaster if web else DumpMaster)(opts, with_termlog=False)  # its addons bring options along
-            args = (cmdline.mitmweb if web else cmdline.mitmdump)(opts).parse_args([*arguments])  # type: ignore[no-untyped-call]
+            args = (cmdline.mitmweb if web else cmdline.mitmdump)(opts).parse_args([*arguments])
             opts.set(*args.setoptions, defer=True)
-            process_options(None, opts, args)  # type: ignore[no-untyped-call]
+            process_options(None, opts, args)
             return opts
 
         opts = asyncio.run(parse())

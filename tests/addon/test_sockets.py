@@ -13,11 +13,11 @@ from mitmproxy.test import taddons, tflow
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from tests.addon.test_inspector import captured
+from tests.addon.test_addon import captured
 from tests.apis.talk_openai_responses import events, request, response
 from tests.build import Talk
 from wirelint.addon import sockets as module
-from wirelint.addon.inspector import Inspector
+from wirelint.addon.addon import Inspector
 
 HANDSHAKE: dict[str | bytes, str | bytes] = {"upgrade": "websocket"}
 CLEAN = Talk(text="All is well.")

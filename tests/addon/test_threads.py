@@ -13,7 +13,7 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of
 from tests.build import Call, Talk, User, as_record, schema
-from wirelint.addon.inspector import Inspector
+from wirelint.addon.addon import Inspector
 
 TOOLS = {"dig": schema(["at"], at={"type": "string"})}
 ASK = (User("Dig at the oak."),)
@@ -23,7 +23,7 @@ OAK = {"at": "oak"}
 @pytest.fixture
 def inspector(tmp_path: Path) -> Iterator[Inspector]:
     inspector = Inspector()
-    with taddons.context(inspector) as context:  # type: ignore[no-untyped-call]
+    with taddons.context(inspector) as context:
         context.configure(inspector, wirelint_captures=str(tmp_path / "captures"), wirelint_fix="unsafe")
         yield inspector
         inspector.done()

@@ -12,11 +12,11 @@ import pytest
 from mitmproxy import http
 from mitmproxy.test import taddons, tflow
 
-from wirelint.addon.inspector import Inspector
+from wirelint.addon.addon import Inspector
 from wirelint.addon.tee import Tee
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
-from wirelint.report import Statistics
+from wirelint.view import Statistics
 
 RECORDED = {
     "a vendor's embeddings": ("https://api.openai.com/v1/embeddings", {"model": "e", "input": "hi"}, "api.openai.com"),

@@ -7,17 +7,17 @@ import json
 
 from tests.addon.build import verdict_of, visit_of
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
-from tests.test_issues import mangled
+from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
 from wirelint.addon.log import exchange_line
 from wirelint.addon.verdict import judge, names_of, read
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
-from wirelint.conversation import conversation_of
 from wirelint.engine import Engine
-from wirelint.report.writer import flat
 from wirelint.rule import Finding
+from wirelint.state.ledger import conversation_of
+from wirelint.view.writer import flat
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 TALK = Talk(

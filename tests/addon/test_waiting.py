@@ -17,9 +17,9 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.build import Call, Talk, as_record, schema
-from wirelint.addon import inspector as inspector_module
-from wirelint.addon.backlog import LARGE
-from wirelint.addon.inspector import Inspector
+from wirelint.addon import addon as inspector_module
+from wirelint.addon.addon import Inspector
+from wirelint.addon.idle_queue import LARGE
 
 RECORD = Talk(text="All is well.").record("openai.chat", True)
 CALLING = Talk(calls=(Call("a"),), tools={"a": schema()}).record("openai.chat", True)
@@ -198,7 +198,7 @@ def test_a_failure_at_the_end_stands_on_the_flow(
     async def scene(inspector: Inspector) -> None:
         begun(inspector)
         flow = begun(inspector)
-        monkeypatch.setattr("wirelint.addon.inspector.annotate", raising)
+        monkeypatch.setattr("wirelint.addon.addon.annotate", raising)
         inspector.response(flow)
         while "wirelint.findings" not in flow.metadata:
             await asyncio.sleep(0.001)

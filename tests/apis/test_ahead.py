@@ -6,14 +6,14 @@ import orjson
 import pytest
 
 from tests.build import REGISTRY
-from tests.rewriters.drive import UNSAFE
+from tests.fixes.drive import UNSAFE
 from wirelint.apis import by_name
 from wirelint.apis.ahead import ReadAhead
-from wirelint.conversation import Ledger
 from wirelint.engine import Session
 from wirelint.events import Event, Frame
 from wirelint.model import Json, Reply
 from wirelint.rewrite import rewrite_reply
+from wirelint.state.ledger import Ledger
 from wirelint.wire.whole import whole_frame
 
 REQUEST: dict[str, Json] = {"model": "m", "messages": [{"role": "user", "content": "What is it?"}]}

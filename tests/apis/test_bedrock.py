@@ -24,13 +24,13 @@ from tests.apis.talk_bedrock_converse import USAGE, called, delta, said, stop, t
 from tests.apis.test_contract import essence, understood
 from tests.build import REGISTRY, Call, exchange, read
 from wirelint.apis import recognise
-from wirelint.conversation import Ledger
 from wirelint.engine import Session
-from wirelint.events import Close, Delta, Event, Start, Stop
+from wirelint.events import Close, Delta, Event, Finish, Start
+from wirelint.fix import FixPolicy
 from wirelint.model import HostedCall, HostedResult, Opaque, Reasoning, Text, ToolCall, ToolResult
-from wirelint.repair import Permit
-from wirelint.rewrite import Rewriting
-from wirelint.wire import eventstream
+from wirelint.rewrite import ReplyStream
+from wirelint.state.ledger import Ledger
+from wirelint.wire import aws_eventstream
 
 SAY: dict[str, Any] = {"messages": [{"role": "user", "content": [{"text": "Hello."}]}]}
 NOVA = {**SAY, "inferenceConfig": {"max_new_tokens": 9}}
@@ -186,14 +186,14 @@ def test_tool_choice(given: dict[str, Any], mode: str) -> None:
 
 def add_call(event: Event) -> Iterable[Event]:
     """A call at the end, as a repair promotes one."""
-    if not isinstance(event, Stop):
+    if not isinstance(event, Finish):
         return [event]
     made = Start(BLOCK, "tool_call", "/output/message/content", 0, event.frame, None, "tooluse_9", "ask", None)
     return [made, Delta(BLOCK, '{"q":1}', event.frame), Close(BLOCK, event.frame), event._replace(reason="tool_use")]
 
 
 def finish(reason: str) -> Change:
-    return lambda event: [event._replace(reason=reason)] if isinstance(event, Stop) else [event]
+    return lambda event: [event._replace(reason=reason)] if isinstance(event, Finish) else [event]
 
 
 TALK = ({"text": "Hello"}, called(LOOK))
@@ -366,7 +366,7 @@ def test_claudes_events_are_carried_again() -> None:
     pytest.importorskip("botocore")
 
     def change(event: Event) -> Iterable[Event]:
-        if isinstance(event, Stop):
+        if isinstance(event, Finish):
             made = Start(BLOCK, "tool_call", "/content", 0, event.frame, None, "toolu_9", "ask", {})
             return [made, Delta(BLOCK, '{"q":1}', event.frame), Close(BLOCK, event.frame), event]
         return instead("lo", "p")(event)
@@ -379,7 +379,7 @@ def test_claudes_events_are_carried_again() -> None:
     assert essence(reply) == [[("text", "Help"), LOOKED, ASKED_TOO]]
     assert not reply.faults
     assert reply.terminated
-    assert all(eventstream.looks_like_messages(frame.raw) for frame in frames)
+    assert all(aws_eventstream.looks_like_messages(frame.raw) for frame in frames)
 
 
 def test_an_exception_stays_one() -> None:
@@ -397,14 +397,14 @@ def test_an_exception_stays_one() -> None:
 
 
 def test_without_its_decoder_a_stream_passes_unread_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(eventstream, "_botocore", lambda: None)
+    monkeypatch.setattr(aws_eventstream, "_botocore", lambda: None)
     record = exchange("/model/acme/converse-stream", SAY, "", content_type="application/vnd.amazon.eventstream")
     record["response"]["body"] = stream(*STREAM)
     found = read(record)
     assert found.request is not None
     assert found.reply is None
     assert found.end == "unread"
-    assert found.notes == (eventstream.NO_DECODER,)
+    assert found.notes == (aws_eventstream.NO_DECODER,)
 
 
 def test_a_call_is_one_of_the_request_and_the_reply() -> None:
@@ -433,8 +433,8 @@ def test_a_token_is_taken_off_while_the_stream_passes(size: int) -> None:
         body=json.dumps(SAY).encode(),
     )
     assert session is not None
-    session.respond(200, {"content-type": eventstream.CONTENT_TYPE})
-    rewriting = Rewriting.begin(session, REGISTRY.select(["control-token-leak"]), Ledger(), Permit("unsafe"))
+    session.respond(200, {"content-type": aws_eventstream.CONTENT_TYPE})
+    rewriting = ReplyStream.begin(session, REGISTRY.select(["control-token-leak"]), Ledger(), FixPolicy("unsafe"))
     assert rewriting is not None
     made = b"".join(b"".join(rewriting.feed(body[at : at + size], 1.0)) for at in range(0, len(body), size))
     made += b"".join(rewriting.end())

@@ -12,7 +12,7 @@ from tests.apis.shapes_gemini import wrapped
 from tests.apis.talk_google_generate_content import record
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record
 from wirelint.capture.fixing import Fixed, fix
-from wirelint.repair import Permit
+from wirelint.fix import FixPolicy
 
 TOOLS = {"read_note": ("Read a note.", {"type": "object", "properties": {"id": {"type": "integer"}}})}
 READ = Call("read_note", {"id": 1})
@@ -57,7 +57,7 @@ def within(made: dict[str, Any], stream: bool) -> dict[str, Any]:
 
 
 def fixed(made: dict[str, Any]) -> Fixed:
-    (one,) = fix([as_record({**made, "id": "one"})], REGISTRY.select(()), Permit("unsafe"))
+    (one,) = fix([as_record({**made, "id": "one"})], REGISTRY.select(()), FixPolicy("unsafe"))
     assert isinstance(one, Fixed)
     assert one.exchange is not None
     return one

@@ -15,7 +15,7 @@ from tests.apis.test_contract import body_of, understood
 from tests.apis.test_gemini_writer import rewritten, shouting, silent, untouched
 from tests.build import Call, Result, Talk, User, exchange, read, schema
 from tests.cuts import split
-from tests.rewriters.drive import SAFE, run
+from tests.fixes.drive import SAFE, run
 from wirelint.apis import gemini, recognise, recognise_reply
 from wirelint.apis.gemini_request import read_request_at
 from wirelint.apis.gemini_schema import camel, json_schema, snake

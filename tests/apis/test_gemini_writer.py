@@ -13,7 +13,7 @@ from tests.apis.talk_google_generate_content import SIGNATURE, reply
 from tests.apis.test_contract import body_of, shown, understood
 from wirelint.apis import ReplyReader, ReplyWriter, gemini
 from wirelint.apis.writing import MADE
-from wirelint.events import Close, Delta, Event, Fold, Head, Start, Stop, Usage
+from wirelint.events import Close, Delta, Event, Finish, Fold, ReplyMeta, Start, Usage
 from wirelint.model import Reply, ToolCall
 from wirelint.wire import Sniffer
 
@@ -108,7 +108,7 @@ def promoted(read_: Sequence[Event], starts: dict[int, Start]) -> list[Event]:
 
 def _promoted(read_: Sequence[Event], starts: dict[int, Start]) -> Iterator[Event]:
     for event in read_:
-        if isinstance(event, Stop) and MADE + 2 * event.choice + 1 not in starts:
+        if isinstance(event, Finish) and MADE + 2 * event.choice + 1 not in starts:
             for number in (1, 2):
                 block = MADE + 2 * event.choice + number
                 starts[block] = Start(block, "tool_call", "/x", event.choice, event.frame, None, None, f"new{number}")
@@ -136,15 +136,15 @@ def thinking(read_: Sequence[Event], starts: dict[int, Start]) -> list[Event]:
 
 
 def stopped(read_: Sequence[Event], starts: dict[int, Start]) -> list[Event]:
-    return [event._replace(reason="OTHER") if isinstance(event, Stop) else event for event in read_]
+    return [event._replace(reason="OTHER") if isinstance(event, Finish) else event for event in read_]
 
 
 def endless(read_: Sequence[Event], starts: dict[int, Start]) -> list[Event]:
-    return [event for event in read_ if not isinstance(event, Stop)]
+    return [event for event in read_ if not isinstance(event, Finish)]
 
 
 def headed(read_: Sequence[Event], starts: dict[int, Start]) -> list[Event]:
-    return [event._replace(id="another") if isinstance(event, Head) and event.id else event for event in read_]
+    return [event._replace(id="another") if isinstance(event, ReplyMeta) and event.id else event for event in read_]
 
 
 def hesitant(read_: Sequence[Event], starts: dict[int, Start]) -> list[Event]:

@@ -10,8 +10,8 @@ from tests.build import Assistant, Call, Result, Talk, User, exchange, read
 from wirelint.apis import APIS, recognise
 from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.apis.traits import traits
-from wirelint.knowledge.pointers import at
 from wirelint.model import Request, ToolCall, ToolResult
+from wirelint.text.pointers import at
 
 RAW = {"openai.completions", "deepinfra.inference", "ollama.generate"}
 SPOKEN = [api.NAME for api in APIS if getattr(api, "channel", "model") == "model" and api.NAME not in RAW]

@@ -19,7 +19,7 @@ from tests.apis.test_contract import essence, understood
 from tests.build import exchange, read, sse
 from wirelint.apis import recognise
 from wirelint.apis.openai_completions_writer import FormError
-from wirelint.events import Delta, Event, Start, Stop
+from wirelint.events import Delta, Event, Finish, Start
 from wirelint.model import Opaque, Text
 
 ASK = {"model": "acme-1", "prompt": "Once"}
@@ -85,14 +85,14 @@ def test_candidates_of_several_prompts_have_places_of_their_own() -> None:
 
 
 def finish(event: Event) -> Iterable[Event]:
-    return [event._replace(reason="length")] if isinstance(event, Stop) else [event]
+    return [event._replace(reason="length")] if isinstance(event, Finish) else [event]
 
 
 def held_to_the_end(event: Event) -> Iterable[Event]:
     """What a rewriter does that takes a text out, and gives another one back when the candidate ends."""
     if isinstance(event, Delta):
         return []
-    return [Delta(0, "Hi", event.frame), event] if isinstance(event, Stop) else [event]
+    return [Delta(0, "Hi", event.frame), event] if isinstance(event, Finish) else [event]
 
 
 TWO = choices(choice("Hello", "stop"), choice("Bye", "stop", 1))
@@ -203,7 +203,7 @@ def test_what_nobody_changes_stays(raw: str) -> None:
 def test_a_call_has_no_form_here(form: str) -> None:
     def change(event: Event) -> Iterable[Event]:
         made = Start(BLOCK, "tool_call", "", 0, event.frame, None, "c", "look")
-        return [made, event] if isinstance(event, Stop) else [event]
+        return [made, event] if isinstance(event, Finish) else [event]
 
     raw = json.dumps(completion("Hello", "stop")) if form == "whole" else sse(completion("Hello", "stop"))
     with pytest.raises(FormError, match="no tool_call"):

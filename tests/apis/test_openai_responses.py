@@ -13,7 +13,7 @@ from tests.apis.shapes_responses import CITED, LOOK, LOOK_TOO, OPEN, PATCH, SEAL
 from tests.apis.talk_openai_responses import counted, events, message, reasoning, streamed, whole
 from tests.build import Talk, read, schema
 from wirelint.apis import by_name, openai_responses, recognise, recognise_reply
-from wirelint.events import Close, Delta, Event, Fold, Offence, Other, Start, Stop
+from wirelint.events import Close, Delta, Event, Finish, Fold, Other, Start, StreamViolation
 from wirelint.model import HostedCall, Json, Message, Opaque, Part, Reasoning, Refusal, Reply, Request, Text, ToolCall
 from wirelint.wire import Sniffer
 
@@ -409,13 +409,13 @@ def renamed(read_: list[Event]) -> Iterable[Event]:
 
 
 def stopped(reason: str) -> Change:
-    return lambda read_: [event._replace(reason=reason) if type(event) is Stop else event for event in read_]
+    return lambda read_: [event._replace(reason=reason) if type(event) is Finish else event for event in read_]
 
 
 def late(read_: list[Event]) -> Iterable[Event]:
     """Makes a call when the reply is over."""
     for event in read_:
-        if type(event) is Stop:
+        if type(event) is Finish:
             yield Start(NEW, "tool_call", "/choices/0", 0, event.frame, None, "call_n", "look")
             yield Delta(NEW, '{"at": "star"}', event.frame)
         yield event
@@ -567,7 +567,7 @@ def consistent(stream: bytes) -> list[dict[str, Any]]:
 
 def test_events_that_lost_their_blank_lines_are_set_apart() -> None:
     def change(read_: list[Event]) -> Iterable[Event]:
-        return [event for event in read_ if type(event) is not Offence]
+        return [event for event in read_ if type(event) is not StreamViolation]
 
     whole_stream = streamed(whole([message("I look. At it."), LOOK]))
     torn = whole_stream.replace("}\n\nevent: response.output_text.d", "}\nevent: response.output_text.d")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.apis.shape import Shape
 from wirelint.apis import Api, by_name
 from wirelint.apis.writing import MADE
-from wirelint.events import Close, Delta, Event, Fold, Frame, Label, Offence, Start, Stop
+from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.model import Kind, Part, Reasoning, Refusal, Reply, Text, ToolCall
 from wirelint.wire import Sniffer
 
@@ -69,7 +69,9 @@ def trip(api: str, body: bytes, change: Change) -> bytes:
     for frame in frames:
         events = reader.read(frame)
         written += writer.write(frame, events, list(change(events)))
-    late = [event for event in change(reader.close()) if not isinstance(event, Offence)]  # their frames have left
+    late = [
+        event for event in change(reader.close()) if not isinstance(event, StreamViolation)
+    ]  # their frames have left
     return written + writer.close(late)
 
 
@@ -79,7 +81,7 @@ def untouched(events: Sequence[Event]) -> Iterator[Event]:
 
 def rebuilt(events: Sequence[Event]) -> Iterator[Event]:
     """Says the same in other events, so that everything has to be written anew."""
-    yield from (event._replace() if isinstance(event, Start | Delta | Stop) else event for event in events)
+    yield from (event._replace() if isinstance(event, Start | Delta | Finish) else event for event in events)
 
 
 def without(kind: Kind, first: int | None = None) -> Change:
@@ -91,7 +93,7 @@ def without(kind: Kind, first: int | None = None) -> Change:
         for event in events:
             if isinstance(event, Start) and event.kind == kind and (first is None or next(counted) <= first):
                 gone.add(event.block)
-            if not (isinstance(event, Start | Delta | Label | Close) and event.block in gone):
+            if not (isinstance(event, Start | Delta | CallUpdate | Close) and event.block in gone):
                 yield event
 
     return change
@@ -119,7 +121,7 @@ def calling(*calls: tuple[str, str], reason: str = "tool_calls") -> Change:
 
     def change(events: Sequence[Event]) -> Iterator[Event]:
         for event in events:
-            if not isinstance(event, Stop):
+            if not isinstance(event, Finish):
                 yield event
                 continue
             for number, (name, arguments) in enumerate(calls, 1):

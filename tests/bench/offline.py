@@ -19,14 +19,14 @@ from tests.bench.payloads import Api, Kind
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.conversation import Ledger
 from wirelint.dialects import find, look
 from wirelint.engine import Engine, Session
+from wirelint.fix import FixPolicy
 from wirelint.model import Exchange, Tool
 from wirelint.registry import Registry
-from wirelint.repair import Permit
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 _REQUEST = 8000
 _REPLY = 4000
@@ -158,7 +158,7 @@ def _exchange(body: _Body, pieces: Sequence[bytes], request: bytes | None = None
 
 def _repaired(body: _Body, rules: Sequence[Rule]) -> bytes:
     """What the client gets, every repair permitted."""
-    rewriting = Rewriting.begin(_session(body), rules, Ledger(), Permit("unsafe"))
+    rewriting = ReplyStream.begin(_session(body), rules, Ledger(), FixPolicy("unsafe"))
     assert rewriting is not None
     out = [piece for at, data in enumerate(body.pieces) for piece in rewriting.feed(data, float(at))]
     return b"".join(out + rewriting.end())

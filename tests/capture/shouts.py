@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.build import Talk, User
+from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.registry import Registry
-from wirelint.repair import NO_FIXES, Permit
 from wirelint.rule import Rule
 
 RULE = '''
@@ -107,7 +107,7 @@ def load_rule(folder: Path) -> tuple[Rule, ...]:
     return Registry.load([write_rule(folder)]).select(["XX901"])
 
 
-SAFE, UNSAFE, NONE = Permit("safe"), Permit("unsafe"), NO_FIXES
+SAFE, UNSAFE, NONE = FixPolicy("safe"), FixPolicy("unsafe"), NO_FIXES
 
 
 def record(said: str = "Hello", answer: str = "Good day.", api: str = "openai.chat", stream: bool = True) -> Any:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.build import REGISTRY, as_record
 from wirelint.capture.cases import NoFindingError, disappointed, encode_case, expected, reproduce
+from wirelint.capture.ddmin import Budget, Shrinker, at, minimise, neutral, put, texts
 from wirelint.capture.format import decode_all
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
-from wirelint.capture.shrinking import Budget, Shrinker, at, minimise, neutral, put, texts
 from wirelint.cli.case import case
 from wirelint.cli.check import check as check_command
 from wirelint.model import Json

@@ -19,8 +19,8 @@ from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
 from wirelint.cli import cli
 from wirelint.cli.export import export
+from wirelint.fix import AppliedFix
 from wirelint.model import Timing
-from wirelint.repair import Repair
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = REGISTRY.select([])
@@ -48,11 +48,11 @@ def _seen(item: Checked) -> tuple[Any, ...]:
     return (
         (record.id, record.method, record.url, record.status, record.end, record.error, record.timing, record.chunks),
         (record.request_body, record.response_body or b"", record.forwarded, record.delivered, record.fixes),
-        (sorted(record.lacks), item.findings),
+        (sorted(record.missing), item.findings),
     )
 
 
-REPAIR = Repair("LK101", "xml-leak", "unsafe", "response", "promote", "/choices/0", None, "a", "b")
+REPAIR = AppliedFix("LK101", "xml-leak", "unsafe", "response", "promote", "/choices/0", None, "a", "b")
 ASK = b'{"model":"m","messages":[{"role":"user","content":"Hi"}]}'
 STREAM = ASK[:-1] + b',"stream":true}'
 CUT = b'data: {"choices":[{"index":0,"delta":{"content":"\xc3\xa9"},"finish_reason":null}]}\n\n'
@@ -70,7 +70,7 @@ RECORDS = (
     Record("repaired", "POST", CHAT, JSON, ASK, 200, JSON, DONE, end="complete",
            forwarded=Sent(JSON, b'{"model":"n"}'), delivered=Sent(JSON, b"{}"), fixes=(REPAIR,)),
     Record("a log's", "POST", "/v1/messages", VERSION, ASK, 200, (), MESSAGE, end="complete",
-           lacks=frozenset({"request", "finish"})),
+           missing=frozenset({"request", "finish"})),
 )  # fmt: skip
 
 

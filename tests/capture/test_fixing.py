@@ -19,10 +19,10 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.readers.documents import load
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.replay import mended
-from wirelint.conversation import Ledger
+from wirelint.fix import AppliedFix, FixPolicy
 from wirelint.model import End
-from wirelint.repair import Permit, Repair
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,13 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rule, ...]:
     return load_rule(tmp_path_factory.mktemp("rules"))
 
 
-def _fix(rules: Sequence[Rule], permit: Permit, *records: Record) -> list[Fixed]:
+def _fix(rules: Sequence[Rule], permit: FixPolicy, *records: Record) -> list[Fixed]:
     fixed = list(fix(records, rules, permit))
     assert all(isinstance(item, Fixed) for item in fixed)
     return [item for item in fixed if isinstance(item, Fixed)]
 
 
-def _one(rules: Sequence[Rule], permit: Permit, record: Record) -> Fixed:
+def _one(rules: Sequence[Rule], permit: FixPolicy, record: Record) -> Fixed:
     (fixed,) = _fix(rules, permit, record)
     return fixed
 
@@ -67,18 +67,23 @@ def test_both_sides_are_repaired(rules: tuple[Rule, ...], api: str, stream: bool
     assert fixed.exchange.reply.choices[0].text == "Why so LOUD?"
 
 
-PERMITS: dict[str, tuple[Permit, str, list[str], list[str]]] = {
+PERMITS: dict[str, tuple[FixPolicy, str, list[str], list[str]]] = {
     "none": (NONE, "LOUD SCREAM", [], ["says LOUD", "says SCREAM"]),
     "safe": (SAFE, "calm SCREAM", ["safe"], ["says SCREAM"]),
     "unsafe": (UNSAFE, "calm word", ["safe", "unsafe"], []),
-    "another rule": (Permit("unsafe", lambda code: code == "LK101"), "LOUD SCREAM", [], ["says LOUD", "says SCREAM"]),
+    "another rule": (
+        FixPolicy("unsafe", lambda code: code == "LK101"),
+        "LOUD SCREAM",
+        [],
+        ["says LOUD", "says SCREAM"],
+    ),
 }
 
 
 @pytest.mark.parametrize(("permit", "text", "safeties", "remaining"), PERMITS.values(), ids=PERMITS)
 @pytest.mark.parametrize("side", ["request", "response"])
 def test_no_more_than_is_permitted(
-    rules: tuple[Rule, ...], side: str, permit: Permit, text: str, safeties: list[str], remaining: list[str]
+    rules: tuple[Rule, ...], side: str, permit: FixPolicy, text: str, safeties: list[str], remaining: list[str]
 ) -> None:
     loud = "LOUD SCREAM"
     came = as_record(record(loud) if side == "request" else record(answer=loud))
@@ -163,7 +168,7 @@ def test_a_client_that_got_less_keeps_what_it_got(rules: tuple[Rule, ...]) -> No
     body = (came.response_body or b"")[:40]
     short = dataclasses.replace(came, delivered=Sent((), body), end="client-left")
     assert _one(rules, SAFE, short).record.delivered == Sent((), body)
-    repair = Repair("XX901", "shout", "safe", "response", "said calm")
+    repair = AppliedFix("XX901", "shout", "safe", "response", "said calm")
     assert _one(rules, SAFE, dataclasses.replace(short, fixes=(repair,))).record.delivered is None
 
 
@@ -231,7 +236,7 @@ def test_a_ledger_for_every_file(rules: tuple[Rule, ...]) -> None:
     class Watcher(Rule):
         code, name, severity, layer = "XX902", "watcher", "info", "client"
 
-        def mend(self, exchange: object, ledger: Ledger, permit: Permit) -> tuple[()]:
+        def mend(self, exchange: object, ledger: Ledger, permit: FixPolicy) -> tuple[()]:
             seen.append((exchange.id, sum(1 for _ in ledger.all_calls())))  # type: ignore[attr-defined]
             return ()
 

@@ -21,7 +21,7 @@ from mitmproxy.test import taddons, tflow
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.model import End
-from wirelint.wire import codings
+from wirelint.wire import content_coding
 
 GZIPPED = {"content-encoding": "gzip", "content-type": "text/event-stream"}
 BODY = 'data: {"t":"é"}\n\n'.encode()
@@ -193,7 +193,7 @@ def test_mitmproxy_is_loaded_for_flow_files_only(tmp_path: Path) -> None:
 
 
 def test_a_body_that_swells_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codings, "MOST_PLAIN", 1 << 20)
+    monkeypatch.setattr(content_coding, "MOST_PLAIN", 1 << 20)
     path = _write(tmp_path / "f", _flow(gzip.compress(bytes(1 << 25)), GZIPPED), _flow())
     tracemalloc.start()
     try:

@@ -11,7 +11,7 @@ from tests.apis.shapes_bedrock import CLAUDE_EVENTS, HELLO, carried, stream
 from tests.apis.talk_bedrock_converse import delta, said, stop
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.wire.eventstream import content_of, split
+from wirelint.wire.aws_eventstream import content_of, split
 
 KEY = "sk-proj-9fK2mQ7xR4tB1vN8cL5wZ3yH6jD0pS"
 

@@ -20,7 +20,7 @@ from wirelint.capture.fixing import fix
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
-from wirelint.repair import Permit
+from wirelint.fix import FixPolicy
 
 RULES = REGISTRY.select([])
 CHAT = "https://llm.example/v1/chat/completions"
@@ -411,7 +411,7 @@ def test_a_session(tmp_path: Path) -> None:
         "m5": (["u:what was said so far"], ["Going on."]),
     }
     assert {record.id: record.end for record in records if record.end != "complete"} == {"m4": "client-left"}
-    assert {record.id for record in records if "finish" in record.lacks} == {"m4"}
+    assert {record.id for record in records if "finish" in record.missing} == {"m4"}
     assert [record.place for record in records if record.id == "m2"] == ["line 9"]
     assert _found(path) == [[]] * 6
     assert "requests as they were sent, which tools were declared" in _unjudged(path)
@@ -479,7 +479,7 @@ def test_a_folder_of_them(tmp_path: Path) -> None:
 
 def test_they_are_not_repaired_in_place(tmp_path: Path) -> None:
     path = _write(tmp_path, RESULTS["schema"][0])
-    (problem,) = fix(read([path]), RULES, Permit("safe"))
+    (problem,) = fix(read([path]), RULES, FixPolicy("safe"))
     assert isinstance(problem, Problem)
     assert problem.fatal
     assert "`wirelint export`" in str(problem)

@@ -9,12 +9,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
+from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, restore
 from wirelint.capture.format import decode, encode, schema
 from wirelint.capture.record import Record, Sent
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
-from wirelint.capture.sides import NAMES, beside_received, beside_sent, restore
-from wirelint.repair import Repair
+from wirelint.fix import AppliedFix
 
 VALIDATOR = jsonschema_rs.Draft202012Validator(schema())
 KEY = "sk-proj-Zq81LmN0pXv72RtYc5Wb"
@@ -30,9 +30,9 @@ def reply(id_: str) -> bytes:
 
 
 FIXES = (
-    Repair("ID302", "nonconforming-id", "safe", "request", "named it anew", "/messages/1", None, "a\nb", "+ c\n"),
-    Repair("LK101", "xml-leak", "unsafe", "response", "promoted", None, 12, "", "f({})"),
-    Repair("TC503", "finish-reason-mismatch", "safe", "response", "said so"),
+    AppliedFix("ID302", "nonconforming-id", "safe", "request", "named it anew", "/messages/1", None, "a\nb", "+ c\n"),
+    AppliedFix("LK101", "xml-leak", "unsafe", "response", "promoted", None, 12, "", "f({})"),
+    AppliedFix("TC503", "finish-reason-mismatch", "safe", "response", "said so"),
 )
 CHANGED = Record(
     "one", "POST", URL, HEAD, ASKED, 200, HEAD, reply("call_1"), end="complete",
@@ -138,8 +138,10 @@ def test_secrets_are_taken_out_of_all_of_it() -> None:
     password, gap = "correct-horse-battery-42", "x" * 900
     body = reply("call_1").replace(b'"{}"', json.dumps(json.dumps({"password": password, "k": KEY})).encode())
     fixes = (
-        Repair("AR403", "schema-violation", "safe", "response", f"made {password} of it", before=password, after=KEY),
-        Repair("LK101", "xml-leak", "unsafe", "response", "x", before=f"{gap}{password[:9]}…{KEY[9:]}{gap}"),
+        AppliedFix(
+            "AR403", "schema-violation", "safe", "response", f"made {password} of it", before=password, after=KEY
+        ),
+        AppliedFix("LK101", "xml-leak", "unsafe", "response", "x", before=f"{gap}{password[:9]}…{KEY[9:]}{gap}"),
     )
     record = dataclasses.replace(
         CHANGED,

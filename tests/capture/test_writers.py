@@ -23,7 +23,7 @@ from wirelint.capture.readers import Problem, open_source
 from wirelint.capture.record import Record
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import write
-from wirelint.repair import Permit
+from wirelint.fix import FixPolicy
 from wirelint.rule import Rule
 
 
@@ -36,7 +36,7 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> tuple[Rule, ...]:
 def repair(tmp_path: Path, rules: tuple[Rule, ...]) -> Callable[..., bytes]:
     """Writes bytes to a file and gives the bytes of the repaired one. `problems` collects what the reader said."""
 
-    def run(data: bytes, permit: Permit = SAFE, problems: list[Problem] | None = None) -> bytes:
+    def run(data: bytes, permit: FixPolicy = SAFE, problems: list[Problem] | None = None) -> bytes:
         source, target = tmp_path / "source", tmp_path / "target"
         source.write_bytes(data)
         items = list(fix(open_source(source), rules, permit))
@@ -50,7 +50,7 @@ def repair(tmp_path: Path, rules: tuple[Rule, ...]) -> Callable[..., bytes]:
     return run
 
 
-Repair = Callable[..., bytes]
+AppliedFix = Callable[..., bytes]
 
 
 def _read(path: Path) -> list[Record]:
@@ -66,7 +66,7 @@ def _lines(*records: Any) -> bytes:
 # --- records ----------------------------------------------------------------------------------------------------------
 
 
-def test_lines_keep_all_that_they_have(repair: Repair) -> None:
+def test_lines_keep_all_that_they_have(repair: AppliedFix) -> None:
     made = record("LOUD", "LOUD")
     odd = {
         "title": "é\u2028",
@@ -88,7 +88,7 @@ def test_lines_keep_all_that_they_have(repair: Repair) -> None:
     assert [item["patch"] for item in value["fixes"]] == ["- LOUD\n+ calm"] * 2
 
 
-def test_lines_twice(repair: Repair) -> None:
+def test_lines_twice(repair: AppliedFix) -> None:
     once = repair(_lines(record("LOUD", "LOUD SCREAM"), record()))
     assert repair(once) == once
     more = repair(once, UNSAFE)
@@ -96,7 +96,7 @@ def test_lines_twice(repair: Repair) -> None:
     assert repair(more, NONE) == _lines(record("LOUD", "LOUD SCREAM"), record())
 
 
-def test_lines_that_cannot_be_read_are_copied(repair: Repair) -> None:
+def test_lines_that_cannot_be_read_are_copied(repair: AppliedFix) -> None:
     problems: list[Problem] = []
     data = b'{"id": oops}\n' + _lines(record(answer="LOUD")) + b'[1]\n{"request": {"bo'
     out = repair(data, SAFE, problems)
@@ -108,7 +108,7 @@ def test_lines_that_cannot_be_read_are_copied(repair: Repair) -> None:
 
 @pytest.mark.parametrize("indent", [None, 1, 4])
 @pytest.mark.parametrize("array", [False, True])
-def test_documents(repair: Repair, indent: int | None, array: bool) -> None:
+def test_documents(repair: AppliedFix, indent: int | None, array: bool) -> None:
     made = {**record(answer="LOUD"), "id": "1"}
     data = json.dumps([made, {"no": "record"}, made] if array else made, indent=indent).encode()
     problems: list[Problem] = []
@@ -162,7 +162,7 @@ def _har(*entries: Any, creator: str = "WebInspector", indent: int | None = None
 
 
 @pytest.mark.parametrize("indent", [None, 2])
-def test_har(repair: Repair, tmp_path: Path, indent: int | None) -> None:
+def test_har(repair: AppliedFix, tmp_path: Path, indent: int | None) -> None:
     data = _har(_entry("LOUD", "LOUD"), _entry("quiet", "quiet"), _entry("quiet", "LOUD"), indent=indent)
     out = repair(data)
     before, after = (json.loads(text)["log"]["entries"] for text in (data, out))
@@ -204,7 +204,7 @@ CONTENTS: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize(("creator", "content", "form"), CONTENTS.values(), ids=CONTENTS)
 def test_har_texts_are_written_as_they_were(
-    repair: Repair, tmp_path: Path, creator: str, content: dict[str, Any], form: str
+    repair: AppliedFix, tmp_path: Path, creator: str, content: dict[str, Any], form: str
 ) -> None:
     out = repair(_har(_entry("", "LOUD é", **content), creator=creator))
     made = json.loads(out)["log"]["entries"][0]["response"]["content"]
@@ -221,7 +221,7 @@ def test_har_texts_are_written_as_they_were(
     assert made.get("encoding") == ("base64" if form == "base64" else None)
 
 
-def test_a_har_that_is_cut_off_is_not_written(repair: Repair, tmp_path: Path) -> None:
+def test_a_har_that_is_cut_off_is_not_written(repair: AppliedFix, tmp_path: Path) -> None:
     data = _har(_entry("LOUD", "LOUD"), _entry("LOUD", "LOUD"))
     with pytest.raises(ValueError, match=r"Expecting|unterminated|delimiter|char"):
         repair(data[:-60], SAFE, [])
@@ -258,7 +258,7 @@ def _load(path: Path) -> Sequence[mitm_flow.Flow]:
 
 
 @pytest.mark.parametrize("coding", [False, True])
-def test_flows(repair: Repair, tmp_path: Path, coding: bool) -> None:
+def test_flows(repair: AppliedFix, tmp_path: Path, coding: bool) -> None:
     loud, quiet = _flow("LOUD", "LOUD", coding=coding), _flow("quiet", "quiet", coding=coding)
     loud.comment, loud.metadata["mine"] = "kept", [1]
     other = tflow.ttcpflow()
@@ -284,7 +284,7 @@ def test_flows(repair: Repair, tmp_path: Path, coding: bool) -> None:
     assert "fixes" not in read.annotations
 
 
-def test_flows_twice(repair: Repair, tmp_path: Path) -> None:
+def test_flows_twice(repair: AppliedFix, tmp_path: Path) -> None:
     data = _flows(_flow("LOUD SCREAM", "LOUD SCREAM"), _flow("quiet", "quiet"))
     once = repair(data)
     assert repair(once) == once
@@ -298,7 +298,7 @@ def test_flows_twice(repair: Repair, tmp_path: Path) -> None:
     assert back.response.text == record("LOUD SCREAM", "LOUD SCREAM")["response"]["body"]
 
 
-def test_flows_that_cannot_be_read_are_left_out(repair: Repair) -> None:
+def test_flows_that_cannot_be_read_are_left_out(repair: AppliedFix) -> None:
     problems: list[Problem] = []
     whole = _flows(_flow("quiet", "quiet"))
     loud = _flows(_flow("quiet", "LOUD"))
@@ -306,12 +306,12 @@ def test_flows_that_cannot_be_read_are_left_out(repair: Repair) -> None:
     assert [problem.place for problem in problems] == ["flow 2"]
 
 
-def test_a_file_without_exchanges_is_copied(repair: Repair) -> None:
+def test_a_file_without_exchanges_is_copied(repair: AppliedFix) -> None:
     data = _flows(tflow.ttcpflow())
     assert repair(data) == data
 
 
-def test_the_mode_of_a_file_stays(repair: Repair, tmp_path: Path) -> None:
+def test_the_mode_of_a_file_stays(repair: AppliedFix, tmp_path: Path) -> None:
     (tmp_path / "source").touch(0o600)
     repair(_lines(record(answer="LOUD")))
     assert (tmp_path / "target").stat().st_mode & 0o777 == 0o600

@@ -12,8 +12,8 @@ import pytest
 from tests.build import chunk, exchange, sse
 from tests.cli.conftest import Ran
 from tests.cli.test_check import BODY, CLEAN, CUT, write
-from wirelint.issues import evidence, fingerprint
 from wirelint.rule import Finding
+from wirelint.state.issues import evidence, fingerprint
 
 Wirelint = Callable[..., Ran]
 

@@ -16,8 +16,8 @@ import pytest
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.cli import main
-from wirelint.knowledge.escaping import Guard, printable
-from wirelint.report.screen import Screen
+from wirelint.text.escaping import Guard, printable
+from wirelint.view.screen import Screen
 
 ACTIVE = (
     "\x1b[2J\x1b]0;title\x07\x9b31m\x90\x85\x00\x08\r\x0b\x0c\x7f"

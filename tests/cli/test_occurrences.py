@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.test_check import write
-from tests.test_issues import mangled
+from tests.state.test_issues import mangled
 
 Wirelint = Callable[..., Ran]
 COUNTS: dict[str, Callable[[str], object]] = {

@@ -13,7 +13,7 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.cli import progress
 from wirelint.cli.progress import Bar
-from wirelint.report.screen import Screen
+from wirelint.view.screen import Screen
 
 RECORD = Talk(text="Hi." * 400).record("openai.chat", False)
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.build import APIS, REGISTRY, Talk, User, as_record
-from tests.rewriters.drive import run
+from tests.fixes.drive import run
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.build import FORMS, Talk, lint
-from tests.rewriters.drive import run
+from tests.fixes.drive import run
 from tests.shared import SHARED
-from wirelint.knowledge import control_tokens
-from wirelint.knowledge.framing import Framer
-from wirelint.knowledge.thinking import find
+from wirelint.text import control_tokens
+from wirelint.text.framing import Framer
+from wirelint.text.thinking import find
 
 VECTORS = SHARED / "vectors.jsonl"
 ALL = [json.loads(line) for line in VECTORS.read_text(encoding="utf-8").splitlines()] if VECTORS.exists() else []

@@ -17,8 +17,8 @@ import pytest
 
 from tests.selection import sampled
 from wirelint.dialects import FAMILIES, Block, find, held_suffix, look, may_hold_markup
-from wirelint.knowledge.quoting import is_quoted
 from wirelint.model import Json, Tool
+from wirelint.text.quoting import is_quoted
 
 HERE = Path(__file__).parent
 SHARED = HERE.parents[1] / ".." / "shared" / "vectors.jsonl"

@@ -24,19 +24,19 @@ import click
 
 from tests.build import REGISTRY
 from tests.fuzz.shapes import APIS, PLACES, STEPS, Place, Shape, record, shapes
-from wirelint.addon.backlog import LARGE
+from wirelint.addon.idle_queue import LARGE
 from wirelint.capture.format import encode
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine, Session, lower
-from wirelint.repair import Permit
-from wirelint.rewrite import Rewriting
-from wirelint.rewrite.requests import mend_request
+from wirelint.fix import FixPolicy
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.request import mend_request
+from wirelint.state.ledger import Ledger
 from wirelint.wire import ArrayStream, EventStream, Framer, JsonLines, MessageStream, Sniffer
 from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, socket_url
 
-UNSAFE = Permit("unsafe")
+UNSAFE = FixPolicy("unsafe")
 MOST_BLOCKED = 0.050
 """Seconds of one call for 100 KB."""
 MOST_GROWTH = 2.2
@@ -103,7 +103,7 @@ def repair(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     """Under `unsafe`: the reply on its way to the client."""
     session = begin(made)
     session.request  # noqa: B018 - read when it came
-    rewriting = Rewriting.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
+    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
     assert rewriting is not None
     for piece in pieces:
         cost.call(partial(rewriting.feed, piece, 1.0))
@@ -118,7 +118,7 @@ def relay(made: Record, pieces: Sequence[bytes], cost: Cost) -> None:
     session = Session.begin(id=made.id, method="GET", url=socket_url(made.url), headers=fields, body=body)
     assert session is not None
     session.respond(STATUS, lower(HEADERS))
-    rewriting = Rewriting.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
+    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE)
     assert rewriting is not None
     for piece in pieces:
         message = piece.partition(b"data: ")[2].strip()

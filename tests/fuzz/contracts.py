@@ -12,15 +12,15 @@ from tests.build import REGISTRY
 from tests.cuts import split
 from wirelint.capture.record import Record
 from wirelint.capture.replay import begin, finish, respond
-from wirelint.conversation import Ledger
 from wirelint.engine import INTERNAL, Engine, Session
+from wirelint.fix import MOST_HELD, NO_FIXES, FixPolicy
 from wirelint.model import Exchange, Request
-from wirelint.repair import MOST_HELD, NO_FIXES, Permit
-from wirelint.rewrite import Rewriting, rewrite_reply
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite import ReplyStream, rewrite_reply
+from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding
+from wirelint.state.ledger import Ledger
 
-UNSAFE = Permit("unsafe")
+UNSAFE = FixPolicy("unsafe")
 SECONDS, SECONDS_PER_BYTE = 1.0, 100e-6
 """Processor time that all work on one exchange may take: about fifty times what it takes on a slow machine."""
 _SLACK = 4 * MOST_HELD + (1 << 20)
@@ -143,12 +143,12 @@ def _judge(exchange: Exchange) -> tuple[Finding, ...]:
     return Engine(REGISTRY.rules).check(exchange)
 
 
-def _rewrite(record: Record, pieces: Sequence[bytes]) -> tuple[bytes, Rewriting | None, int]:
+def _rewrite(record: Record, pieces: Sequence[bytes]) -> tuple[bytes, ReplyStream | None, int]:
     """What the client gets, and the most bytes that had come and not left."""
     session = _session(record)
     assert session is not None
     asked: Request | None = None
-    rewriting = Rewriting.begin(session, REGISTRY.rules, Ledger(), UNSAFE, request=asked)
+    rewriting = ReplyStream.begin(session, REGISTRY.rules, Ledger(), UNSAFE, request=asked)
     if rewriting is None:
         return b"".join(pieces), None, 0
     out: list[bytes] = []

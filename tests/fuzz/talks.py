@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tests.build import APIS, Call, Talk, User, as_record, schema
+from tests.fixes.drive import run
 from tests.fuzz.mutate import MARKUP
-from tests.rewriters.drive import run
 from wirelint.capture.record import Record
+from wirelint.fixes.promote_markup import PUT_BACK
 from wirelint.model import Reply
-from wirelint.rewriters.promotion import PUT_BACK
 from wirelint.rule import Finding
 
 _WORDS = ("The", "tide", "turns", "at", "nine", ",", "and", "leaves", ".", "I", "will", "call", "get_weather", "now")

@@ -14,20 +14,23 @@ from tests.selection import sampled
 pytestmark = pytest.mark.live
 
 _SABOTEUR = """
-from wirelint.addon import annotate, inspector, opening, tee, verdict, visit
+from wirelint.addon import annotate, tee, verdict
+from wirelint.addon import addon
+from wirelint.addon import classify
+from wirelint.addon import recorder
 from wirelint.apis import openai_chat
 from wirelint.capture.redact import Redactor
 from wirelint.capture.store import Store
-from wirelint.conversation import Ledger
+from wirelint.state.ledger import Ledger
 from wirelint.engine import Engine, Session
 
 PLACES = {
     "begin": (Session, "begin"), "respond": (Session, "respond"), "feed": (Session, "feed"),
     "finish": (Session, "finish"), "check": (Engine, "check"), "ledger": (Ledger, "record"),
-    "put": (Store, "put_all"), "redact": (Redactor, "record"), "annotate": (inspector, "annotate"),
-    "annotation": (annotate, "annotation"), "log": (inspector, "log_exchange"), "take": (visit.Visit, "note"),
-    "decoder": (visit, "decoder"), "visit": (opening, "Visit"), "tee": (inspector, "Tee"),
-    "ending": (inspector, "end_of"), "body": (visit.Visit, "raw_body"), "request": (openai_chat, "read_request"),
+    "put": (Store, "put_all"), "redact": (Redactor, "record"), "annotate": (addon, "annotate"),
+    "annotation": (annotate, "annotation"), "log": (addon, "log_exchange"), "take": (recorder.ExchangeRecorder, "note"),
+    "decoder": (recorder, "decoder"), "visit": (classify, "ExchangeRecorder"), "tee": (addon, "Tee"),
+    "ending": (addon, "end_of"), "body": (recorder.ExchangeRecorder, "raw_body"), "request": (openai_chat, "read_request"),
 }
 current = None
 

@@ -16,7 +16,7 @@ from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.capture.replay import mended, replay
 from wirelint.capture.writers import write
-from wirelint.repair import Safety
+from wirelint.fix import Safety
 
 pytestmark = pytest.mark.live
 

@@ -34,7 +34,7 @@ from tests.live.harness import (
     running,
 )
 from tests.selection import sampled
-from wirelint.wire.codings import decode
+from wirelint.wire.content_coding import decode
 
 pytestmark = pytest.mark.live
 

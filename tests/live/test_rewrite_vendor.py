@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.live.harness import PATIENCE, Peer, Upstream, replying, running
-from wirelint.demo.agent import Wire
-from wirelint.demo.comparison import Mender, Score, play, tasks
-from wirelint.demo.vendor import Vendor
+from wirelint.launch.demo.agent import Wire
+from wirelint.launch.demo.comparison import Mender, Score, play, tasks
+from wirelint.launch.demo.vendor import Vendor
 from wirelint.registry import Registry
 
 pytestmark = [pytest.mark.live, pytest.mark.complete]

@@ -186,12 +186,12 @@ def test_a_large_request_passes_unread(repairing: Proxy) -> None:
 def test_the_capture_is_repaired_the_same_offline(repairing: Proxy, tmp_path: Path) -> None:
     from wirelint.capture.fixing import Fixed, fix
     from wirelint.capture.readers import read
+    from wirelint.fix import FixPolicy
     from wirelint.registry import Registry
-    from wirelint.repair import Permit
 
     talk_to(repairing, "in_one_piece:kept", asks(LEAK))
     live = record_of(repairing, "in_one_piece:kept")
-    made = fix(read([str(repairing.capture("exchanges.jsonl"))]), Registry.load().select(()), Permit("unsafe"))
+    made = fix(read([str(repairing.capture("exchanges.jsonl"))]), Registry.load().select(()), FixPolicy("unsafe"))
     (same,) = [one.record for one in made if isinstance(one, Fixed) and one.record.id == live["id"]]
     assert same.delivered is not None
     assert same.delivered.body is not None

@@ -115,7 +115,7 @@ def test_missing_dependencies_are_told_in_one_line(tmp_path: Path) -> None:
     (checkout / "wirelint" / "addon").mkdir(parents=True)
     (checkout / "wirelint" / "__init__.py").touch()
     (checkout / "wirelint" / "addon" / "__init__.py").touch()
-    (checkout / "wirelint" / "addon" / "inspector.py").write_text("import a_module_that_nobody_has\n")
+    (checkout / "wirelint" / "addon" / "addon.py").write_text("import a_module_that_nobody_has\n")
     shim = Path(shutil.copy(SHIM, checkout / "addons"))
     status, lines = refused(tmp_path, shim=shim)
     assert status == 1

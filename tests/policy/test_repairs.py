@@ -8,14 +8,14 @@ import pytest
 
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
 from tests.cuts import cuts
+from tests.fixes.drive import SAFE, UNSAFE, Result, run
 from tests.policy.test_judging import SHELF
-from tests.rewriters.drive import SAFE, UNSAFE, Result, run
-from wirelint.conversation import Ledger
 from wirelint.engine import Session
+from wirelint.fix import FixPolicy
 from wirelint.policy.file import parse
-from wirelint.repair import Permit
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 ALL = (
     *FORMS,
@@ -70,7 +70,7 @@ def lookup(id_: str = "call_a1b2c3d4e5f6", **arguments: Any) -> Call:
     return Call("lookup", {"query": "letters", **arguments}, id_)
 
 
-def repaired(text: str, said: Talk, form: tuple[str, bool], permit: Permit = UNSAFE) -> Result:
+def repaired(text: str, said: Talk, form: tuple[str, bool], permit: FixPolicy = UNSAFE) -> Result:
     record = said.record(*form)
     result = run(record, [rule(text)], permit)
     assert result.faults == ()
@@ -203,7 +203,7 @@ def _waits(said: Talk) -> list[int]:
     session = Session.begin(id="x", method="POST", url=record.url, headers={}, body=record.request_body or b"")
     assert session is not None
     session.respond(200, {"content-type": "text/event-stream"})
-    rewriting = Rewriting.begin(session, [rule(WORKSPACE)], Ledger(), UNSAFE)
+    rewriting = ReplyStream.begin(session, [rule(WORKSPACE)], Ledger(), UNSAFE)
     assert rewriting is not None
     events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
     out = [b"".join(rewriting.feed(event)) for event in events]
@@ -235,7 +235,7 @@ def test_a_redacted_value_is_not_judged() -> None:
 
 
 def test_a_policy_speaks_alone_of_the_arguments_that_it_is_about() -> None:
-    result = run(talk(lookup(workspace="default")).record("openai.chat", False), [rule(WORKSPACE)], Permit(None))
+    result = run(talk(lookup(workspace="default")).record("openai.chat", False), [rule(WORKSPACE)], FixPolicy(None))
     assert [finding.message for finding in result.findings] == [
         'lookup: policy the workspace: workspace "default" is no absolute path'
     ]

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from tests.build import as_record, exchange, lint, read
+from tests.fixes.drive import SAFE, UNSAFE
 from tests.policy.test_repairs import BELOW, WORKSPACE, rule
-from tests.rewriters.drive import SAFE, UNSAFE
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine
-from wirelint.repair import NO_FIXES, Permit
+from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.rewrite.edits import apply
-from wirelint.rewrite.requests import answer_request, mend_request
+from wirelint.rewrite.request import answer_request, mend_request
+from wirelint.state.ledger import Ledger
 
 DROP = BELOW.format(action="drop", more="")
 NULL = BELOW.format(action="replace", more="null = true")
@@ -32,7 +32,7 @@ def record(body: Any) -> dict[str, Any]:
     return {**made, "request": {**made["request"], "headers": headers, "body": json.dumps(body)}}
 
 
-def mended(text: str, body: Any, permit: Permit = UNSAFE) -> tuple[Any, list[tuple[str, str]]]:
+def mended(text: str, body: Any, permit: FixPolicy = UNSAFE) -> tuple[Any, list[tuple[str, str]]]:
     made = as_record(record(body))
     result = mend_request(read(record(body)), made.request_body or b"", [rule(text)], Ledger(), permit)
     assert result.faults == ()
@@ -115,7 +115,7 @@ def test_a_blocked_call_is_answered_in_the_place_of_the_server() -> None:
     assert answer.repair.safety == "unsafe"
 
 
-UNANSWERED: dict[str, tuple[Any, Permit]] = {
+UNANSWERED: dict[str, tuple[Any, FixPolicy]] = {
     "a call that may pass": (message({"shelf": "letters"}), UNSAFE),
     "another method": ({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, UNSAFE),
     "a batch that may pass": ([message({"shelf": "letters"})], UNSAFE),

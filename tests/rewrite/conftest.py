@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.following import Following, Forms
 
 
@@ -14,7 +14,7 @@ def followed(monkeypatch: pytest.MonkeyPatch) -> list[Following]:
     made: list[Following] = []
     real = Forms.following
 
-    def noted(self: Forms, rewriting: Rewriting) -> Following | None:
+    def noted(self: Forms, rewriting: ReplyStream) -> Following | None:
         found = real(self, rewriting)
         made.extend([found] if found is not None else [])
         return found

@@ -5,12 +5,12 @@ from __future__ import annotations
 from tests.build import REGISTRY
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
-from wirelint.conversation import Ledger
+from wirelint.fix import FixPolicy
 from wirelint.model import Exchange
-from wirelint.repair import Permit
-from wirelint.rewrite.requests import Mended, mend_request
+from wirelint.rewrite.request import Mended, mend_request
+from wirelint.state.ledger import Ledger
 
-UNSAFE, SAFE = Permit("unsafe"), Permit("safe")
+UNSAFE, SAFE = FixPolicy("unsafe"), FixPolicy("safe")
 
 
 def head(body: bytes, api: str, url: str = "https://llm.test") -> Exchange:
@@ -21,6 +21,6 @@ def head(body: bytes, api: str, url: str = "https://llm.test") -> Exchange:
 
 
 def mend(
-    body: bytes, api: str, permit: Permit = UNSAFE, url: str = "https://llm.test", ledger: Ledger | None = None
+    body: bytes, api: str, permit: FixPolicy = UNSAFE, url: str = "https://llm.test", ledger: Ledger | None = None
 ) -> Mended:
     return mend_request(head(body, api, url), body, REGISTRY.rules, ledger or Ledger(), permit)

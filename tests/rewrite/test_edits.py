@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirelint.knowledge.pointers import tokens
-from wirelint.repair import Edit
+from wirelint.fix import Edit
 from wirelint.rewrite.edits import apply, with_member
+from wirelint.text.pointers import tokens
 
 
 def put(pointer: str, value: Any) -> Edit:

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 from tests.addon.build import Clock, flow_of, head_of, visit_of
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
+from tests.fixes.drive import UNSAFE
+from tests.fixes.test_prefilter import WORDS
 from tests.rewrite.test_plain import FIRST
-from tests.rewriters.drive import UNSAFE
-from tests.rewriters.test_quiet import WORDS
 from wirelint.addon.delivery import Delivery
 from wirelint.addon.failures import Failures
-from wirelint.addon.visit import Visit
-from wirelint.conversation import Ledger
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.engine import Engine, Session
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rewrite import following as module
 from wirelint.rewrite.following import Following, Forms
-from wirelint.rewrite.replies import LONGEST_HOLD
+from wirelint.rewrite.stream import LONGEST_HOLD
+from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string")}
 TALK = Talk(text="x", tools=TOOLS, model="m")
@@ -70,7 +70,7 @@ def events(
 
 def started(
     forms: Forms | None, request: dict[str, Any] = REQUEST, clock: Clock | None = None, hold: float = LONGEST_HOLD
-) -> tuple[Delivery, Visit]:
+) -> tuple[Delivery, ExchangeRecorder]:
     """A reply whose head has come. `hold`: milliseconds for which text may wait."""
     flow = flow_of(request)
     flow.response = head_of(request)
@@ -78,7 +78,7 @@ def started(
     visit = visit_of(request, limit=1 << 22, clock=clock)
     visit.respond(200, as_record(request).response_headers)
     assert visit.session is not None
-    rewriting = Rewriting.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE, hold)
+    rewriting = ReplyStream.begin(visit.session, REGISTRY.rules, Ledger(), UNSAFE, hold)
     assert rewriting is not None
     return Delivery(flow, visit, rewriting, Failures(), "", forms), visit
 

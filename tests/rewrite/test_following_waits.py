@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.addon.build import Clock
+from tests.fixes.test_prefilter import WORDS
 from tests.rewrite.test_following import PLAIN, REQUEST, Seen, events, known, passing, started
-from tests.rewriters.test_quiet import WORDS
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.following import Following, Forms
 
 ENDS = ("; t", " <", "\nf", "\nfi", "\nto", " <tool", " [", "\n", " `", " func", "<|", "ss", "\u3010")
@@ -135,13 +135,13 @@ def test_a_failure_while_something_waits_loses_nothing(fails: str, after: int, m
     came = WAITING
     got = [*itertools.chain(*(delivery(piece) for piece in came[:after]))]
     if fails == "replay":
-        monkeypatch.setattr(Rewriting, "feed", no)
+        monkeypatch.setattr(ReplyStream, "feed", no)
         delivery.catch_up()
     elif fails == "passes":
         monkeypatch.setattr(Following, "passes", no)
     else:
         monkeypatch.setattr(Following, "over", property(no))
-        monkeypatch.setattr(Rewriting, "feed", no)
+        monkeypatch.setattr(ReplyStream, "feed", no)
     got += itertools.chain(*(delivery(piece) for piece in came[after:]))
     got += delivery(b"")
     delivery.settle()

@@ -15,15 +15,15 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, as_record, lint, read
-from wirelint.conversation import Ledger
+from wirelint.fix import FixPolicy
 from wirelint.model import Exchange
-from wirelint.repair import Permit
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite.request import mend_request
+from wirelint.state.ledger import Ledger
 
 CORPUS = Path(__file__).resolve().parents[1] / "corpus" / "histories.jsonl"
 LINES = [json.loads(line) for line in CORPUS.read_text(encoding="utf-8").splitlines()]
 RULES = REGISTRY.select(["ID301", "ID302", "ID303", "ID304", "ID305", "LK104"])
-CLEAN = Permit("unsafe", clean_history=True)
+CLEAN = FixPolicy("unsafe", clean_history=True)
 
 
 def record(line: Mapping[str, Any]) -> dict[str, Any]:

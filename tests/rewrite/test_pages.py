@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
+from tests.fixes.drive import UNSAFE, open_session
+from tests.fixes.test_prefilter import WORDS
 from tests.rewrite.test_plain import FIRST, REST
-from tests.rewriters.drive import UNSAFE, open_session
-from tests.rewriters.test_quiet import WORDS
 from wirelint.apis import ahead
 from wirelint.capture.record import Record
-from wirelint.conversation import Ledger
 from wirelint.rewrite import pages as module
 from wirelint.rewrite import rewrite_reply
 from wirelint.rewrite.pages import Pages
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string")}
 REQUEST = as_record(Talk(text="x", tools=TOOLS, model="m").record("openai.chat", False), 1)
@@ -218,7 +218,7 @@ def test_a_rule_of_the_users_own_sees_every_reply() -> None:
     class Own(Rule):
         code, name = "XX001", "own"
 
-        def rewriter(self, situation: Any) -> None:
+        def rewriter(self, context: Any) -> None:
             return None
 
     assert not Passed(known(), reply(page(number=9)), (*REGISTRY.rules, Own())).fits

@@ -15,15 +15,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
-from tests.rewriters.drive import UNSAFE, Result, open_session, run
-from tests.rewriters.test_quiet import WORDS
+from tests.fixes.drive import UNSAFE, Result, open_session, run
+from tests.fixes.test_prefilter import WORDS
 from wirelint.capture.record import Record
-from wirelint.conversation import Ledger
 from wirelint.engine import Session
 from wirelint.events import Delta, Event
-from wirelint.repair import Rewriter, Situation
-from wirelint.rewrite import Rewritten, chain, making, recorded, rewrite_reply, unread
+from wirelint.fix import RewriteContext, Rewriter
+from wirelint.rewrite import Rewritten, pipeline, pipeline_factory, rewrite_reply, unread, whole_reply
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 HEAD = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
@@ -77,14 +77,14 @@ def _edges(record: Record) -> list[int]:
 def _made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Fills with the number of rewriters whenever some are made."""
     made: list[int] = []
-    real = chain.stages_of
+    real = pipeline.stages_of
 
-    def counted(*given: Any) -> chain.Stages:
+    def counted(*given: Any) -> pipeline.Stages:
         stages = real(*given)
         made.append(len(stages))
         return stages
 
-    monkeypatch.setattr(making, "stages_of", counted)
+    monkeypatch.setattr(pipeline_factory, "stages_of", counted)
     return made
 
 
@@ -137,7 +137,7 @@ class _Shouting(Rule):
     severity = "info"
     layer = "model"
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
         return _Shout()
 
 
@@ -187,7 +187,7 @@ def test_all_is_as_if_they_had_been_made(
     cuts = _edges(record)
     slept = run(record, cuts=cuts, step=5.0, flush=flush)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "are_late", lambda rules, api: False)
+        patch.setattr(pipeline_factory, "are_late", lambda rules, api: False)
         awake = run(record, cuts=cuts, step=5.0, flush=flush)
     assert _seen(slept) == _seen(awake)
 
@@ -210,7 +210,7 @@ def test_all_is_as_if_they_had_been_made_in_every_api(
     edges = sorted({int(cut * size) for cut in cuts} - {0, size})
     slept = run(record, cuts=edges, step=5.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "are_late", lambda rules, api: False)
+        patch.setattr(pipeline_factory, "are_late", lambda rules, api: False)
         awake = run(record, cuts=edges, step=5.0)
     assert _seen(slept) == _seen(awake)
 
@@ -231,9 +231,9 @@ def test_a_whole_reply_that_is_plain_is_one_in_which_nothing_is_found(
     record = as_record(talk.record(api, False), 1)
     quick = run(record)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(making, "says_plainly", lambda *_: False)
+        patch.setattr(pipeline_factory, "says_plainly", lambda *_: False)
         thorough = run(record)
-        patch.setattr(making, "is_clean", lambda *_: False)
+        patch.setattr(pipeline_factory, "is_clean", lambda *_: False)
         repaired = run(record)
     assert _seen(quick) == _seen(thorough) == _seen(repaired)
 
@@ -259,7 +259,7 @@ def test_a_plain_whole_reply_is_not_looked_at_by_rules(
         asked.append(1)
         return real(*given)
 
-    monkeypatch.setattr(making, "is_clean", counted)
+    monkeypatch.setattr(pipeline_factory, "is_clean", counted)
     record = as_record(talk.record(api, False), 1)
     assert run(record).delivered == record.response_body
     assert bool(asked) is looked
@@ -305,7 +305,7 @@ def test_a_whole_reply_that_is_told_by_its_events_is_as_if_it_had_been_read(
     record = dataclasses.replace(record, chunks=((1.0, size), (2.0, len(body) - size)))
     quick, later, session = _rewritten(record)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recorded, "_says_plainly", lambda *_: False)
+        patch.setattr(whole_reply, "_says_plainly", lambda *_: False)
         thorough, never, read = _rewritten(record)
     assert quick == thorough
     assert not never
@@ -340,14 +340,14 @@ def test_which_whole_replies_are_told_by_their_events(text: str, plainly: bool) 
 def test_what_a_repair_has_kept_goes_with_it(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of it holds itself in a circle: that would be left to the garbage collector, and stop the proxy."""
     kept: list[weakref.ref[Rewriter]] = []
-    real = chain.stages_of
+    real = pipeline.stages_of
 
-    def watched(*given: Any) -> chain.Stages:
+    def watched(*given: Any) -> pipeline.Stages:
         stages = real(*given)
         kept.extend(weakref.ref(rewriter) for _, rewriter in stages)
         return stages
 
-    monkeypatch.setattr(making, "stages_of", watched)
+    monkeypatch.setattr(pipeline_factory, "stages_of", watched)
     record = _stream((text, " it goes", " on <| and"))
     gc.disable()
     try:

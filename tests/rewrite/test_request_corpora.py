@@ -16,18 +16,18 @@ from tests.rules.case import expand, fires, in_form, silent
 from tests.selection import rotated
 from wirelint.apis import APIS
 from wirelint.capture.replay import replay
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine
-from wirelint.knowledge.pointers import at
+from wirelint.fix import Edit, FixPolicy
 from wirelint.model import Exchange
-from wirelint.repair import Edit, Permit
 from wirelint.rewrite.edits import apply
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite.request import mend_request
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
+from wirelint.text.pointers import at
 
-UNSAFE = Permit("unsafe")
-FIXABLE = Permit("unsafe", lambda code: code != "ST605")
-FAULTY = Permit("unsafe", lambda code: code != "ST605", clean_history=True)
+UNSAFE = FixPolicy("unsafe")
+FIXABLE = FixPolicy("unsafe", lambda code: code != "ST605")
+FAULTY = FixPolicy("unsafe", lambda code: code != "ST605", clean_history=True)
 """All but what asks for token counts, which is done before a reply can show whether anything is wrong."""
 NAMES = tuple(api.NAME for api in APIS)
 RULES = [rule for rule in REGISTRY.rules if type(rule).mend is not Rule.mend]
@@ -72,7 +72,7 @@ def test_the_clean_corpus_keeps_every_byte(path: Path) -> None:
         record = as_record(json.loads(line), number)
         exchange = replay(record)
         if exchange is not None and record.request_body is not None:
-            permit = Permit("unsafe", clean_history=True)
+            permit = FixPolicy("unsafe", clean_history=True)
             made = mend_request(exchange, record.request_body, REGISTRY.rules, engine.ledger, permit)
             assert made.body is record.request_body, record.id
             engine.check(exchange)
@@ -131,7 +131,7 @@ def test_shared_clean_requests_keep_every_byte() -> None:
                 engine.check(exchange)
         exchange, body = replay(case.records[-1]), case.records[-1].request_body
         if exchange is not None and body is not None:
-            made = mend_request(exchange, body, REGISTRY.rules, engine.ledger, Permit("unsafe", clean_history=True))
+            made = mend_request(exchange, body, REGISTRY.rules, engine.ledger, FixPolicy("unsafe", clean_history=True))
             assert made.body is body, case.id
 
 

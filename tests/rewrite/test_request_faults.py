@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, lint, read, schema
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine
-from wirelint.repair import Permit
-from wirelint.rewrite.requests import Mended, mend_request
+from wirelint.fix import FixPolicy
+from wirelint.rewrite.request import Mended, mend_request
+from wirelint.state.ledger import Ledger
 
 NAMED = ("openai.chat", "anthropic.messages", "openai.responses", "cohere.chat", "bedrock.converse")
 """APIs whose calls have ids, at targets that take ids of nearly any form."""
@@ -25,8 +25,8 @@ WITH_IDS = (*NAMED, "google.generate_content")
 BLOCKS = ("anthropic.messages", "bedrock.converse", "google.generate_content")
 ROWS = ("openai.chat", "openai.responses", "cohere.chat", "ollama.chat")
 ALL = (*WITH_IDS, "ollama.chat", "mistral.chat")
-UNSAFE, SAFE = Permit("unsafe"), Permit("safe")
-CLEAN = Permit("unsafe", clean_history=True)
+UNSAFE, SAFE = FixPolicy("unsafe"), FixPolicy("safe")
+CLEAN = FixPolicy("unsafe", clean_history=True)
 
 ASK, NOW, OK = User("Dig."), User("And now?"), Assistant("Well.")
 A, B = "call_9QfXb2LmZt7RkVw3Nc8HsYpD", "call_Kp2ZtNv9QmXc4RbWs7LdHfYg"
@@ -59,7 +59,7 @@ class Fault:
     apis: tuple[str, ...] = NAMED
     model: str = "acme-1"
     url: str | None = None
-    permit: Permit = UNSAFE
+    permit: FixPolicy = UNSAFE
 
     @property
     def repairs(self) -> list[str]:
@@ -181,7 +181,7 @@ def _record(history: list[Any], api: str, fault: Fault) -> dict[str, Any]:
     return made
 
 
-def _mend(record: Mapping[str, Any], permit: Permit) -> tuple[bytes, Mended]:
+def _mend(record: Mapping[str, Any], permit: FixPolicy) -> tuple[bytes, Mended]:
     body = as_record(record).request_body or b""
     return body, mend_request(read(record), body, REGISTRY.rules, Ledger(), permit)
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, read
 from tests.rewrite.mending import SAFE, UNSAFE
 from wirelint.engine import Engine
-from wirelint.knowledge.pairing import pair
+from wirelint.fix import FixPolicy
+from wirelint.history.pairing import pair
 from wirelint.model import Exchange, Request, ToolCall, ToolResult
-from wirelint.repair import Permit
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite.request import mend_request
 
 IDS = st.sampled_from([
     "functions.dig:0", "functionsdig0", "functions_dig_0", "functions.dig:1", "functionsdig1", "dig:0", "dig:1", "dig", "0",
@@ -42,13 +42,13 @@ APIS = (
     "openai.chat", "anthropic.messages", "openai.responses", "google.generate_content", "ollama.chat", "mistral.chat",
     "cohere.chat", "bedrock.converse",
 )  # fmt: skip
-CLEAN = Permit("unsafe", clean_history=True)
+CLEAN = FixPolicy("unsafe", clean_history=True)
 CALLED = st.lists(st.tuples(IDS, st.sampled_from(["dig", "cut"]), st.integers(0, 1)), max_size=2)
 
 
 @given(TURNS, CALLED, TARGETS, st.sampled_from(APIS), st.sampled_from([SAFE, UNSAFE, CLEAN]))
 def test_mending_twice_changes_nothing_and_tears_no_pair(
-    turns: list[Any], issued: list[Any], target: tuple[str, str], api: str, permit: Permit
+    turns: list[Any], issued: list[Any], target: tuple[str, str], api: str, permit: FixPolicy
 ) -> None:
     model, host = target
     engine = Engine(REGISTRY.rules)

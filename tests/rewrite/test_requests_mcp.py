@@ -9,11 +9,11 @@ import pytest
 
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
-from wirelint.conversation import Ledger
+from wirelint.fix import Edit, FixPolicy, RequestFix
 from wirelint.model import Exchange, ToolCall
-from wirelint.repair import Edit, Mending, Permit
-from wirelint.rewrite.requests import Mended, mend_request
+from wirelint.rewrite.request import Mended, mend_request
 from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
 
 
 class Rooted(Rule):
@@ -22,11 +22,11 @@ class Rooted(Rule):
     code, name, severity, layer = "XX902", "rooted", "warning", "model"
     channels: ClassVar[frozenset[str]] = frozenset({"mcp"})
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         for message in exchange.request.messages if exchange.request is not None else ():
             yield from (mending for part in message.parts if isinstance(part, ToolCall) for mending in self._mend(part))
 
-    def _mend(self, call: ToolCall) -> Iterator[Mending]:
+    def _mend(self, call: ToolCall) -> Iterator[RequestFix]:
         given = call.arguments.mapping or {}
         place = f"{call.pointer}/arguments"
         if given.get("workspace") == "default":
@@ -45,14 +45,14 @@ class Loud(Rooted):
     code, name = "XX903", "loud"
     channels: ClassVar[frozenset[str]] = frozenset({"model"})
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterable[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         raise AssertionError("asked about another channel")
 
 
 def mend(body: bytes) -> Mended:
     exchange = replay(Record("r1", "POST", "http://t.test/mcp", (("mcp-session-id", "s"),), body))
     assert exchange is not None
-    return mend_request(exchange, body, [Rooted(), Loud()], Ledger(), Permit("unsafe"))
+    return mend_request(exchange, body, [Rooted(), Loud()], Ledger(), FixPolicy("unsafe"))
 
 
 CALL = b'{"jsonrpc":"2.0" ,"id": 4,"method":"tools/call","params":{"name":"add","arguments":{ %s },"_meta":{"x":1}}}'

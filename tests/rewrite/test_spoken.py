@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rewrite.test_following import PLAIN, events, known, started
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture import followed as module
 from wirelint.capture.followed import Followed
 from wirelint.capture.fragments import is_harmless_stream
@@ -38,7 +38,7 @@ def followed_by(pieces: Sequence[bytes], forms: Forms = FORMS) -> tuple[Record, 
     return _record(visit), visit.followed()
 
 
-def _record(visit: Visit) -> Record:
+def _record(visit: ExchangeRecorder) -> Record:
     record = visit.record("complete", None, (), Timing(1.0))
     return dataclasses.replace(record, request_headers=(("authorization", f"Bearer {KNOWN}"),))
 

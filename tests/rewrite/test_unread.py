@@ -7,18 +7,18 @@ from collections.abc import Iterable, Sequence
 import pytest
 
 from tests.build import REGISTRY, Talk, as_record, chunk, exchange, schema, sse
-from tests.rewriters.drive import UNSAFE, run
+from tests.fixes.drive import UNSAFE, run
 from wirelint.apis.likeness import Likeness
 from wirelint.capture.record import Record
-from wirelint.conversation import Ledger
 from wirelint.engine import Session, lower
 from wirelint.events import Delta, Event, Start
+from wirelint.fix import RewriteContext, Rewriter
 from wirelint.model import Exchange
-from wirelint.repair import Rewriter, Situation
-from wirelint.rewrite import Rewriting
-from wirelint.rewrite.chain import Chain
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.pipeline import Chain
 from wirelint.rewrite.unread import Pending
 from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import Ledger
 
 WEATHER = {"get_weather": schema(city="string")}
 WHOLE = Talk(text="The ferry leaves at nine.", tools=WEATHER)
@@ -42,7 +42,7 @@ class _Spy(Rule):
         assert exchange.reply is not None
         return [self.finding("response", "found")] if self.find in exchange.reply.choices[0].text else []
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
         self.asked += 1
         return None
 
@@ -102,13 +102,13 @@ def _stream(words: Iterable[str], *more: object) -> Record:
     return as_record(exchange("/v1/chat/completions", {**body, "tools": tools}, said, content_type="text/event-stream"))
 
 
-def _begin(record: Record, rules: Sequence[Rule] = REGISTRY.rules) -> tuple[Session, Rewriting]:
+def _begin(record: Record, rules: Sequence[Rule] = REGISTRY.rules) -> tuple[Session, ReplyStream]:
     session = Session.begin(
         id="x", method="POST", url=record.url, headers=lower(record.request_headers), body=record.request_body or b""
     )
     assert session is not None
     session.respond(200, {"content-type": "text/event-stream"})
-    rewriting = Rewriting.begin(session, rules, Ledger(), UNSAFE)
+    rewriting = ReplyStream.begin(session, rules, Ledger(), UNSAFE)
     assert rewriting is not None
     return session, rewriting
 
@@ -197,7 +197,7 @@ class _Late:
 class _MadeLate(_Spy):
     check_reply = Rule.check_reply
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
         return _Late()
 
 

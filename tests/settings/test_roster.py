@@ -9,14 +9,14 @@ import pytest
 from tests.build import REGISTRY, as_record
 from tests.test_corpus import CLEAN, FAULTY, Line
 from wirelint.apis import channel_of
-from wirelint.arrivals import Arrivals
 from wirelint.capture.replay import replay
-from wirelint.conversation import Ledger
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Timing
 from wirelint.rule import Finding, Limits, Rule
 from wirelint.settings.roster import Kind, asked, checks_of, lasted, least_of
 from wirelint.settings.scopes import Scope
+from wirelint.state.ledger import Ledger
+from wirelint.timing import Arrivals
 
 EXAMPLES = [
     {"id": f"{rule.name}/{name}", **record}
@@ -30,7 +30,7 @@ def not_asked(rule: Rule, exchange: Exchange, ledger: Ledger) -> Iterator[Findin
     checks = checks_of(rule, Kind.of(exchange), brief=lasted(exchange) < least_of(REGISTRY.rules))
     if rule.is_timed and rule.check_course not in checks:
         yield from rule.check_course(exchange, ledger)
-    if exchange.request is not None and "request" not in exchange.lacks and rule.check_request not in checks:
+    if exchange.request is not None and "request" not in exchange.missing and rule.check_request not in checks:
         yield from rule.check_request(exchange, ledger)
     if exchange.reply is not None and rule.check_reply not in checks:
         yield from rule.check_reply(exchange, ledger)
@@ -46,7 +46,7 @@ def test_nothing_is_missed(lines: Iterable[Line]) -> None:
                 continue
             exchange = engine.ledger.place(exchange)
             for rule in REGISTRY.rules:
-                if channel_of(exchange.api) in rule.channels and not rule.needs & exchange.lacks:
+                if channel_of(exchange.api) in rule.channels and not rule.needs & exchange.missing:
                     assert list(not_asked(rule, exchange, engine.ledger)) == [], (line["id"], rule.name)
             engine.check(exchange)
 
@@ -63,7 +63,7 @@ class Listener(Rule):
 
 KIND = Kind(
     open=False,
-    lacks=frozenset(),
+    missing=frozenset(),
     request=True,
     reply=True,
     holds=frozenset({"stream", "tools"}),
@@ -77,13 +77,13 @@ KIND = Kind(
         pytest.param(KIND._replace(reply=False), ["check_request"], id="no reply"),
         pytest.param(KIND._replace(request=False), ["check_reply"], id="no request"),
         pytest.param(KIND._replace(holds=frozenset({"tools"})), ["check_request"], id="holds less"),
-        pytest.param(KIND._replace(lacks=frozenset({"framing"})), [], id="too little is known"),
+        pytest.param(KIND._replace(missing=frozenset({"framing"})), [], id="too little is known"),
         pytest.param(KIND._replace(open=True), [], id="still open"),
     ],
 )
 def test_what_is_asked(kind: Kind, names: list[str]) -> None:
     rule = Listener()
-    rule.__class__.of_reply, rule.__class__.needs = frozenset({"stream", "tools"}), frozenset({"framing"})
+    rule.__class__.requires_in_reply, rule.__class__.needs = frozenset({"stream", "tools"}), frozenset({"framing"})
     assert [check.__name__ for check in checks_of(rule, kind)] == names
 
 

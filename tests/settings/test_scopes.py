@@ -6,12 +6,12 @@ import pytest
 
 from tests.build import REGISTRY, Talk, User, as_record
 from wirelint.capture.replay import replay
-from wirelint.knowledge.providers import provider_of, providers_of
+from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
-from wirelint.repair import NO_FIXES
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Route, Scopes
 from wirelint.settings.silence import unknown
+from wirelint.text.providers import provider_of, providers_of
 
 
 def exchange(url: str = "https://api.openai.com/v1/chat/completions", silent: str = "") -> Exchange:

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
-from wirelint.addon.verdict import Verdict, names_of, worst_of
+from wirelint.addon.verdict import CheckResult, names_of, worst_of
 from wirelint.addon.words import one_line, shorten
+from wirelint.capture.flow_metadata import NAMES, beside_sent
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
-from wirelint.capture.sides import NAMES, beside_sent
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
-from wirelint.report.writer import flat
 from wirelint.rule import Finding
+from wirelint.view.writer import flat
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -46,15 +46,15 @@ class Drawn:
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last: tuple[Verdict, Annotation] | None = None
+        self._last: tuple[CheckResult, Annotation] | None = None
 
-    def of(self, verdict: Verdict) -> Annotation:
+    def of(self, verdict: CheckResult) -> Annotation:
         if self._last is None or self._last[0] is not verdict:
             self._last = verdict, annotation(verdict)
         return self._last[1]
 
 
-def annotation(verdict: Verdict) -> Annotation:
+def annotation(verdict: CheckResult) -> Annotation:
     """The annotation of a verdict. Keys of the metadata are stable; lists are bounded."""
     names, worst, fixed = names_of(verdict.new), verdict.worst, verdict.fixed
     metadata: dict[str, Json] = {
@@ -82,7 +82,7 @@ def annotation(verdict: Verdict) -> Annotation:
     )
 
 
-def _details(verdict: Verdict) -> list[Json]:
+def _details(verdict: CheckResult) -> list[Json]:
     checked = Checked(verdict.record, verdict.exchange, verdict.new[:_DETAILS])
     details: list[Json] = []
     for finding in checked.findings:
@@ -165,7 +165,7 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
     flow.marked = flow.marked or MARKERS["warning"]
 
 
-def _comment(verdict: Verdict, names: list[str]) -> str:
+def _comment(verdict: CheckResult, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
     if trouble := _trouble(verdict):
         parts.append(trouble)
@@ -185,7 +185,7 @@ def _comment(verdict: Verdict, names: list[str]) -> str:
     return one_line(" · ".join(parts))
 
 
-def _trouble(verdict: Verdict) -> str:
+def _trouble(verdict: CheckResult) -> str:
     """Why there is less to say than usual."""
     record = verdict.record
     if record.end not in ("complete", "unknown"):

@@ -14,16 +14,16 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.collecting import is_json
-from wirelint.addon.framing import body_of, headers_of, make_open_ended, replace_body
+from wirelint.addon.http_headers import body_of, headers_of, make_open_ended, replace_body
 from wirelint.addon.outlet import attach
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.tee import Tee
-from wirelint.addon.visit import Visit
 from wirelint.apis import document_of
 from wirelint.apis.mcp import is_stream
 from wirelint.capture.record import Sent
 from wirelint.model import Exchange, Json
-from wirelint.toolwire import place_of
-from wirelint.wire.codings import TooLargeError
+from wirelint.state.mcp_ledger import place_of
+from wirelint.wire.content_coding import TooLargeError
 
 _LOOKS = 0.1
 """Seconds between two looks at a stream."""
@@ -37,7 +37,7 @@ def as_event(document: Json) -> bytes:
 class AddedAnswers:
     """Answers of ours to members of a batch, put into the reply to the others."""
 
-    def __init__(self, visit: Visit, answers: list[Json]) -> None:
+    def __init__(self, visit: ExchangeRecorder, answers: list[Json]) -> None:
         self._visit, self._answers = visit, answers
         self._first: bytes | None = None
         self.done = False
@@ -98,7 +98,7 @@ class SessionStreams:
     def __init__(self) -> None:
         self._open: dict[str, _Stream] = {}
 
-    def mind(self, flow: http.HTTPFlow, visit: Visit) -> None:
+    def mind(self, flow: http.HTTPFlow, visit: ExchangeRecorder) -> None:
         """The head of a reply has come that may be such a stream."""
         response = flow.response
         if visit.method != "GET" or response is None or not is_stream(response.headers.get("content-type", "")):
@@ -126,7 +126,7 @@ class _Stream:
 
     waits = True
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: ExchangeRecorder) -> None:
         self._visit = visit
         self.queue: list[bytes] = []
 

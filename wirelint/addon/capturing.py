@@ -9,12 +9,14 @@ from mitmproxy import http
 
 from wirelint.addon.annotate import Annotation
 from wirelint.addon.flowfile import flow_bytes
-from wirelint.addon.verdict import Verdict
+from wirelint.addon.verdict import CheckResult
 from wirelint.capture.format import encode
 from wirelint.capture.store import Piece, Store
 
 
-def capture(store: Store, flow: http.HTTPFlow, verdict: Verdict, annotation: Callable[[Verdict], Annotation]) -> None:
+def capture(
+    store: Store, flow: http.HTTPFlow, verdict: CheckResult, annotation: Callable[[CheckResult], Annotation]
+) -> None:
     record, annotations = verdict.record, verdict.annotations()
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
     pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]

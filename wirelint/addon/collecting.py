@@ -10,9 +10,9 @@ from __future__ import annotations
 from mitmproxy import ctx, http
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import field_of
+from wirelint.addon.http_headers import field_of
 from wirelint.addon.outlet import attach_whole
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 
 _SHORT = 1 << 18
 """Bytes of a document that is collected though nobody has to see all of it."""
@@ -40,7 +40,7 @@ def may_be_collected(response: http.Response) -> bool:
     return is_json(response) and is_within(response, _SHORT) and not streamed
 
 
-def collect(flow: http.HTTPFlow, visit: Visit, failures: Failures) -> bool:
+def collect(flow: http.HTTPFlow, visit: ExchangeRecorder, failures: Failures) -> bool:
     """Sees to what mitmproxy loses of a reply that breaks off while it is collected. False: that cannot be done."""
 
     def cut(raw: bytes) -> None:
@@ -51,7 +51,7 @@ def collect(flow: http.HTTPFlow, visit: Visit, failures: Failures) -> bool:
 
     def heard(raw: bytes) -> None:
         try:
-            visit.hear(raw)
+            visit.record_arrival(raw)
         except Exception as error:  # fail open: it has no time then
             failures.add(visit, "reading the reply", error)
 
@@ -59,7 +59,7 @@ def collect(flow: http.HTTPFlow, visit: Visit, failures: Failures) -> bool:
     return visit.collected
 
 
-def is_collected(flow: http.HTTPFlow, response: http.Response, visit: Visit, failures: Failures) -> bool:
+def is_collected(flow: http.HTTPFlow, response: http.Response, visit: ExchangeRecorder, failures: Failures) -> bool:
     """Whether a reply is left to mitmproxy until it is whole. Then that is seen to."""
     try:
         return may_be_collected(response) and collect(flow, visit, failures)

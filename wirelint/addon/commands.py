@@ -12,17 +12,17 @@ from typing import Any
 
 from mitmproxy import command, ctx, exceptions, flow, http, types
 
+from wirelint.addon.fix_preview import try_fix
 from wirelint.addon.log import finding_line
 from wirelint.addon.looking import Insight, Looking
 from wirelint.addon.memory import Memory
-from wirelint.addon.trying import try_fix
 from wirelint.addon.words import one_line, shorten
 from wirelint.capture.offline import Checked
+from wirelint.fix import FixPolicy
 from wirelint.registry import Registry, RuleError, safeties
-from wirelint.repair import Permit
-from wirelint.report.exchange_view import tally
-from wirelint.report.writer import known_note
 from wirelint.rule import Rule
+from wirelint.view.exchange_view import tally
+from wirelint.view.writer import known_note
 
 _EARLIER = 50
 """Flows of the same conversation that a fix is tried in the light of."""
@@ -113,7 +113,7 @@ class Commands:
     def _try(self, one: http.HTTPFlow, made: list[http.HTTPFlow]) -> list[str]:
         if self._insight.open(one.id) is not None:
             return [f"{one.id[:8]}: still under way; try again when it has ended"]
-        tried = try_fix(one, flows_before(one), self._insight.engine().rules, Permit("unsafe"))
+        tried = try_fix(one, flows_before(one), self._insight.engine().rules, FixPolicy("unsafe"))
         if tried is None:
             return [f"{one.id[:8]}: this is of no API that wirelint understands"]
         if tried.copy is None:
@@ -149,14 +149,14 @@ class Commands:
 
 def flows_before(one: http.HTTPFlow) -> list[http.HTTPFlow]:
     """The flows that passed before in the same conversation, the latest of them."""
-    talk = one.metadata.get("wirelint.conversation")
+    talk = one.metadata.get("wirelint.state.ledger")
     if not talk:
         return []
     before: list[http.HTTPFlow] = []
     for other in _all_flows():
         if other is one:
             break
-        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.conversation") == talk:
+        if isinstance(other, http.HTTPFlow) and other.metadata.get("wirelint.state.ledger") == talk:
             before.append(other)
     return before[-_EARLIER:]
 

@@ -15,8 +15,8 @@ from mitmproxy import contentviews, ctx, http, websocket
 from wirelint.addon.failures import Failures
 from wirelint.addon.looking import Looking
 from wirelint.model import Side
-from wirelint.report.exchange_view import WIDTH, Line, Shown, Span, Style, failure, lines, plain
-from wirelint.report.writer import visible
+from wirelint.view.exchange_view import WIDTH, Line, Shown, Span, Style, failure, lines, plain
+from wirelint.view.writer import visible
 
 NAME = "LLM exchange"
 

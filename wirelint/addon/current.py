@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from wirelint.conversation import Issued, Ledger, Returned
-from wirelint.knowledge.id_demands import Demand
-from wirelint.knowledge.server_state import ServerState
+from wirelint.history.id_demands import Demand
 from wirelint.model import Exchange
 from wirelint.rule import Finding
-from wirelint.toolwire import ToolWire
+from wirelint.state.ledger import Issued, Ledger, Returned
+from wirelint.state.mcp_ledger import ToolWire
+from wirelint.state.server_state import ServerState
 
 
 class CurrentLedger(Ledger):

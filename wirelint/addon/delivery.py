@@ -17,15 +17,15 @@ from __future__ import annotations
 from mitmproxy import http
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import HEADER, add_field, has_known_end, headers_of, make_open_ended
+from wirelint.addon.http_headers import HEADER, add_field, has_known_end, headers_of, make_open_ended
 from wirelint.addon.outlet import attach
 from wirelint.addon.passage import Passage
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.following import Form, Forms
-from wirelint.wire.codings import CodingError, Decoder, TooLargeError, decoder
+from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
 
 CUT_OFF = "the reply ends before its content-encoding does"
 
@@ -44,8 +44,8 @@ class Delivery(Passage):
     def __init__(
         self,
         flow: http.HTTPFlow,
-        visit: Visit,
-        rewriting: Rewriting,
+        visit: ExchangeRecorder,
+        rewriting: ReplyStream,
         failures: Failures,
         announce: str,
         forms: Forms | None = None,
@@ -124,7 +124,7 @@ class Delivery(Passage):
             self._learn(self._forms, self._rewriting, followed)
         return out
 
-    def _learn(self, forms: Forms, rewriting: Rewriting, followed: Form | None) -> None:
+    def _learn(self, forms: Forms, rewriting: ReplyStream, followed: Form | None) -> None:
         try:
             if followed is not None:
                 forms.followed(rewriting, followed)

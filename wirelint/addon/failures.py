@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from wirelint.addon.log import log_failure, log_fault
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.rule import Finding
 
 
@@ -15,12 +15,12 @@ class Failures:
     def __init__(self) -> None:
         self._told: set[str] = set()
 
-    def fail(self, visit: Visit, culprit: str, error: Exception) -> None:
+    def fail(self, visit: ExchangeRecorder, culprit: str, error: Exception) -> None:
         """A failure after which the reading of the exchange cannot go on."""
         visit.fail(culprit, error)
         self.tell(culprit, error)
 
-    def add(self, visit: Visit, culprit: str, error: Exception) -> None:
+    def add(self, visit: ExchangeRecorder, culprit: str, error: Exception) -> None:
         """A failure that leaves the exchange readable."""
         visit.add_fault(culprit, error)
         self.tell(culprit, error)

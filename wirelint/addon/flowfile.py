@@ -19,9 +19,9 @@ from mitmproxy.coretypes.serializable import State
 from wirelint.addon.annotate import Annotation, prefixed
 from wirelint.addon.connections import entry_of, snapshot
 from wirelint.addon.netstrings import dump_chunks, dump_fields, dumps, entries
+from wirelint.capture.flow_metadata import beside_received
 from wirelint.capture.format import encode_timing
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import beside_received
 from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from mitmproxy import http
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import headers_of
+from wirelint.addon.http_headers import headers_of
 from wirelint.addon.log import say
 from wirelint.capture.record import Headers
 from wirelint.registry import Registry

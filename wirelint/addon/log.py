@@ -12,14 +12,14 @@ from collections.abc import Sequence
 
 from mitmproxy.log import LegacyLogEvents
 
-from wirelint.addon import screen
-from wirelint.addon.verdict import Verdict
+from wirelint.addon import terminal_log
+from wirelint.addon.verdict import CheckResult
 from wirelint.addon.words import one_line, shorten
 from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
-from wirelint.report.writer import known_note, place
-from wirelint.rule import SEVERITIES, Finding, Repair
+from wirelint.rule import SEVERITIES, AppliedFix, Finding
+from wirelint.view.writer import known_note, place
 
 logger = logging.getLogger("wirelint")
 
@@ -28,11 +28,11 @@ _redactors = [Redactor()]
 _MESSAGE = 400
 
 
-def log_exchange(verdict: Verdict) -> None:
+def log_exchange(verdict: CheckResult) -> None:
     """The line of an exchange, and those of its findings and fixes."""
     if not is_shown(logging.WARNING):
         return
-    say(exchange_line(verdict), look=screen.exchange_look(verdict))
+    say(exchange_line(verdict), look=terminal_log.exchange_look(verdict))
     new = verdict.new
     for finding in new[:_SHOWN]:
         say_finding(finding)
@@ -40,7 +40,7 @@ def log_exchange(verdict: Verdict) -> None:
         _remark(f"… {len(new) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
     fixes = verdict.record.fixes
     for fix in fixes[:_SHOWN]:
-        say(fix_line(fix), look=screen.fix_look(fix))
+        say(fix_line(fix), look=terminal_log.fix_look(fix))
     if len(fixes) > _SHOWN:
         _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {verdict.record.id[:8]}")
     for note in verdict.notes:
@@ -49,14 +49,14 @@ def log_exchange(verdict: Verdict) -> None:
 
 def log_early(exchange: Exchange, model: str, findings: Sequence[Finding]) -> None:
     """The lines of an exchange that is still open, and of what is wrong with it already."""
-    say(early_line(exchange, model, findings), logging.WARNING, screen.early_look(exchange, model, findings))
+    say(early_line(exchange, model, findings), logging.WARNING, terminal_log.early_look(exchange, model, findings))
     for finding in findings:
         say_finding(finding)
 
 
 def say_finding(finding: Finding) -> None:
     level = logging.INFO if finding.severity == "info" else logging.WARNING
-    say(finding_line(finding), level, screen.finding_look(finding))
+    say(finding_line(finding), level, terminal_log.finding_look(finding))
 
 
 def redact_with(redactor: Redactor) -> None:
@@ -66,25 +66,25 @@ def redact_with(redactor: Redactor) -> None:
 
 def _remark(text: str) -> None:
     text = _redactors[0].text(text)
-    say(f"  {text}", look=screen.note_look(text))
+    say(f"  {text}", look=terminal_log.note_look(text))
 
 
-def exchange_line(verdict: Verdict) -> str:
+def exchange_line(verdict: CheckResult) -> str:
     """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`."""
     record = verdict.record
     status = "no reply" if record.status is None else str(record.status)
     facts = [f"{status} stream" if verdict.streamed else status]
     if record.timing.duration is not None:
-        took = screen.seconds(record.timing.duration)
+        took = terminal_log.seconds(record.timing.duration)
         token = record.timing.first_token
         facts.append(
-            f"{took} (first token {screen.seconds(token)})" if token is not None and verdict.streamed else took
+            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and verdict.streamed else took
         )
     if verdict.calls:
         facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (verdict.api or screen.unread(verdict), shorten(verdict.model, 48)) if part)
+    who = " ".join(part for part in (verdict.api or terminal_log.unread(verdict), shorten(verdict.model, 48)) if part)
     return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
 
 
@@ -94,7 +94,7 @@ def early_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> s
     if exchange.reply is not None and exchange.reply.streamed:
         status += " stream"
     who = " ".join(part for part in (exchange.api, shorten(model, 48)) if part)
-    lasted = screen.seconds(exchange.timing.duration or 0.0)
+    lasted = terminal_log.seconds(exchange.timing.duration or 0.0)
     return f"{who} {status}, open for {lasted}: {', '.join(_tally(findings))} so far [{exchange.id[:8]}]"
 
 
@@ -104,7 +104,7 @@ def finding_line(finding: Finding) -> str:
     return f"{head}: {shorten(finding.message, _MESSAGE)}"
 
 
-def fix_line(fix: Repair) -> str:
+def fix_line(fix: AppliedFix) -> str:
     """`  fixed xml-leak [unsafe] promoted to a call of get_weather`."""
     return f"  fixed {fix.name} [{fix.safety}] {shorten(fix.title, _MESSAGE)}"
 
@@ -134,16 +134,16 @@ def is_shown(level: int) -> bool:
     return bool([handler for handler in handlers if not isinstance(handler, LegacyLogEvents)])
 
 
-def say(text: str, level: int = logging.INFO, look: screen.Look | None = None) -> None:
+def say(text: str, level: int = logging.INFO, look: terminal_log.Look | None = None) -> None:
     """One line, in characters that the output can show. `look`: how a terminal shows it, when not as it is."""
     if not is_shown(level):
         return
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     line = one_line(_redactors[0].text(text)).encode(encoding, "backslashreplace").decode(encoding)
-    logger.log(level, "%s", line, extra={screen.LOOK: look} if look is not None else None)
+    logger.log(level, "%s", line, extra={terminal_log.LOOK: look} if look is not None else None)
 
 
-def _is_judged(verdict: Verdict) -> bool:
+def _is_judged(verdict: CheckResult) -> bool:
     exchange = verdict.exchange
     if exchange is None:
         return False
@@ -151,7 +151,7 @@ def _is_judged(verdict: Verdict) -> bool:
     return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
 
 
-def _counts(verdict: Verdict) -> str:
+def _counts(verdict: CheckResult) -> str:
     counts = _tally(verdict.new)
     if verdict.known:
         counts.append(known_note(verdict.known))

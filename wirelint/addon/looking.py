@@ -10,16 +10,16 @@ from mitmproxy import http, websocket
 from wirelint.addon.memory import Kept, Memory
 from wirelint.addon.options import Settings
 from wirelint.addon.recalled import judged, recall
+from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.timeouts import Open
 from wirelint.addon.turns import is_over, turn_of
-from wirelint.addon.visit import Visit
-from wirelint.addon.watch import Open
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers.flows import records_of
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin
 from wirelint.engine import Engine
 from wirelint.model import Side, Timing
-from wirelint.report.exchange_view import Shown
+from wirelint.view.exchange_view import Shown
 
 
 class Insight(NamedTuple):
@@ -104,6 +104,6 @@ def _so_far(found: Open) -> Checked:
     return Checked(record, exchange, (*visit.faults, *visit.early))
 
 
-def passed_body(visit: Visit) -> bytes | None:
+def passed_body(visit: ExchangeRecorder) -> bytes | None:
     """What has come of a streaming reply, as it is on the wire, if there is a body to speak of."""
     return None if visit.empty or visit.collected else visit.raw_body()

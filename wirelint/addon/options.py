@@ -19,12 +19,12 @@ from mitmproxy import ctx, exceptions, optmanager
 
 from wirelint.addon.log import logger
 from wirelint.engine import Session
+from wirelint.fix import SAFETIES, FixPolicy
 from wirelint.policy import NO_POLICIES
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import PolicyError
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
-from wirelint.repair import SAFETIES, Permit
 from wirelint.rewrite.following import Forms
 from wirelint.rewrite.pages import Pages
 from wirelint.rule import Limits, Safety
@@ -131,7 +131,7 @@ class Settings:
     """Of the replies that were repaired, or could have been, since this is in force: streams, and whole ones."""
 
     @property
-    def permit(self) -> Permit:
+    def permit(self) -> FixPolicy:
         """What may be repaired where no route matches."""
         return self.rules.default.permit
 

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.record import Headers, Sent
-from wirelint.rewrite import Rewriting
+from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.following import Following
 
 
@@ -24,10 +24,10 @@ class Passage(ABC):
     over: ClassVar[str]
 
     def __init__(
-        self, visit: Visit, rewriting: Rewriting, failures: Failures, following: Following | None = None
+        self, visit: ExchangeRecorder, rewriting: ReplyStream, failures: Failures, following: Following | None = None
     ) -> None:
         self._visit, self._failures = visit, failures
-        self._rewriting: Rewriting | None = rewriting
+        self._rewriting: ReplyStream | None = rewriting
         self._following = following
         self._for_nothing: int | None = None  # events that left unread, and had to be read after all
         self._owed: list[bytes] = []  # what is to leave with what leaves next
@@ -74,7 +74,7 @@ class Passage(ABC):
         """What is held when the upstream is gone."""
         return self._let_go(lambda rewriting: rewriting.flush(self._visit.now()))
 
-    def _let_go(self, ask: Callable[[Rewriting], list[bytes]]) -> list[bytes]:
+    def _let_go(self, ask: Callable[[ReplyStream], list[bytes]]) -> list[bytes]:
         rewriting = self._rewriting
         if self._settled:
             return []
@@ -113,7 +113,7 @@ class Passage(ABC):
             return out
         return self._note(out)
 
-    def _stop_following(self, rewriting: Rewriting) -> None:
+    def _stop_following(self, rewriting: ReplyStream) -> None:
         """Has the repair see what has left before it was read. Raises what it raises, and ValueError."""
         following, self._following = self._following, None
         if following is None:

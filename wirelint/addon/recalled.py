@@ -13,8 +13,8 @@ from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine
+from wirelint.fix import SAFETIES
 from wirelint.model import Confidence, Layer, Severity
-from wirelint.repair import SAFETIES
 from wirelint.rule import Finding, Fix
 
 _DETAIL = "wirelint.detail"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mitmproxy import http
 
-from wirelint.addon.framing import body_of, headers_of
+from wirelint.addon.http_headers import body_of, headers_of
 from wirelint.addon.ignoring import asked_headers
+from wirelint.capture.flow_metadata import NAMES, restore
 from wirelint.capture.record import Record
-from wirelint.capture.sides import NAMES, restore
-from wirelint.wire.codings import MOST_PLAIN, TooLargeError
+from wirelint.wire.content_coding import MOST_PLAIN, TooLargeError
 
 
 def recorded(flow: http.HTTPFlow) -> Record | None:

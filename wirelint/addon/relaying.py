@@ -9,20 +9,22 @@ from __future__ import annotations
 from mitmproxy import http
 
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import headers_of
+from wirelint.addon.http_headers import headers_of
 from wirelint.addon.options import Settings
 from wirelint.addon.passage import Passage
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.record import Headers, Sent
-from wirelint.conversation import Ledger
-from wirelint.rewrite import Rewriting
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.request import mend_request
+from wirelint.state.ledger import Ledger
 from wirelint.wire.websocket import HEADERS, as_line
 
 _MOST_ORIGINALS = 256
 
 
-def mend(flow: http.HTTPFlow, visit: Visit, settings: Settings, ledger: Ledger, failures: Failures) -> bytes | None:
+def mend(
+    flow: http.HTTPFlow, visit: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
+) -> bytes | None:
     """The message to send in the place of the client's; None when that is sent as it is. Raises nothing."""
     try:
         session, body = visit.session, visit.request_body
@@ -47,7 +49,7 @@ class Relay(Passage):
 
     over = "the socket closed"
 
-    def __init__(self, visit: Visit, rewriting: Rewriting, failures: Failures) -> None:
+    def __init__(self, visit: ExchangeRecorder, rewriting: ReplyStream, failures: Failures) -> None:
         super().__init__(visit, rewriting, failures)
         self._originals: dict[bytes, bytes] = {}
 
@@ -55,13 +57,13 @@ class Relay(Passage):
         return HEADERS
 
     @classmethod
-    def begin(cls, visit: Visit, settings: Settings, ledger: Ledger, failures: Failures) -> Relay | None:
+    def begin(cls, visit: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures) -> Relay | None:
         """For an exchange whose first answer has come; None where nothing can be repaired."""
         if visit.session is None or not visit.readable or visit.unread:
             return None
         try:
             scope = settings.scope_of(visit.session)
-            rewriting = Rewriting.begin(
+            rewriting = ReplyStream.begin(
                 visit.session, scope.rules, ledger, scope.permit, settings.hold * 1000, visit.asked
             )
         except Exception as error:  # fail open: it passes as it comes

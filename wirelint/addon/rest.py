@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from mitmproxy import http
 
+from wirelint.addon.exchange_fix import ExchangeFixer
 from wirelint.addon.failures import Failures
-from wirelint.addon.framing import headers_of
-from wirelint.addon.mending import Mending
+from wirelint.addon.http_headers import headers_of
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.tee import Tee
-from wirelint.addon.visit import Visit
 
 
-def take_the_rest(flow: http.HTTPFlow, visit: Visit, mending: Mending | None, failures: Failures) -> None:
+def finish_body(
+    flow: http.HTTPFlow, visit: ExchangeRecorder, mending: ExchangeFixer | None, failures: Failures
+) -> None:
     """Gives the visit what it lacks of the flow's reply, and the flow the body that passed. Raises nothing."""
     response = flow.response
     if response is None:

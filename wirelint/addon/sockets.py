@@ -21,17 +21,17 @@ from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, websocket
 
-from wirelint.addon.ending import Ended
+from wirelint.addon.end_reason import Ended
 from wirelint.addon.failures import Failures
 from wirelint.addon.ignoring import asked_headers
 from wirelint.addon.options import Settings
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.relaying import Relay, mend
 from wirelint.addon.socket_outlet import attach, made_message
-from wirelint.addon.visit import Visit
 from wirelint.apis import recognise
-from wirelint.conversation import Ledger
 from wirelint.engine import Session, lower
 from wirelint.model import End
+from wirelint.state.ledger import Ledger
 from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
 
 _MOST_SOCKETS = 4096
@@ -44,7 +44,7 @@ UNREPAIRED = "the way to the client of this WebSocket was not found; it was judg
 class OpenOnSocket(NamedTuple):
     """An exchange that is under way on a socket, for whoever watches how it goes (`watch`)."""
 
-    visit: Visit
+    visit: ExchangeRecorder
     flow: http.HTTPFlow
     mending: Relay | None
 
@@ -54,7 +54,7 @@ class _Socket:
     """`relay` repairs the replies of the oldest exchange that is open. `repairs`: whether the outlet was opened."""
 
     flow: http.HTTPFlow
-    open: deque[Visit] = field(default_factory=deque)
+    open: deque[ExchangeRecorder] = field(default_factory=deque)
     count: int = 0
     repairs: bool | None = None
     relay: Relay | None = None
@@ -147,7 +147,9 @@ class Sockets:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many sockets at one time; this one was let go")
 
-    def _mend(self, socket: _Socket, visit: Visit, message: websocket.WebSocketMessage, settings: Settings) -> None:
+    def _mend(
+        self, socket: _Socket, visit: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
+    ) -> None:
         """Repairs a client's message, and sees to it that the replies can be."""
         if not visit.live:
             return
@@ -206,12 +208,12 @@ class Sockets:
 
 def _begin(
     flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
-) -> Visit | None:
+) -> ExchangeRecorder | None:
     """The visit of an exchange that a message begins; None when it is of no API that is known.
 
     `large`: the message is above the limit, and the exchange passes unread.
     """
-    visit = Visit(
+    visit = ExchangeRecorder(
         id=name,
         client=flow.client_conn.id,
         method=flow.request.method,
@@ -240,7 +242,7 @@ def _begin(
     return visit if visit.session is not None else None
 
 
-def _unread(visit: Visit, limit: int) -> Visit | None:
+def _unread(visit: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
     headers, parts = lower(visit.request_headers), urlsplit(visit.url)
     api = recognise("POST", parts.path, headers, {"input": [{"role": "user"}]}, parts.netloc)
     if api is None:

@@ -10,7 +10,7 @@ import json
 
 from mitmproxy import ctx, http
 
-from wirelint.addon.inspector import Inspector
+from wirelint.addon.addon import Inspector
 
 PATH = "/.wirelint/pending"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 
 Stream = Callable[[bytes], bytes | Iterable[bytes]]
 
@@ -18,7 +18,10 @@ class Tee:
     """`inner` is the callable that another addon had set before: it gets what came from upstream, as without us."""
 
     def __init__(
-        self, visit: Visit, fail: Callable[[Visit, str, Exception], None], inner: Stream | None = None
+        self,
+        visit: ExchangeRecorder,
+        fail: Callable[[ExchangeRecorder, str, Exception], None],
+        inner: Stream | None = None,
     ) -> None:
         self._visit = visit
         self._fail = fail

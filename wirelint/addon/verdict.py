@@ -12,20 +12,20 @@ import dataclasses
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wirelint.addon.visit import Visit
+from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import delivered_reply, replay
-from wirelint.conversation import Unnamed
 from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Json, Timing
-from wirelint.report.writer import flat
 from wirelint.rule import SEVERITIES, Finding
+from wirelint.state.ledger import Unnamed
+from wirelint.view.writer import flat
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Verdict:
+class CheckResult:
     """`record` is what may be written: without secrets, unless redaction is off. `exchange` None: it could not be read."""
 
     record: Record
@@ -66,7 +66,7 @@ class Verdict:
         """The names of the rules whose fixes were made, each once."""
         return list(dict.fromkeys(fix.name for fix in self.record.fixes)) if self.record.fixes else []
 
-    def with_fault(self, fault: Finding) -> Verdict:
+    def with_fault(self, fault: Finding) -> CheckResult:
         return dataclasses.replace(self, findings=(*self.findings, fault))
 
     def annotations(self) -> dict[str, Json]:
@@ -88,7 +88,7 @@ class Reading(NamedTuple):
     exchange: Exchange | None
 
 
-def read(visit: Visit, end: End, error: str | None, duration: float | None, redactor: Redactor) -> Reading:
+def read(visit: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor) -> Reading:
     """Reads a visit that has ended; nobody else may use it meanwhile. Raises what reading raises.
 
     The work grows with the bytes of the exchange. Nothing but the visit and the redactor is touched.
@@ -103,7 +103,7 @@ def read(visit: Visit, end: End, error: str | None, duration: float | None, reda
     return Reading(clean, exchange)
 
 
-def judge(visit: Visit, reading: Reading, engine: Engine, redactor: Redactor) -> Verdict:
+def judge(visit: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> CheckResult:
     """The verdict on a visit that has ended. Raises what judging raises."""
     clean, exchange = reading
     findings = _faults(visit, redactor)
@@ -117,13 +117,13 @@ def judge(visit: Visit, reading: Reading, engine: Engine, redactor: Redactor) ->
     return _verdict(visit, clean, exchange, findings, redactor)
 
 
-def without_judgement(visit: Visit, end: End, error: str | None, redactor: Redactor) -> Verdict:
+def without_judgement(visit: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> CheckResult:
     """The verdict when judging itself has failed: what passed, and the failures."""
     clean = redactor.record(visit.record(end, error, (), Timing(visit.started, visit.first_byte)))
     return _verdict(visit, clean, None, _faults(visit, redactor), redactor)
 
 
-def _read(visit: Visit, end: End, error: str | None) -> Exchange | None:
+def _read(visit: ExchangeRecorder, end: End, error: str | None) -> Exchange | None:
     if visit.session is None or not visit.readable:
         return None
     if visit.status is None:
@@ -145,19 +145,19 @@ def _under(exchange: Exchange, clean: Record) -> Exchange:
     return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
 
 
-def _faults(visit: Visit, redactor: Redactor) -> list[Finding]:
+def _faults(visit: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
     """Failures of our own; the text of an exception may quote what it failed on."""
     return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in visit.faults]
 
 
 def _verdict(
-    visit: Visit, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
-) -> Verdict:
+    visit: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
+) -> CheckResult:
     session = visit.session
     model = exchange.model if exchange is not None else ""
     if not model and session is not None and session.request is not None:
         model = redactor.text(session.request.model)
-    return Verdict(
+    return CheckResult(
         record=clean,
         exchange=exchange,
         findings=tuple(findings),

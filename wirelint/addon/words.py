@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirelint.knowledge.escaping import printable
+from wirelint.text.escaping import printable
 
 
 def one_line(text: str) -> str:

@@ -33,7 +33,21 @@ from wirelint.apis.reading import (
     text,
     told,
 )
-from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind, Request
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
@@ -135,7 +149,7 @@ class _Reader:
     def close(self) -> list[Event]:
         events = self._documents.close()
         if self._streamed and self._stopped and not self._done:
-            events.append(Offence("missing-end", "no message_stop", None))
+            events.append(StreamViolation("missing-end", "no message_stop", None))
         return events
 
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
@@ -143,9 +157,9 @@ class _Reader:
         if alone and kind in _EVENTS and frame.event != kind:
             missing = frame.event is None
             detail = f"no event name, type {kind}" if missing else f"event {frame.event}, type {kind}"
-            yield Offence("event-missing" if missing else "event-mismatch", detail, frame)
+            yield StreamViolation("event-missing" if missing else "event-mismatch", detail, frame)
         if self._done and kind in _EVENTS - {"ping", "error"}:
-            yield Offence("after-end", kind, frame)
+            yield StreamViolation("after-end", kind, frame)
             return  # clients have left
         match kind:
             case "message_start":
@@ -169,9 +183,9 @@ class _Reader:
 
     def _message_start(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if self._started:
-            yield Offence("restarted-part", "message_start", frame)
+            yield StreamViolation("restarted-part", "message_start", frame)
         self._started = True
-        yield Head(text(message.get("id")), text(message.get("model")), frame)
+        yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
         for n, block in mappings(message.get("content")):
@@ -182,14 +196,14 @@ class _Reader:
         block = mapping(document.get("content_block"))
         if not self._started:
             self._started = True
-            yield Offence("undeclared-part", "content_block_start before message_start", frame)
+            yield StreamViolation("undeclared-part", "content_block_start before message_start", frame)
         place = index if index is not None else self._count
         self._open.add(place)
         if place in self._blocks:
-            yield Offence("restarted-part", f"content block {place}", frame)
+            yield StreamViolation("restarted-part", f"content block {place}", frame)
             if self._kinds[place] == _kind(block) == "tool_call":
                 # Two calls under one index: a client overwrites or merges, and either way one is lost.
-                yield Label(self._blocks[place], index, text(block.get("id")), text(block.get("name")), frame)
+                yield CallUpdate(self._blocks[place], index, text(block.get("id")), text(block.get("name")), frame)
                 return
         yield from self._open_block(place, block, frame, index)
 
@@ -202,10 +216,10 @@ class _Reader:
             yield Other(frame)
             return
         if place not in self._blocks:
-            yield Offence("undeclared-part", f"delta for content block {place}, never started", frame)
+            yield StreamViolation("undeclared-part", f"delta for content block {place}, never started", frame)
             yield from self._start(place, kind, frame, index, None, None, None)
         elif self._streamed and place not in self._open:
-            yield Offence("undeclared-part", f"delta for content block {place}, already stopped", frame)
+            yield StreamViolation("undeclared-part", f"delta for content block {place}, already stopped", frame)
         # An empty piece, such as the vendor sends first of every call, belongs to its block as well: where the block is
         # taken out or numbered anew, it has to follow.
         yield Delta(self._blocks[place], text(delta.get(field)) or "", frame)
@@ -213,7 +227,7 @@ class _Reader:
     def _block_stop(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         index = number(document.get("index"))
         if index is not None and index not in self._blocks:
-            yield Offence("undeclared-part", f"stop of content block {index}, never started", frame)
+            yield StreamViolation("undeclared-part", f"stop of content block {index}, never started", frame)
         place = index if index is not None else self._count - 1
         known = place in self._blocks and place in self._open
         self._open.discard(place)
@@ -222,14 +236,14 @@ class _Reader:
     def _message_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if reason := text(mapping(document.get("delta")).get("stop_reason")):
             self._stopped = True
-            yield Stop(0, reason, _STOP_POINTER, frame)
+            yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)
 
     def _message_stop(self, frame: Frame) -> Iterator[Event]:
         self._done = True
         if self._open:
-            yield Offence("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
+            yield StreamViolation("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
         yield Done(frame)
 
     def _message(self, message: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
@@ -238,14 +252,14 @@ class _Reader:
             error = dict(message) if message.get("type") == "error" else refusal_of(message)
         if error is not None:
             yield Failure(error, frame)
-        yield Head(text(message.get("id")), text(message.get("model")), frame)
+        yield ReplyMeta(text(message.get("id")), text(message.get("model")), frame)
         content = message.get("content")
         if content and not isinstance(content, list):
             yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
         if reason := text(message.get("stop_reason")):
-            yield Stop(0, reason, _STOP_POINTER, frame)
+            yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)
 

@@ -12,7 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis.reading import mapping, number, text
 from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same, spoken
-from wirelint.events import Close, Delta, Done, Event, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Close,
+    Delta,
+    Done,
+    Event,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.jsonvalues import Arguments
 from wirelint.model import Json, Kind
 
@@ -85,11 +98,11 @@ class StreamWriter:
                 case Start():
                     if self._open is not None or event.wire_index != self._next:
                         return True
-                case Delta() | Close() | Label() if event.block in self._starts:
+                case Delta() | Close() | CallUpdate() if event.block in self._starts:
                     moved = self._numbers[event.block] != self._starts[event.block].wire_index
                     if moved or event.block in self._ended:
                         return True
-                case Stop() | Done() if self._open in self._begun:
+                case Finish() | Done() if self._open in self._begun:
                     return True  # nobody else closes it
                 case Other(frame=frame) if frame is not None and frame.data is not None:
                     index = number(document_of(frame).get("index"))
@@ -109,7 +122,7 @@ class StreamWriter:
         told = False
         carriers = _carriers(document, own)
         for event in out:
-            if id(event) in carriers or (isinstance(event, (Head, Usage)) and document):
+            if id(event) in carriers or (isinstance(event, (ReplyMeta, Usage)) and document):
                 if told:
                     continue
                 told = True
@@ -118,7 +131,7 @@ class StreamWriter:
                 continue  # told with its start
             else:
                 yield from self._event(event, document)
-                if isinstance(event, Stop):
+                if isinstance(event, Finish):
                     told = True
 
     def _is_in_start(self, event: Delta, document: Mapping[str, Json], own: Sequence[Event]) -> bool:
@@ -127,7 +140,7 @@ class StreamWriter:
     def _document(self, document: Mapping[str, Json], out: Sequence[Event]) -> Iterator[bytes]:
         """The document itself, for events that are about the message: head and usage, errors, things unknown."""
         kind = text(document.get("type"))
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         index = number(document.get("index"))
         if self._altered and index in self._wire:  # signatures, citations: what no event stands for
             if self._wire[index] not in self._numbers:
@@ -142,7 +155,7 @@ class StreamWriter:
         match event:
             case Start():
                 yield from self._begin(event, document)
-            case Label() | Offence():
+            case CallUpdate() | StreamViolation():
                 return  # no event of the API: a name for a block that has begun, and what was wrong with the frame
             case Delta():
                 yield from self._say(event, document)
@@ -154,7 +167,7 @@ class StreamWriter:
                 self._ended.discard(block)
                 self._unclosed.discard(block)
                 self._closed.add(block)
-            case Stop(reason=reason):
+            case Finish(reason=reason):
                 if self._open is not None:
                     yield self._end()
                 yield self._stop(reason, document)
@@ -216,9 +229,13 @@ def _carriers(document: Mapping[str, Json], own: Sequence[Event]) -> set[int]:
     """The events that a document as a whole stands for, save blocks, their text and the stop reason."""
     if not document:
         return set()
-    blocks = (Start, Delta, Close, Label, Stop, Done)
-    said = any(not isinstance(event, Offence) for event in own)
-    return {id(event) for event in own if not isinstance(event, blocks) and not (said and isinstance(event, Offence))}
+    blocks = (Start, Delta, Close, CallUpdate, Finish, Done)
+    said = any(not isinstance(event, StreamViolation) for event in own)
+    return {
+        id(event)
+        for event in own
+        if not isinstance(event, blocks) and not (said and isinstance(event, StreamViolation))
+    }
 
 
 def _is(document: Mapping[str, Json], kind: str) -> bool:
@@ -253,10 +270,10 @@ class WholeWriter:
             # Entries that are no objects have no event, and stay behind the blocks.
             strange = [entry for entry in source if not isinstance(entry, dict)]
             changed["content"] = [*self._content(source, events, out), *strange]
-        stop = next((event for event in out if isinstance(event, Stop)), None)
+        stop = next((event for event in out if isinstance(event, Finish)), None)
         if stop is not None:
             changed["stop_reason"] = stop.reason
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         if head is not None:
             changed["id"] = head.id
         return dump(changed)
@@ -288,7 +305,7 @@ class WholeWriter:
 
 
 def _blocks(events: Sequence[Event]) -> list[Event]:
-    return [event for event in events if isinstance(event, (Start, Delta, Label))]
+    return [event for event in events if isinstance(event, (Start, Delta, CallUpdate))]
 
 
 def _whole_block(start: Start, source: Mapping[str, Json], said: str) -> dict[str, Json]:

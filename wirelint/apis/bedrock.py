@@ -20,7 +20,20 @@ from wirelint.apis.bedrock_events import EVENTS, named
 from wirelint.apis.bedrock_request import has_blocks, read_request
 from wirelint.apis.bedrock_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
-from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind, Request
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
@@ -102,14 +115,14 @@ class _Reader:
             yield Failure(dict(document) if fault is not None else error_of(document), frame)
             return
         if self._stopped and name in EVENTS - {"metadata"}:
-            yield Offence("after-end", name, frame)
+            yield StreamViolation("after-end", name, frame)
             return  # the message has ended
         index = number(body.get("contentBlockIndex"))
         place = index if index is not None else max(self._count - 1, 0)
         match name:
             case "messageStart":
                 if self._started:
-                    yield Offence("restarted-part", "messageStart", frame)
+                    yield StreamViolation("restarted-part", "messageStart", frame)
                 self._started = True
                 yield Other(frame)
             case "contentBlockStart":
@@ -131,11 +144,11 @@ class _Reader:
         if index is None:
             place = self._count
         if place in self._blocks:
-            yield Offence("restarted-part", f"content block {place}", frame)
+            yield StreamViolation("restarted-part", f"content block {place}", frame)
             if tool := mapping(start.get("toolUse")):
                 # Two calls under one index: a client overwrites or merges, and either way one is lost.
                 self._open.add(place)
-                yield Label(self._blocks[place], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
+                yield CallUpdate(self._blocks[place], index, text(tool.get("toolUseId")), text(tool.get("name")), frame)
                 return
         yield from self._begin(place, index, start, frame)
 
@@ -143,10 +156,10 @@ class _Reader:
         said = _said(delta)
         if place not in self._blocks:
             if said is not None and said[0] == "tool_call":
-                yield Offence("undeclared-part", f"delta for content block {place}, never started", frame)
+                yield StreamViolation("undeclared-part", f"delta for content block {place}, never started", frame)
             yield from self._begin(place, index, delta, frame)
         elif place not in self._open:
-            yield Offence("undeclared-part", f"delta for content block {place}, already stopped", frame)
+            yield StreamViolation("undeclared-part", f"delta for content block {place}, already stopped", frame)
         if said is not None:
             yield Delta(self._blocks[place], said[1], frame)
         elif place in self._blocks:
@@ -155,9 +168,9 @@ class _Reader:
     def _message_stop(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         self._stopped = True
         if self._open:
-            yield Offence("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
+            yield StreamViolation("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
         if reason := text(body.get("stopReason")):
-            yield Stop(0, reason, _STOP_POINTER, frame)
+            yield Finish(0, reason, _STOP_POINTER, frame)
         yield Done(frame)
 
     def _message(self, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
@@ -171,7 +184,7 @@ class _Reader:
             if words := whole_text(block):
                 yield Delta(self._blocks[n], words, frame, n)
         if reason := text(body.get("stopReason")):
-            yield Stop(0, reason, _STOP_POINTER, frame)
+            yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(body.get("usage")):
             yield Usage(usage, frame)
 

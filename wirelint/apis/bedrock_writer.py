@@ -19,10 +19,10 @@ import orjson
 from wirelint.apis.bedrock_events import named
 from wirelint.apis.reading import mapping, number
 from wirelint.apis.writing import MADE, document_of, dump, framed, other_lines, same
-from wirelint.events import Close, Delta, Done, Event, Frame, Label, Offence, Other, Start, Stop
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Other, Start, StreamViolation
 from wirelint.jsonvalues import Arguments
 from wirelint.model import Json
-from wirelint.wire.eventstream import CHUNK, chunk, looks_like_messages, message
+from wirelint.wire.aws_eventstream import CHUNK, chunk, looks_like_messages, message
 
 _START, _DELTA, _STOP, _END = "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"
 _ANNOUNCED = frozenset({"tool_call", "hosted_call", "hosted_result", "opaque"})
@@ -107,7 +107,7 @@ class StreamWriter:
                 case Start():
                     if self._open is not None or event.wire_index != self._next:
                         return True
-                case Delta() | Close() | Label() if event.block in self._starts:
+                case Delta() | Close() | CallUpdate() if event.block in self._starts:
                     moved = self._numbers[event.block] != self._starts[event.block].wire_index
                     if moved or event.block in self._ended:
                         return True
@@ -142,7 +142,7 @@ class StreamWriter:
                     yield from self._end(body if name == _STOP else {})
                 self._ended.discard(block)
                 self._closed.add(block)
-            case Stop(reason=reason):
+            case Finish(reason=reason):
                 if self._open is not None:
                     yield from self._end({})
                 yield _END, {**(body if name == _END else {}), "stopReason": reason}
@@ -156,7 +156,7 @@ class StreamWriter:
     def _as_it_came(self, event: Event, name: str, body: Mapping[str, Json], wrapped: bool) -> Iterator[bytes]:
         """What no event stands for: usage, errors, signatures, under the number that their block has now."""
         frame = event.frame
-        if frame is None or isinstance(event, Offence):
+        if frame is None or isinstance(event, StreamViolation):
             return
         index = number(body.get("contentBlockIndex"))
         block = self._wire.get(index, -1) if index is not None else -1
@@ -202,7 +202,7 @@ class StreamWriter:
         yield _STOP, {**body, "contentBlockIndex": place}
 
 
-_SPOKEN = (Start, Delta, Close, Stop, Done, Label, Offence)
+_SPOKEN = (Start, Delta, Close, Finish, Done, CallUpdate, StreamViolation)
 
 
 def _index(frame: Frame) -> int | None:
@@ -242,7 +242,7 @@ class WholeWriter:
             strange = [entry for entry in source if not isinstance(entry, dict)]
             content = [*self._content(source, events, out), *strange]
             changed["output"] = {**output, "message": {**spoken, "content": content}}
-        stop = next((event for event in out if isinstance(event, Stop)), None)
+        stop = next((event for event in out if isinstance(event, Finish)), None)
         if stop is not None:
             changed["stopReason"] = stop.reason
         return dump(changed)
@@ -266,7 +266,7 @@ class WholeWriter:
 
 
 def _blocks(events: Sequence[Event]) -> list[Event]:
-    return [event for event in events if isinstance(event, (Start, Delta, Label))]
+    return [event for event in events if isinstance(event, (Start, Delta, CallUpdate))]
 
 
 def _deltas(events: Sequence[Event]) -> dict[int, list[Delta]]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from wirelint.events import Event, Frame
-from wirelint.wire.eventstream import carry, looks_like_messages
+from wirelint.wire.aws_eventstream import carry, looks_like_messages
 
 
 class _Writer(Protocol):

@@ -16,7 +16,21 @@ from collections.abc import Iterator, Mapping
 from wirelint.apis.cohere_request import NAME, read_request
 from wirelint.apis.cohere_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text, told
-from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
@@ -93,16 +107,16 @@ class _Reader:
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         kind = text(document.get("type")) or ""
         if alone and kind in _EVENTS and frame.event is not None and frame.event != kind:
-            yield Offence("event-mismatch", f"event {frame.event}, type {kind}", frame)
+            yield StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame)
         if self._done and kind in _EVENTS - {"debug"}:
-            yield Offence("after-end", kind, frame)
+            yield StreamViolation("after-end", kind, frame)
             return  # clients have left
         delta = mapping(document.get("delta"))
         message = mapping(delta.get("message"))
         index = number(document.get("index"))
         match kind:
             case "message-start":
-                yield Head(text(document.get("id")), None, frame)
+                yield ReplyMeta(text(document.get("id")), None, frame)
             case "content-start":
                 yield from self._content_start(index, mapping(message.get("content")), frame)
             case "content-delta":
@@ -135,7 +149,7 @@ class _Reader:
     def _content_start(self, index: int | None, content: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         key = ("content", index if index is not None else sum(group == "content" for group, _ in self._blocks))
         if key in self._blocks:
-            yield Offence("restarted-part", f"content block {key[1]}", frame)
+            yield StreamViolation("restarted-part", f"content block {key[1]}", frame)
         yield from self._open_content(key, content, frame, index, -1)
 
     def _open_content(
@@ -155,10 +169,10 @@ class _Reader:
             yield Other(frame)
             return
         if key not in self._blocks:
-            yield Offence("undeclared-part", f"delta for content block {key[1]}, never started", frame)
+            yield StreamViolation("undeclared-part", f"delta for content block {key[1]}, never started", frame)
             yield self._start(key, _FIELDS[name], f"/message/content/{key[1]}/{name}", frame, index)
         elif key not in self._open:
-            yield Offence("undeclared-part", f"delta for content block {key[1]}, already ended", frame)
+            yield StreamViolation("undeclared-part", f"delta for content block {key[1]}, already ended", frame)
         yield Delta(self._blocks[key], text(content.get(name)) or "", frame)
 
     def _plan(self, words: str, frame: Frame) -> Iterator[Event]:
@@ -174,9 +188,9 @@ class _Reader:
         id_, name = text(call.get("id")), text(function.get("name"))
         if key in self._blocks:
             # Two calls under one index: a client overwrites or merges, and either way one is lost.
-            yield Offence("restarted-part", f"tool call {key[1]}", frame)
+            yield StreamViolation("restarted-part", f"tool call {key[1]}", frame)
             self._open[key] = None
-            yield Label(self._blocks[key], index, id_, name, frame)
+            yield CallUpdate(self._blocks[key], index, id_, name, frame)
         else:
             yield self._start(key, "tool_call", f"/message/tool_calls/{known}", frame, index, id_=id_, name=name)
         if words := text(function.get("arguments")):
@@ -185,10 +199,10 @@ class _Reader:
     def _call_delta(self, index: int | None, call: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         key = self._place("call", index)
         if key not in self._blocks:
-            yield Offence("undeclared-part", f"delta for tool call {key[1]}, never started", frame)
+            yield StreamViolation("undeclared-part", f"delta for tool call {key[1]}, never started", frame)
             yield self._start(key, "tool_call", f"/message/tool_calls/{key[1]}", frame, index)
         elif key not in self._open:
-            yield Offence("undeclared-part", f"delta for tool call {key[1]}, already ended", frame)
+            yield StreamViolation("undeclared-part", f"delta for tool call {key[1]}, already ended", frame)
         yield Delta(self._blocks[key], text(mapping(call.get("function")).get("arguments")) or "", frame)
 
     def _end(self, group: str, index: int | None, frame: Frame) -> Iterator[Event]:
@@ -198,7 +212,7 @@ class _Reader:
             yield Close(self._blocks[key], frame)
             return
         if key not in self._blocks:
-            yield Offence("undeclared-part", f"end of {group} {key[1]}, never started", frame)
+            yield StreamViolation("undeclared-part", f"end of {group} {key[1]}, never started", frame)
         yield Other(frame)
 
     def _citations(self, frame: Frame) -> Iterator[Event]:
@@ -213,13 +227,13 @@ class _Reader:
         if (error := error_of(delta)) is not None:
             yield Failure(error, frame)
         if reason := text(delta.get("finish_reason")):
-            yield Stop(0, reason, _STOP_POINTER, frame)
+            yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(delta.get("usage")):
             yield Usage(usage, frame)
         self._done = True
         if self._open:
             group, index = next(iter(self._open))
-            yield Offence("unfinished-part", f"{group} {index} was never ended", frame)
+            yield StreamViolation("unfinished-part", f"{group} {index} was never ended", frame)
         yield Done(frame)
 
     def _message(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
@@ -227,7 +241,7 @@ class _Reader:
             yield Failure(error, frame)
         elif isinstance(document.get("message"), str):  # how the API reports errors
             yield Failure(dict(document), frame)
-        yield Head(text(document.get("id")), text(document.get("model")), frame)
+        yield ReplyMeta(text(document.get("id")), text(document.get("model")), frame)
         message = mapping(document.get("message"))
         if plan := text(message.get("tool_plan")):
             yield from self._plan(plan, frame)
@@ -242,7 +256,7 @@ class _Reader:
         if message.get("citations"):
             yield from self._citations(frame)
         if reason := text(document.get("finish_reason")):
-            yield Stop(0, reason, _STOP_POINTER, frame)
+            yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)
 

@@ -14,7 +14,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis.reading import mapping, number, text
 from wirelint.apis.writing import MADE, document_of, dump, framed, groups, other_lines, same, spoken
-from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json
 
 REASONS = {
@@ -28,7 +42,7 @@ REASONS = {
 }
 _GROUPS = {"content-start": "content", "content-delta": "content", "content-end": "content",
            "tool-call-start": "call", "tool-call-delta": "call", "tool-call-end": "call"}  # fmt: skip
-_ENDING = (Stop, Usage, Done)
+_ENDING = (Finish, Usage, Done)
 
 
 def _group_of(start: Start) -> str:
@@ -77,7 +91,7 @@ class StreamWriter:
 
     def close(self, out: Sequence[Event]) -> bytes:
         self._altered = self._altered or any(isinstance(event, (Start, Close)) for event in out)
-        told = [event for event in out if not isinstance(event, (Other, Head, Failure))]
+        told = [event for event in out if not isinstance(event, (Other, ReplyMeta, Failure))]
         return b"".join(self._group(Frame(0, b"", None, None), [], told))
 
     def _note(self, out: Sequence[Event]) -> None:
@@ -104,11 +118,11 @@ class StreamWriter:
                 case Start() if group := _group_of(event):
                     if self._open is not None or event.wire_index != self._next[group]:
                         return True
-                case Delta() | Close() | Label() if event.block in self._numbers:
+                case Delta() | Close() | CallUpdate() if event.block in self._numbers:
                     moved = self._numbers[event.block] != self._starts[event.block].wire_index
                     if moved or event.block in self._ended:
                         return True
-                case Stop() | Done() if self._open is not None:
+                case Finish() | Done() if self._open is not None:
                     return True
                 case _:
                     pass
@@ -128,7 +142,7 @@ class StreamWriter:
             match event:
                 case Start() | Delta() | Close():
                     yield from self._block(event, document)
-                case Label() | Offence():
+                case CallUpdate() | StreamViolation():
                     pass  # no event of the API: a name for a block that has begun, and what was wrong with the frame
                 case _ if not told:
                     told = True
@@ -153,7 +167,7 @@ class StreamWriter:
             yield self._end()
         source = document if document.get("type") == "message-end" else {}
         delta = dict(mapping(source.get("delta")))
-        stop = next((event for event in out if isinstance(event, Stop)), None)
+        stop = next((event for event in out if isinstance(event, Finish)), None)
         if stop is not None:
             delta["finish_reason"] = _reason(stop, delta)
         yield _event({"type": "message-end", **source, "delta": delta})
@@ -245,7 +259,7 @@ def _event(document: Mapping[str, Json]) -> bytes:
     return framed(document, text(document.get("type")))
 
 
-def _reason(stop: Stop, source: Mapping[str, Json]) -> str:
+def _reason(stop: Finish, source: Mapping[str, Json]) -> str:
     return stop.reason if stop.reason == source.get("finish_reason") else REASONS.get(stop.reason, stop.reason)
 
 
@@ -279,10 +293,10 @@ class WholeWriter:
         if not same(before.events[""], after.events[""]):
             plan = "".join(after.text(start) for start in after.starts[""] if start.kind == "reasoning")
             _set(message, "tool_plan", plan, keep=False)
-        stop = next((event for event in out if isinstance(event, Stop)), None)
+        stop = next((event for event in out if isinstance(event, Finish)), None)
         if stop is not None:
             changed["finish_reason"] = _reason(stop, document)
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         if head is not None:
             changed["id"] = head.id
         return dump(changed)
@@ -303,7 +317,7 @@ class _Said:
             if isinstance(event, Start):
                 groups_[event.block] = _group_of(event)
                 self.starts[groups_[event.block]].append(event)
-            if isinstance(event, (Start, Delta, Label)) and event.block in groups_:
+            if isinstance(event, (Start, Delta, CallUpdate)) and event.block in groups_:
                 self.events[groups_[event.block]].append(event)
             if isinstance(event, Delta):
                 self._deltas.setdefault(event.block, []).append(event)

@@ -16,7 +16,7 @@ from wirelint.apis.openai_completions import prompted, prompts
 from wirelint.apis.openai_completions_writer import FormError
 from wirelint.apis.reading import DONE, Documents, error_of, mapping, mappings, text, told
 from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import Json, Request
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
@@ -80,7 +80,7 @@ class _Reader:
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
-                events.append(Offence("after-end", (frame.data or "")[:60], frame))
+                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
                 continue  # clients have left
             events += self._document(document, place)
         if reading.done:
@@ -95,7 +95,7 @@ class _Reader:
         id_ = text(document.get("request_id"))
         if id_ is not None and id_ != self._id:
             self._id = id_
-            yield Head(id_, None, frame)
+            yield ReplyMeta(id_, None, frame)
         if (error := _error_of(document)) is not None:
             yield Failure(error, frame)
         if "token" in document:
@@ -105,7 +105,7 @@ class _Reader:
             if words := text(result.get("generated_text")):
                 yield Delta(position, words, frame, position)
             if reason := text(mapping(result.get("details")).get("finish_reason")):
-                yield Stop(position, reason, f"/results/{position}/details/finish_reason", frame)
+                yield Finish(position, reason, f"/results/{position}/details/finish_reason", frame)
         if usage := _usage_of(document):
             yield Usage(usage, frame)
 
@@ -119,7 +119,7 @@ class _Reader:
         if words:
             yield Delta(0, words, frame)
         if reason := text(mapping(document.get("details")).get("finish_reason")):
-            yield Stop(0, reason, "/results/0/details/finish_reason", frame)
+            yield Finish(0, reason, "/results/0/details/finish_reason", frame)
 
 
 def _error_of(document: Mapping[str, Json]) -> Json:
@@ -182,7 +182,7 @@ class _StreamWriter(_Writer):
             yield framed(self._patched(document, words))
         elif words:
             yield framed(_event(words))
-        elif any(isinstance(event, (Other, Offence)) for event in out):
+        elif any(isinstance(event, (Other, StreamViolation)) for event in out):
             yield frame.raw
         if any(isinstance(event, Done) for event in out):
             yield framed(None, data=DONE)

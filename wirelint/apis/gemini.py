@@ -29,7 +29,20 @@ from wirelint.apis.gemini_schema import member, value_of
 from wirelint.apis.gemini_wrapper import is_wrapped, unwrapped
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
-from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_at", "reply_reader", "reply_writer"]
@@ -119,7 +132,7 @@ class _Reader:
         for whole, place in reading.documents:
             document, self._inside = unwrapped(whole)
             if self._done and (document.get("candidates") or error_of(document)):
-                events.append(Offence("after-end", (frame.data or "")[:60], frame))
+                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
                 continue
             events += self._document(document, place)
         if reading.done:
@@ -132,7 +145,7 @@ class _Reader:
         if not self._streamed or self._done or self._failed or not self._stopped:
             return events
         if self._array:
-            events.append(Offence("missing-end", "no closing bracket", None))
+            events.append(StreamViolation("missing-end", "no closing bracket", None))
         elif self._candidates.keys() <= self._stopped and not events:
             events.append(Done(None))
         return events
@@ -156,7 +169,7 @@ class _Reader:
             value: Json = orjson.loads(frame.raw if self._streamed else frame.data or "")
         except orjson.JSONDecodeError:
             return None
-        events: list[Event] = [Offence(kind, detail, frame) for kind, detail in frame.faults]
+        events: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         for _, document in several(value, ""):
             if (error := error_of(document)) is not None:
                 self._failed = True
@@ -167,7 +180,7 @@ class _Reader:
         head = (text(value_of(document, "responseId")) or None, text(value_of(document, "modelVersion")) or None)
         if head != self._head and any(head):
             self._head = head
-            yield Head(*head, frame)
+            yield ReplyMeta(*head, frame)
         if (error := error_of(document)) is not None:
             self._failed = True
             yield Failure(error, frame)
@@ -195,7 +208,7 @@ class _Reader:
         reason = _word(given)
         if reason is not None:
             self._stopped.add(choice)
-            yield Stop(choice, reason, f"{place}/{name}", frame)
+            yield Finish(choice, reason, f"{place}/{name}", frame)
 
     def _part(
         self, choice: int, known: _Candidate, position: int, part: Mapping[str, Json], place: str, frame: Frame
@@ -271,7 +284,7 @@ class _Reader:
         block = self._new()
         yield Start(block, "refusal", f"{place}/{name}", 0, frame)
         yield Delta(block, text(value_of(feedback, "blockReasonMessage")) or reason, frame)
-        yield Stop(0, reason, f"{place}/{name}", frame)
+        yield Finish(0, reason, f"{place}/{name}", frame)
 
     def _place(self, known: _Candidate, position: int) -> int:
         """The number of a part that begins, in a whole body."""

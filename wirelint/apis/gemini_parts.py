@@ -10,7 +10,7 @@ from wirelint.apis.gemini_request import kind_of
 from wirelint.apis.gemini_schema import value_of
 from wirelint.apis.reading import mapping
 from wirelint.apis.writing import MADE, same
-from wirelint.events import Close, Delta, Event, Label, Start, Usage
+from wirelint.events import CallUpdate, Close, Delta, Event, Start, Usage
 from wirelint.jsonvalues import Arguments
 from wirelint.model import Json
 
@@ -98,7 +98,7 @@ class Calls:
 
     def absorb(self, events: Sequence[Event]) -> bool:
         """Whether events go on with a call that waits to be complete."""
-        return any(isinstance(event, (Delta, Label, Close)) and event.block in self.pending for event in events)
+        return any(isinstance(event, (Delta, CallUpdate, Close)) and event.block in self.pending for event in events)
 
 
 class Parts:
@@ -109,7 +109,7 @@ class Parts:
         self._before: dict[int, list[Event]] = {}
         self._item_of: dict[int, int] = {}
         for event in before:
-            if isinstance(event, (Start, Delta, Label)) and event.item >= 0:
+            if isinstance(event, (Start, Delta, CallUpdate)) and event.item >= 0:
                 self._before.setdefault(event.item, []).append(event)
                 self._item_of.setdefault(event.block, event.item)
         self._made: list[Json] = []
@@ -121,7 +121,7 @@ class Parts:
     def put(self, after: Sequence[Event], *, last: bool) -> list[Json]:
         now: dict[int, list[Event]] = {}
         for event in after:
-            if isinstance(event, (Start, Delta, Label)):
+            if isinstance(event, (Start, Delta, CallUpdate)):
                 now.setdefault(self._item(event), []).append(event)
         self._coming = now.keys() & self._before.keys()
         pending = self._calls.pending
@@ -132,7 +132,7 @@ class Parts:
         }
         for event in after:
             match event:
-                case Start() | Delta() | Label():
+                case Start() | Delta() | CallUpdate():
                     self._finish_all(event.block)
                     item = self._item(event)
                     if item in kept:
@@ -147,7 +147,7 @@ class Parts:
         self._silent(len(self._source))
         return self._made
 
-    def _item(self, event: Start | Delta | Label) -> int:
+    def _item(self, event: Start | Delta | CallUpdate) -> int:
         """The part that an event was read from, or that it takes the place of."""
         return event.item if event.item >= 0 else self._item_of.get(event.block, -1)
 
@@ -184,7 +184,7 @@ class Parts:
         self._coming.discard(item)
         return mapping(self._source[item])
 
-    def _say(self, event: Start | Delta | Label, item: int) -> None:
+    def _say(self, event: Start | Delta | CallUpdate, item: int) -> None:
         start = event if isinstance(event, Start) else self._calls.starts[event.block]
         if start.kind == "tool_call":
             self._call(event, start, item)
@@ -212,7 +212,7 @@ class Parts:
         self._made.append(part)
         self._text = (delta.block, item)
 
-    def _call(self, event: Start | Delta | Label, start: Start, item: int) -> None:
+    def _call(self, event: Start | Delta | CallUpdate, start: Start, item: int) -> None:
         pending = self._calls.pending
         if isinstance(event, Start):
             source = self._taken(item)

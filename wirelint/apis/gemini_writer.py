@@ -17,7 +17,7 @@ from wirelint.apis.gemini_schema import member, value_of
 from wirelint.apis.gemini_wrapper import REPLY, unwrapped
 from wirelint.apis.reading import mapping, mappings, number, text
 from wirelint.apis.writing import document_of, dump, groups, other_lines, spoken
-from wirelint.events import Close, Delta, Done, Event, Frame, Head, Label, Start, Stop
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, ReplyMeta, Start
 from wirelint.model import Json
 
 
@@ -29,9 +29,9 @@ class _Writer:
 
     def _choice_of(self, event: Event) -> int | None:
         match event:
-            case Start(choice=choice) | Stop(choice=choice):
+            case Start(choice=choice) | Finish(choice=choice):
                 return choice
-            case Delta(block=block) | Label(block=block) | Close(block=block):
+            case Delta(block=block) | CallUpdate(block=block) | Close(block=block):
                 start = self._calls.starts.get(block)
                 return start.choice if start is not None else None
             case _:
@@ -45,7 +45,7 @@ class _Writer:
         if place:
             return {**document, "response": self._patch(inner, own, out, last=last)}
         made = dict(document)
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         if head is not None and (name := member(document, "responseId")[0]) in document:
             made[name] = head.id
         listed = document.get("candidates")
@@ -90,16 +90,16 @@ class _Writer:
             said.pop("parts")
         changed: dict[str, Json] = {**row, "content": {**said, "role": said.get("role", "model")}}
         name, _ = member(row, "finishReason")
-        stops = [event for event in after if isinstance(event, Stop)]
+        stops = [event for event in after if isinstance(event, Finish)]
         if stops and not any(stops[-1] is event for event in before):
             changed[name] = stops[-1].reason
-        elif not stops and any(isinstance(event, Stop) for event in before):
+        elif not stops and any(isinstance(event, Finish) for event in before):
             changed.pop(name, None)
         return changed
 
     def _is_aside(self, event: Event) -> bool:
         """Whether an event is about a prompt that was refused, which no candidate says."""
-        start = event if isinstance(event, (Start, Stop)) else self._calls.starts.get(getattr(event, "block", -1))
+        start = event if isinstance(event, (Start, Finish)) else self._calls.starts.get(getattr(event, "block", -1))
         return start is not None and start.pointer.removeprefix(REPLY).startswith("/prompt")
 
 
@@ -207,8 +207,8 @@ class WholeWriter(_Writer):
 
 def _stays(out: Sequence[Event]) -> bool:
     """Return True if a frame without a document is not dropped: its closing bracket, comment or offence came out."""
-    return any(not isinstance(event, (Start, Delta, Label, Close, Stop)) for event in out)
+    return any(not isinstance(event, (Start, Delta, CallUpdate, Close, Finish)) for event in out)
 
 
 def _is_last(out: Sequence[Event]) -> bool:
-    return any(isinstance(event, (Stop, Done)) for event in out)
+    return any(isinstance(event, (Finish, Done)) for event in out)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from wirelint.apis.ollama_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, misshapen, number, schema, text, told
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import (
     Arguments,
     Json,
@@ -106,7 +106,7 @@ class _Reader:
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
-                events.append(Offence("after-end", (frame.data or "")[:60], frame))
+                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
                 continue  # clients have left
             events += self._document(document, place)
         return told(frame, events)
@@ -118,12 +118,12 @@ class _Reader:
         model = text(document.get("model"))
         if model and model != self._model:
             self._model = model
-            yield Head(None, model, frame)
+            yield ReplyMeta(None, model, frame)
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
         yield from self._said(mapping(document.get("message")) if self._place else document, frame)
         if reason := text(document.get("done_reason")):
-            yield Stop(0, reason, "/done_reason", frame)
+            yield Finish(0, reason, "/done_reason", frame)
         if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
             yield Usage(counts, frame)
         if document.get("done") is True:

@@ -18,7 +18,7 @@ import orjson
 
 from wirelint.apis.reading import mapping, mappings
 from wirelint.apis.writing import MADE, document_of, dump, groups, same, spoken
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Other, Start, Stop, Usage
+from wirelint.events import CallUpdate, Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, Usage
 from wirelint.jsonvalues import Arguments
 from wirelint.model import Json
 
@@ -74,7 +74,7 @@ class _Writer:
         """What is said, in the pieces that it takes. `joined`: in one, whatever the order."""
         pieces = [Piece()]
         for event in out:
-            if not isinstance(event, (Start, Delta, Label)) or event.block not in self._starts:
+            if not isinstance(event, (Start, Delta, CallUpdate)) or event.block not in self._starts:
                 continue
             kind = self._starts[event.block].kind
             order = _ORDER.get(kind)
@@ -106,7 +106,7 @@ class _Writer:
         own = items.get(start.item, {}) if start.block < MADE else {}
         function = dict(mapping(own.get("function")))
         begins = next((event for event in events if isinstance(event, Start)), start)
-        label = next((event for event in events if isinstance(event, Label)), None)
+        label = next((event for event in events if isinstance(event, CallUpdate)), None)
         name = label.name if label is not None and label.name is not None else begins.name
         number = self._numbers.get(block, len(self._numbers))
         if "index" in function or not own:
@@ -151,7 +151,7 @@ class StreamWriter(_Writer):
         self._note(out)
         self._count(out)
         made = [_line(line) for line in self._lines(self._last, {}, [], out)]
-        return b"".join(made) if any(not isinstance(event, (Other, Head)) for event in out) else b""
+        return b"".join(made) if any(not isinstance(event, (Other, ReplyMeta)) for event in out) else b""
 
     def _group(self, frame: Frame, own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
         document = document_of(frame)
@@ -177,7 +177,7 @@ class StreamWriter(_Writer):
     ) -> Iterator[dict[str, Json]]:
         """The lines that a line becomes."""
         source = self._message(document) if document else {}
-        ends = any(isinstance(event, (Stop, Done)) for event in out)
+        ends = any(isinstance(event, (Finish, Done)) for event in out)
         told = ends or any(isinstance(event, (Failure, Usage)) for event in out)
         rest = {name: value for name, value in source.items() if name not in (self._words, "thinking", "tool_calls")}
         pieces = self._pieces(out, joined=False)
@@ -196,7 +196,7 @@ class StreamWriter(_Writer):
     def _ending(self, document: Mapping[str, Json], rest: Mapping[str, Json], out: Sequence[Event]) -> dict[str, Json]:
         message = self._say(rest if rest or self._chat else document, Piece(), {})
         last = self._put(document, message)
-        stop = next((event for event in out if isinstance(event, Stop)), None)
+        stop = next((event for event in out if isinstance(event, Finish)), None)
         if stop is not None:
             last["done_reason"] = _reason(stop, document)
         if stop is not None or any(isinstance(event, Done) for event in out):
@@ -215,14 +215,14 @@ class WholeWriter(_Writer):
         self._note(out)
         self._count(out)
         changed = dict(document)
-        blocks = (Start, Delta, Label)
+        blocks = (Start, Delta, CallUpdate)
         before = [event for event in events if isinstance(event, blocks)]
         after = [event for event in out if isinstance(event, blocks)]
         if not same(before, after):
             source = self._message(document)
             piece = next(iter(self._pieces(out, joined=True)), Piece())
             changed = self._put(document, self._say(source, piece, source))
-        stop = next((event for event in out if isinstance(event, Stop)), None)
+        stop = next((event for event in out if isinstance(event, Finish)), None)
         if stop is not None:
             changed["done_reason"] = _reason(stop, document)
         return dump(changed)
@@ -231,7 +231,7 @@ class WholeWriter(_Writer):
         return b""  # a whole body has nothing after it
 
 
-def _reason(stop: Stop, document: Mapping[str, Json]) -> str:
+def _reason(stop: Finish, document: Mapping[str, Json]) -> str:
     return stop.reason if stop.reason == document.get("done_reason") else REASONS.get(stop.reason, stop.reason)
 
 

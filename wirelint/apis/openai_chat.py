@@ -24,7 +24,20 @@ from wirelint.apis.reading import (
     text,
     told,
 )
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "read_request_again", "reply_reader", "reply_writer"]
@@ -96,10 +109,10 @@ class _Reader:
         self._out = events = reading.offences
         for document, place in reading.documents:
             if self._done and (document.get("choices") or error_of(document)):
-                events.append(Offence("after-end", (frame.data or "")[:60], frame))
+                events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
                 document = {**document, "choices": None}  # clients have left
             elif self._done and document.get("usage") and not self._counted:
-                events.append(Offence("late-usage", "", frame))
+                events.append(StreamViolation("late-usage", "", frame))
             if self._done:
                 document = {**document, "id": self._given[0], "model": self._given[1]}
             self._document(document, place)
@@ -113,7 +126,7 @@ class _Reader:
     def close(self) -> list[Event]:
         events = self._documents.close()
         if self._streamed and self._finished and not self._done:
-            events.append(Offence("missing-end", "no [DONE]", None))
+            events.append(StreamViolation("missing-end", "no [DONE]", None))
         return events
 
     def _document(self, document: Mapping[str, Json], frame: Frame) -> None:
@@ -123,7 +136,7 @@ class _Reader:
             head = (text(given[0]), text(given[1]))
             if head != self._head and any(head):
                 self._head = head
-                self._out.append(Head(*head, frame))
+                self._out.append(ReplyMeta(*head, frame))
         error = error_of(document)
         if error is None and not document.get("choices"):
             error = dict(document) if frame.event == "error" else refusal_of(document)
@@ -159,7 +172,7 @@ class _Reader:
             self._out.append(Failure(body["error"], frame))
         if reason := text(body.get("finish_reason")):
             self._finished = True
-            self._out.append(Stop(choice, reason, f"/choices/{choice}/finish_reason", frame))
+            self._out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         """What a message has beside its text and reasoning."""
@@ -236,7 +249,7 @@ class _Reader:
             if given is not None:
                 return
         elif index is None or self._is_news(block, id_, name):
-            self._out.append(Label(block, index, id_, name, frame, position))
+            self._out.append(CallUpdate(block, index, id_, name, frame, position))
         elif id_ or name:
             told += self._again(block, name or id_ or "", frame)
             arguments = "" if arguments is None else arguments
@@ -260,7 +273,7 @@ class _Reader:
         if block in self._repeated:
             return 0
         self._repeated.add(block)
-        self._out.append(Offence("said-again", what, frame))
+        self._out.append(StreamViolation("said-again", what, frame))
         return 1
 
     def _legacy(self, choice: int, call: Mapping[str, Json], place: str, frame: Frame) -> None:
@@ -272,7 +285,7 @@ class _Reader:
                 if (choice, "empty-call") not in self._told:
                     self._told.add((choice, "empty-call"))
                     # In front of what is said: rewriters that hold text back hand an offence on at once.
-                    self._out.insert(self._begun, Offence("empty-call", place, frame))
+                    self._out.insert(self._begun, StreamViolation("empty-call", place, frame))
                 return
             block = self._new(key)
             self._out.append(Start(block, "tool_call", place, choice, frame, None, None, name, None, "legacy"))

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from wirelint.apis import openai_request
 from wirelint.apis.openai_completions_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, refusal_of, text, told
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Offence, Other, Start, Stop, Usage
+from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
@@ -99,7 +99,7 @@ class _Reader:
         for document, place in reading.documents:
             if self._done:
                 if document.get("choices") or error_of(document) is not None:
-                    events.append(Offence("after-end", (frame.data or "")[:60], frame))
+                    events.append(StreamViolation("after-end", (frame.data or "")[:60], frame))
                 continue  # clients have left
             events += self._document(document, place)
         if reading.done:
@@ -110,14 +110,14 @@ class _Reader:
     def close(self) -> list[Event]:
         events = self._documents.close()
         if self._streamed and self._finished and not self._done:
-            events.append(Offence("missing-end", "no [DONE]", None))
+            events.append(StreamViolation("missing-end", "no [DONE]", None))
         return events
 
     def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         head = (text(document.get("id")), text(document.get("model")))
         if head != self._head and any(head):
             self._head = head
-            yield Head(*head, frame)
+            yield ReplyMeta(*head, frame)
         error = error_of(document)
         if error is None and not document.get("choices"):
             error = refusal_of(document)
@@ -137,7 +137,7 @@ class _Reader:
             yield from self._say(choice, "text", "text", body, frame)
         if reason := text(body.get("finish_reason")):
             self._finished = True
-            yield Stop(choice, reason, f"/choices/{choice}/finish_reason", frame)
+            yield Finish(choice, reason, f"/choices/{choice}/finish_reason", frame)
 
     def _say(self, choice: int, kind: Kind, name: str, body: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         block = self._blocks.get((choice, kind))

@@ -11,10 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirelint.apis.reading import DONE, mappings, number
 from wirelint.apis.writing import document_of, dump, framed, groups, other_lines, same
-from wirelint.events import Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind
 
-_TOLD = (Head, Usage, Failure, Other)
+_TOLD = (ReplyMeta, Usage, Failure, Other)
 _REASONING = ("reasoning", "reasoning_content")
 
 
@@ -46,9 +59,9 @@ class _Writer:
 
     def _choice_of(self, event: Event) -> int | None:
         match event:
-            case Start(choice=choice) | Stop(choice=choice):
+            case Start(choice=choice) | Finish(choice=choice):
                 return choice
-            case Delta(block=block) | Label(block=block) if block in self._starts:
+            case Delta(block=block) | CallUpdate(block=block) if block in self._starts:
                 return self._starts[block].choice
             case _:
                 return None
@@ -66,7 +79,7 @@ class _Writer:
                 row.pop(name, None)
             if thought:
                 row[self._reasoning] = thought
-        stop = next((event for event in after if isinstance(event, Stop)), None)
+        stop = next((event for event in after if isinstance(event, Finish)), None)
         row["finish_reason"] = stop.reason if stop is not None else None
         return row
 
@@ -93,7 +106,7 @@ class StreamWriter(_Writer):
         for place, group in groups(frame, out):
             made += self._group(place, [event for event in events if event.frame is place], group)
         # Documents of which nothing came out: what stood in them beside the events is still to be told, save after the end.
-        late = any(isinstance(event, Offence) and event.kind == "after-end" for event in events)
+        late = any(isinstance(event, StreamViolation) and event.kind == "after-end" for event in events)
         for event in () if late else events:
             if event.frame is not None and id(event.frame) not in seen:
                 seen.add(id(event.frame))
@@ -103,7 +116,7 @@ class StreamWriter(_Writer):
     def close(self, out: Sequence[Event]) -> bytes:
         self._check(out)
         self._note(out)
-        said = [event for event in out if isinstance(event, (Start, Delta, Stop))]
+        said = [event for event in out if isinstance(event, (Start, Delta, Finish))]
         made = list(self._chunk(self._last, [], said)) if said else []
         made += [framed(None, data=DONE) for event in out if isinstance(event, Done)]
         return b"".join(made)
@@ -122,15 +135,15 @@ class StreamWriter(_Writer):
         said = [event for event in out if not isinstance(event, Done)]
         if document:
             yield from self._chunk(document, own, said)
-        elif said and any(isinstance(event, (Start, Delta, Stop)) for event in said):
+        elif said and any(isinstance(event, (Start, Delta, Finish)) for event in said):
             yield from self._chunk(self._last, [], said)
-        elif not done and any(isinstance(event, (Other, Offence)) for event in out):
+        elif not done and any(isinstance(event, (Other, StreamViolation)) for event in out):
             yield frame.raw
         if done:
             yield framed(None, data=DONE)
 
     def _chunk(self, document: Mapping[str, Json], own: Sequence[Event], out: Sequence[Event]) -> Iterator[bytes]:
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         changed = {**document, **({"id": head.id} if head is not None and "id" in document else {})}
         if not own:  # of a frame that is gone: what it said beside these events has been told
             changed.pop("usage", None)
@@ -167,7 +180,7 @@ class WholeWriter(_Writer):
         rows: list[Json] = []
         for position, choice in enumerate(listed if isinstance(listed, list) else []):
             rows.append(self._choice(choice, position, events, out) if isinstance(choice, dict) else choice)
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         changed: dict[str, Json] = {**document, "choices": rows}
         if head is not None and "id" in document:
             changed["id"] = head.id

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from wirelint.apis.reading import mapping
 from wirelint.apis.writing import MADE
-from wirelint.events import Delta, Event, Label, Start, Stop
+from wirelint.events import CallUpdate, Delta, Event, Finish, Start
 from wirelint.model import Json
 
 
@@ -31,7 +31,7 @@ class Piece:
 def call_entry(source: Mapping[str, Json], start: Start, events: Sequence[Event], index: int | None) -> Json:
     """An entry of `tool_calls` from the events of one call; `source` is the entry that they were read from."""
     begins = next((event for event in events if isinstance(event, Start)), None)
-    label = next((event for event in events if isinstance(event, Label)), None)
+    label = next((event for event in events if isinstance(event, CallUpdate)), None)
     deltas = [event for event in events if isinstance(event, Delta)]
     custom = start.form == "custom"
     inner = "custom" if custom else "function"
@@ -95,13 +95,13 @@ def pieces(events: Sequence[Event], starts: Mapping[int, Start]) -> Iterator[Pie
     piece = Piece()
     for event in events:
         match event:
-            case Stop():
+            case Finish():
                 if piece.made is not None:
                     yield piece
                     piece = Piece()
                 piece.reason = event.reason
                 continue
-            case Start() | Delta() | Label():
+            case Start() | Delta() | CallUpdate():
                 start = starts[event.block]
             case _:
                 continue
@@ -119,7 +119,7 @@ def pieces(events: Sequence[Event], starts: Mapping[int, Start]) -> Iterator[Pie
         yield piece
 
 
-def put(piece: Piece, event: Start | Delta | Label, start: Start) -> None:
+def put(piece: Piece, event: Start | Delta | CallUpdate, start: Start) -> None:
     """Has a piece say what an event says."""
     match start.kind:
         case "tool_call" if start.form == "legacy":

@@ -22,7 +22,21 @@ from wirelint.apis.openai_responses_request import read_request
 from wirelint.apis.openai_responses_whole import WholeWriter
 from wirelint.apis.openai_responses_writer import StreamWriter
 from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
-from wirelint.events import Close, Delta, Done, Event, Failure, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Close,
+    Delta,
+    Done,
+    Event,
+    Failure,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Arguments, Json, Kind
 
 __all__ = ["NAME", "claims", "claims_reply", "read_request", "reply_reader", "reply_writer"]
@@ -130,9 +144,9 @@ class _Reader:
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> None:
         kind = text(document.get("type")) or ""
         if alone and frame.event and frame.event != kind and frame.event.startswith("response."):
-            self._out.append(Offence("event-mismatch", f"event {frame.event}, type {kind}", frame))
+            self._out.append(StreamViolation("event-mismatch", f"event {frame.event}, type {kind}", frame))
         if self._done and kind.startswith("response."):
-            self._out.append(Offence("after-end", kind, frame))
+            self._out.append(StreamViolation("after-end", kind, frame))
             return  # clients have left
         stem, _, verb = kind.rpartition(".")
         match kind:
@@ -166,13 +180,13 @@ class _Reader:
             return
         if index not in self._begun:
             self._begun.add(index)
-            self._out.append(Offence("undeclared-part", f"{stem} for output item {index}, never added", frame))
+            self._out.append(StreamViolation("undeclared-part", f"{stem} for output item {index}, never added", frame))
         if pointer not in self._blocks:
             form = "custom" if stem.startswith("response.custom") else "function"
             name = text(document.get("name"))
             self._start(Said(kind, pointer, name=name, form=form), index, frame)
         if delta and words and (given := self._given.pop(pointer, "")):
-            self._out.append(Offence("repeated-start", f"{pointer} {given}", frame))
+            self._out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
         self._say(pointer, words, frame)
 
     def _added(self, document: Mapping[str, Json], frame: Frame) -> None:
@@ -181,7 +195,7 @@ class _Reader:
         item = mapping(document.get("item"))
         anew = index in self._begun
         if anew:
-            self._out.append(Offence("restarted-part", f"output item {index}", frame))
+            self._out.append(StreamViolation("restarted-part", f"output item {index}", frame))
         self._begun.add(index)
         self._next = max(self._next, index + 1)
         if item.get("type") in ("message", *SPOKEN_CALLS):
@@ -215,7 +229,7 @@ class _Reader:
     def _end(self, kind: str, response: Mapping[str, Json], frame: Frame) -> None:
         self._response({"status": kind.removeprefix("response."), **response}, frame)
         if kind == "response.completed" and self._owed:
-            self._out.append(Offence("unfinished-part", f"output item {min(self._owed)} was never done", frame))
+            self._out.append(StreamViolation("unfinished-part", f"output item {min(self._owed)} was never done", frame))
         self._done = True
         self._out.append(Done(frame))
 
@@ -231,7 +245,7 @@ class _Reader:
         began = self._names.get(index)
         if id_ != began and began and id_ and isinstance(id_, str):
             self._names[index] = None  # once is enough
-            self._out.append(Offence("other-item", f"{began} {id_}", frame))
+            self._out.append(StreamViolation("other-item", f"{began} {id_}", frame))
 
     # --- a body, and what is read of both -----------------------------------------------------------------------------
 
@@ -245,9 +259,9 @@ class _Reader:
         status = text(response.get("status"))
         details = text(mapping(response.get("incomplete_details")).get("reason"))
         if status == "incomplete" and details:
-            self._out.append(Stop(0, details, "/incomplete_details/reason", frame))
+            self._out.append(Finish(0, details, "/incomplete_details/reason", frame))
         elif status in ("completed", "incomplete", "failed", "cancelled"):
-            self._out.append(Stop(0, status, "/status", frame))
+            self._out.append(Finish(0, status, "/status", frame))
         if usage := mapping(response.get("usage")):
             self._out.append(Usage(usage, frame))
 
@@ -255,7 +269,7 @@ class _Reader:
         head = (text(response.get("id")), text(response.get("model")))
         if head != self._head and any(head):
             self._head = head
-            self._out.append(Head(*head, frame))
+            self._out.append(ReplyMeta(*head, frame))
 
     def _item(self, index: int, item: Mapping[str, Json], frame: Frame) -> None:
         """An item that is complete: what of it has not been told."""
@@ -285,7 +299,7 @@ class _Reader:
         if (one.id and one.id != id_) or (one.name and one.name != name):
             self._labels[block] = (one.id or id_, one.name or name)
             # The number of the item says which call it is: a name that is repeated begins no other one.
-            self._out.append(Label(block, index, one.id, one.name if anew or one.name != name else None, frame))
+            self._out.append(CallUpdate(block, index, one.id, one.name if anew or one.name != name else None, frame))
 
     def _say(self, pointer: str, words: str, frame: Frame) -> None:
         block = self._blocks[pointer]

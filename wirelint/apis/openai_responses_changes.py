@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from wirelint.apis.openai_responses_items import Change, Cut, compared
 from wirelint.apis.writing import text_of
-from wirelint.events import Delta, Event, Label, Start
+from wirelint.events import CallUpdate, Delta, Event, Start
 from wirelint.model import Kind
 
 TEXTS: tuple[Kind, ...] = ("text", "reasoning", "refusal")
@@ -72,9 +72,9 @@ class Changes:
             change.emptied = bool(start.given) and not now.given
 
     def _label(self, own: Sequence[Event], out: Sequence[Event]) -> None:
-        now = {event.block: event for event in out if type(event) is Label}
+        now = {event.block: event for event in out if type(event) is CallUpdate}
         for event in own:
-            if type(event) is Label and (change := self.by_block.get(event.block)) is not None:
+            if type(event) is CallUpdate and (change := self.by_block.get(event.block)) is not None:
                 label = now.get(event.block)
                 if label is None:
                     change.id = change.id or change.start.id

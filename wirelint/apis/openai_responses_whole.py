@@ -9,7 +9,7 @@ from wirelint.apis.openai_responses_items import ended, made_item, mended, own_i
 from wirelint.apis.openai_responses_parts import CALLS
 from wirelint.apis.reading import mappings, text
 from wirelint.apis.writing import document_of, dump, same
-from wirelint.events import Delta, Event, Frame, Head, Label, Start, Stop
+from wirelint.events import CallUpdate, Delta, Event, Finish, Frame, ReplyMeta, Start
 from wirelint.model import Json
 
 
@@ -27,10 +27,10 @@ class WholeWriter:
             changed["output"] = output = _whole_output(listed, changes, out)
             if text(document.get("output_text")):
                 changed["output_text"] = whole_text(output)
-        stop = next((event for event in reversed(out) if type(event) is Stop), None)
+        stop = next((event for event in reversed(out) if type(event) is Finish), None)
         if stop is not None and not any(event is stop for event in events):
             changed = ended(changed, stop.reason)
-        head = next((event for event in out if type(event) is Head and event.id is not None), None)
+        head = next((event for event in out if type(event) is ReplyMeta and event.id is not None), None)
         if head is not None and "id" in document:
             changed["id"] = head.id
         return dump(changed)
@@ -50,7 +50,7 @@ def _part_items(listed: Sequence[Json], changes: Changes) -> None:
 
 
 def _blocks(events: Sequence[Event]) -> list[Event]:
-    return [event for event in events if isinstance(event, (Start, Delta, Label))]
+    return [event for event in events if isinstance(event, (Start, Delta, CallUpdate))]
 
 
 def _whole_output(listed: Sequence[Json], changes: Changes, out: Sequence[Event]) -> list[Json]:

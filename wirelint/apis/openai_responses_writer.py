@@ -30,7 +30,7 @@ from wirelint.apis.openai_responses_items import (
 )
 from wirelint.apis.reading import mapping, mappings, number, text
 from wirelint.apis.writing import document_of, dump, framed, other_lines, same, spoken, text_of, without_earlier
-from wirelint.events import Delta, Event, Frame, Head, Offence, Other, Stop
+from wirelint.events import Delta, Event, Finish, Frame, Other, ReplyMeta, StreamViolation
 from wirelint.model import Json, Kind
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
@@ -108,7 +108,7 @@ class StreamWriter:
         if self._sequence is None:
             self._sequence = number(document.get("sequence_number"))
         late = self._changes.take(own, out)
-        if own and not out and all(isinstance(event, (Other, Offence)) for event in own):
+        if own and not out and all(isinstance(event, (Other, StreamViolation)) for event in own):
             return  # it was taken out altogether
         kind = text(document.get("type")) or ""
         yield from self._late(late)
@@ -227,7 +227,7 @@ class StreamWriter:
             response = {**response, "output": output}
             if text(response.get("output_text")):
                 response["output_text"] = whole_text(output)
-        stop = next((event for event in reversed(out) if type(event) is Stop), None)
+        stop = next((event for event in reversed(out) if type(event) is Finish), None)
         if stop is None or any(event is stop for event in own):
             return self._numbered({**document, "response": response}, frame)
         response = ended(response, stop.reason)
@@ -248,7 +248,7 @@ class StreamWriter:
         return made
 
     def _headed(self, response: Json, out: Sequence[Event]) -> Json:
-        head = next((event for event in out if type(event) is Head and event.id is not None), None)
+        head = next((event for event in out if type(event) is ReplyMeta and event.id is not None), None)
         if head is not None:
             self._reply_id = head.id
         if self._reply_id is None or not isinstance(response, dict) or "id" not in response:

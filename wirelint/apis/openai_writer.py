@@ -16,7 +16,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from wirelint.apis.openai_parts import Piece, call_entry, content, legacy_call, pieces, put
 from wirelint.apis.reading import DONE, mapping, mappings, number
 from wirelint.apis.writing import MADE, document_of, dump, framed, groups, other_lines, same, spoken, text_of
-from wirelint.events import Delta, Done, Event, Frame, Head, Label, Offence, Other, Start, Stop, Usage
+from wirelint.events import (
+    CallUpdate,
+    Delta,
+    Done,
+    Event,
+    Finish,
+    Frame,
+    Other,
+    ReplyMeta,
+    Start,
+    StreamViolation,
+    Usage,
+)
 from wirelint.model import Json, Kind
 
 REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
@@ -59,9 +71,9 @@ class _Writer:
 
     def _choice_of(self, event: Event) -> int | None:
         match event:
-            case Start(choice=choice) | Stop(choice=choice):
+            case Start(choice=choice) | Finish(choice=choice):
                 return choice
-            case Delta(block=block) | Label(block=block):
+            case Delta(block=block) | CallUpdate(block=block):
                 start = self._starts.get(block) or self._gone.get(block)
                 return start.choice if start is not None else None
             case _:
@@ -71,7 +83,7 @@ class _Writer:
         match event:
             case Start(kind=kind):
                 return kind
-            case Delta(block=block) | Label(block=block):
+            case Delta(block=block) | CallUpdate(block=block):
                 start = self._starts.get(block) or self._gone.get(block)
                 return start.kind if start is not None else None
             case _:
@@ -103,7 +115,7 @@ class StreamWriter(_Writer):
             made += self._group(place, own, group)
             seen.discard(id(place))
         # Documents of which nothing came out: what stood in them beside the events is still to be told, save after the end.
-        late = any(isinstance(event, Offence) and event.kind == "after-end" for event in events)
+        late = any(isinstance(event, StreamViolation) and event.kind == "after-end" for event in events)
         for event in () if late else events:
             if event.frame is not None and id(event.frame) in seen:
                 seen.discard(id(event.frame))
@@ -129,7 +141,7 @@ class StreamWriter(_Writer):
                     self._begin(event)
                     if self._numbers[event.block] != event.wire_index:
                         return True
-                case Delta() | Label() if event.block in self._numbers:
+                case Delta() | CallUpdate() if event.block in self._numbers:
                     if self._numbers[event.block] != self._starts[event.block].wire_index:
                         return True
                 case _:
@@ -144,7 +156,7 @@ class StreamWriter(_Writer):
                 if said:
                     yield from self._chunks(dict(self._last), [], said, frame)
                 yield framed(None, data=DONE)
-            elif any(isinstance(event, (Other, Offence)) for event in out):
+            elif any(isinstance(event, (Other, StreamViolation)) for event in out):
                 yield frame.raw
             elif out:
                 yield from self._chunks(dict(self._last), [], out, frame)
@@ -163,7 +175,7 @@ class StreamWriter(_Writer):
             yield framed(None, frame.event, data=frame.data)
             return
         for event in out:
-            if isinstance(event, Head):
+            if isinstance(event, ReplyMeta):
                 document = {**document, **({"id": event.id} if event.id is not None and "id" in document else {})}
                 self._last.update({"id": document["id"]} if "id" in document else {})
         choices = list(mappings(document.get("choices")))
@@ -176,7 +188,7 @@ class StreamWriter(_Writer):
         if gone:  # the counts were taken out, and with them a chunk that holds nothing else
             document = {name: value for name, value in document.items() if name != "usage"}
         telling = spoken(out) if gone else out
-        told = any(isinstance(event, (Other, Offence)) or type(event).__name__ in _TOLD for event in telling)
+        told = any(isinstance(event, (Other, StreamViolation)) or type(event).__name__ in _TOLD for event in telling)
         made = [bodies for bodies in made if bodies]
         if not made and not told and not document.get("usage"):
             return
@@ -255,7 +267,7 @@ class StreamWriter(_Writer):
 
     def _silent_calls(self, source: Mapping[str, Json], before: Sequence[Event], choice: int) -> list[Json]:
         """Entries of `tool_calls` that say nothing new (an id repeated), under the numbers that hold now."""
-        spoken = {event.item for event in before if isinstance(event, (Start, Delta, Label))}
+        spoken = {event.item for event in before if isinstance(event, (Start, Delta, CallUpdate))}
         silent: list[Json] = []
         for item, call in mappings(source.get("tool_calls")):
             if item in spoken:
@@ -290,13 +302,13 @@ class StreamWriter(_Writer):
             said["function_call"] = legacy_call(mapping(source.get("function_call")), piece.legacy)
 
     def _entry(self, source: Mapping[str, Json], events: Sequence[Event]) -> Json:
-        first = next(event for event in events if isinstance(event, (Start, Delta, Label)))
+        first = next(event for event in events if isinstance(event, (Start, Delta, CallUpdate)))
         start = self._starts[first.block]
         items = dict(mappings(source.get("tool_calls")))
         return call_entry(items.get(first.item, {}), start, events, self._numbers[first.block])
 
 
-_TOLD = frozenset({"Head", "Usage", "Failure"})
+_TOLD = frozenset({"ReplyMeta", "Usage", "Failure"})
 
 
 def text_changed(before: Sequence[Event], after: Sequence[Event]) -> bool:
@@ -321,7 +333,7 @@ class WholeWriter(_Writer):
         listed = document.get("choices")
         for position, choice in enumerate(listed if isinstance(listed, list) else []):
             choices.append(self._choice(choice, position, events, out) if isinstance(choice, dict) else choice)
-        head = next((event for event in out if isinstance(event, Head) and event.id is not None), None)
+        head = next((event for event in out if isinstance(event, ReplyMeta) and event.id is not None), None)
         changed: dict[str, Json] = {**document, "choices": choices}
         if head is not None and "id" in document:
             changed["id"] = head.id
@@ -344,9 +356,9 @@ class WholeWriter(_Writer):
         message = dict(source)
         piece = Piece()
         for event in after:
-            if isinstance(event, Stop):
+            if isinstance(event, Finish):
                 piece.reason = event.reason
-            elif isinstance(event, (Start, Delta, Label)):
+            elif isinstance(event, (Start, Delta, CallUpdate)):
                 put(piece, event, self._starts[event.block])
         self._text(message, source, piece, before)
         self._calls(message, source, piece, before)

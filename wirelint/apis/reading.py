@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.events import Event, Frame, Offence, Other
+from wirelint.events import Event, Frame, Other, StreamViolation
 from wirelint.model import Json
 
 DONE = "[DONE]"
@@ -93,7 +93,7 @@ class Reading(NamedTuple):
 def told(frame: Frame, events: list[Event]) -> list[Event]:
     """The events of a frame, or `Other` for one that tells nothing, or only that a document before it is broken."""
     last = events[-1] if events else None
-    if last is None or (type(last) is Offence and last.kind == "broken-json" and last.frame is not frame):
+    if last is None or (type(last) is StreamViolation and last.kind == "broken-json" and last.frame is not frame):
         events.append(Other(frame))
     return events
 
@@ -120,7 +120,7 @@ class Documents:
         document = _decode(data) if data is not None else None
         if document is not None and self._first is None and not frame.faults:  # nearly all of them
             return Reading([(document, frame)], False, [])
-        offences: list[Event] = [Offence(kind, detail, frame) for kind, detail in frame.faults]
+        offences: list[Event] = [StreamViolation(kind, detail, frame) for kind, detail in frame.faults]
         if data is None:
             return Reading([], False, offences)
         if document is not None:
@@ -131,11 +131,11 @@ class Documents:
         bare = [line for line in lines if line != DONE]
         whole = [(document, _part_of(frame, line)) for line in bare if (document := _decode(line)) is not None]
         if len(lines) > 1 and len(whole) == len(bare):
-            offences.append(Offence("missing-blank-line", f"{len(lines)} documents in one event", frame))
+            offences.append(StreamViolation("missing-blank-line", f"{len(lines)} documents in one event", frame))
             return Reading(whole, len(bare) < len(lines), offences)
         if len(lines) == 1 and lines[0] != data.strip() and (whole or lines[0] == DONE):
             # `data: data: {…}`: two proxies that both frame. Strict clients take the second name for a part of the JSON.
-            return Reading(whole, not whole, [*offences, Offence("doubled-field", data[:60], frame)])
+            return Reading(whole, not whole, [*offences, StreamViolation("doubled-field", data[:60], frame)])
         if not data.strip():
             return Reading([], False, offences)
         return self._join(frame, data, offences)
@@ -144,13 +144,13 @@ class Documents:
         """Gives up on pieces that never made a document."""
         if self._first is None:
             return []
-        offence = Offence("broken-json", self._pieces[0][:60], self._first)
+        offence = StreamViolation("broken-json", self._pieces[0][:60], self._first)
         self._drop()
         return [offence]
 
     def _join(self, frame: Frame, data: str, offences: list[Event]) -> Reading:
         if self._first is None and not data.lstrip().startswith("{"):
-            return Reading([], False, [*offences, Offence("broken-json", data[:60], frame)])
+            return Reading([], False, [*offences, StreamViolation("broken-json", data[:60], frame)])
         self._first = self._first or frame
         self._pieces.append(data)
         self._size += len(data)
@@ -160,7 +160,7 @@ class Documents:
         document = _decode(joined) if len(self._pieces) > 1 else None
         if document is None:
             return Reading([], False, offences)
-        offences.append(Offence("split-json", f"one document over {len(self._pieces)} events", self._first))
+        offences.append(StreamViolation("split-json", f"one document over {len(self._pieces)} events", self._first))
         named = frame if frame.event is not None else frame._replace(event=self._first.event)
         self._drop()
         return Reading([(document, _part_of(named, joined))], False, offences)

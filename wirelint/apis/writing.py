@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.events import Delta, Event, Frame, Offence
+from wirelint.events import Delta, Event, Frame, StreamViolation
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -26,7 +26,7 @@ def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
 
 def spoken(events: Sequence[Event]) -> list[Event]:
     """The events that say something: what is wrong with their frame aside."""
-    return [event for event in events if not isinstance(event, Offence)]
+    return [event for event in events if not isinstance(event, StreamViolation)]
 
 
 def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:
@@ -37,7 +37,7 @@ def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Eve
     """
     out = without_earlier(frame, out)
     if any(event.frame is not None and event.frame is not frame for event in out):
-        out = [event for event in out if not (isinstance(event, Offence) and event.frame is frame)]
+        out = [event for event in out if not (isinstance(event, StreamViolation) and event.frame is frame)]
     for _, group in itertools.groupby(out, key=lambda event: id(event.frame or frame)):
         events = list(group)
         yield events[0].frame or frame, events
@@ -45,7 +45,7 @@ def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Eve
 
 def without_earlier(frame: Frame, events: Sequence[Event]) -> list[Event]:
     """The events without offences of a frame before this one, which has been written."""
-    return [event for event in events if not (isinstance(event, Offence) and _is_before(event, frame))]
+    return [event for event in events if not (isinstance(event, StreamViolation) and _is_before(event, frame))]
 
 
 def _is_before(event: Event, frame: Frame) -> bool:

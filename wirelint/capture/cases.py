@@ -18,12 +18,12 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.capture.drafts import Draft, draft, joined
+from wirelint.capture.ddmin import Budget, Path, Shrinker, minimise, neutral, texts
 from wirelint.capture.format import changes, decode, encode
+from wirelint.capture.json_tree import Draft, draft, joined
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
-from wirelint.capture.shrinking import Budget, Path, Shrinker, minimise, neutral, texts
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json, Timing
 from wirelint.rule import Finding, Rule
@@ -141,7 +141,7 @@ class _Numbered:
         clean = self._redactor.record(_bare(record))
         line: Json = orjson.loads(_MARK.sub(self._number, encode(clean).decode()))
         return dataclasses.replace(
-            decode(line, clean.source, clean.place), form=clean.form, chunks=clean.chunks, lacks=clean.lacks
+            decode(line, clean.source, clean.place), form=clean.form, chunks=clean.chunks, missing=clean.missing
         )
 
     def _number(self, match: re.Match[str]) -> str:

@@ -20,10 +20,10 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.record import Form, Headers, Record, Sent
 from wirelint.capture.replay import begin, delivered_reply, finish, mended, replay, respond
 from wirelint.engine import Engine, Session, internal
-from wirelint.model import Exchange, Json, Lack, Request, Side
-from wirelint.repair import Permit, Repair
+from wirelint.fix import AppliedFix, FixPolicy
+from wirelint.model import Exchange, Json, MissingInfo, Request, Side
 from wirelint.rewrite import rewrite_reply
-from wirelint.rewrite.requests import mend_request
+from wirelint.rewrite.request import mend_request
 from wirelint.rule import Finding, Rule
 from wirelint.settings.scopes import Scope
 
@@ -56,7 +56,7 @@ class Fixed:
 def fix(
     items: Iterable[Record | Problem],
     rules: Sequence[Rule],
-    permit: Permit | None,
+    permit: FixPolicy | None,
     report: Report | None = None,
 ) -> Iterator[Fixed | Problem]:
     """Repairs records in order; problems of the reader are handed on in their place.
@@ -79,7 +79,7 @@ def fix(
         yield _attempt(item, engine, permit, report)
 
 
-def _attempt(record: Record, engine: Engine, permit: Permit | None, report: Report | None) -> Fixed:
+def _attempt(record: Record, engine: Engine, permit: FixPolicy | None, report: Report | None) -> Fixed:
     try:
         return _fix(record, engine, permit)
     except Exception as error:  # fail open: one record that we cannot repair stays as it was, and hides no other
@@ -89,12 +89,12 @@ def _attempt(record: Record, engine: Engine, permit: Permit | None, report: Repo
         return Fixed(record, None, (finding,), (finding,))
 
 
-def _fix(record: Record, engine: Engine, permit: Permit | None) -> Fixed:
+def _fix(record: Record, engine: Engine, permit: FixPolicy | None) -> Fixed:
     session = begin(_named_by_place(record))
     if session is None:
         return Fixed(record, None)
     scope = engine.rules.of(session.head())
-    work = _Work(engine, scope if permit is None else Scope(scope.rules, permit), record.lacks)
+    work = _Work(engine, scope if permit is None else Scope(scope.rules, permit), record.missing)
     forwarded = work.mend(session, record)
     respond(session, record)
     delivered = work.rewrite(session, record)
@@ -115,19 +115,19 @@ def _fix(record: Record, engine: Engine, permit: Permit | None) -> Fixed:
 class _Work:
     """The repair of one record: what is sent on in the place of what came, and all there is to tell about it."""
 
-    def __init__(self, engine: Engine, scope: Scope, lacks: frozenset[Lack]) -> None:
-        self.repairs: list[Repair] = []
+    def __init__(self, engine: Engine, scope: Scope, missing: frozenset[MissingInfo]) -> None:
+        self.repairs: list[AppliedFix] = []
         self.notes: list[str] = []
         self.faults: list[Finding] = []
         self.changed = False
-        self._rules = tuple(rule for rule in scope.rules if not rule.needs & lacks)
+        self._rules = tuple(rule for rule in scope.rules if not rule.needs & missing)
         self._ledger, self._permit = engine.ledger, scope.permit
         self._asked: Request | None = None
 
     def mend(self, session: Session, record: Record) -> Sent | None:
         """The request to be forwarded; None when it stays as it is."""
         body = record.request_body
-        if not body or session.request is None or "request" in record.lacks:
+        if not body or session.request is None or "request" in record.missing:
             return self._keep(record.forwarded, record, "request")
         made = mend_request(session.head(), body, self._rules, self._ledger, self._permit)
         self.faults += made.faults
@@ -164,7 +164,7 @@ class _Work:
         self.repairs += [repair for repair in record.fixes if repair.side == side]
         return sent
 
-    def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[Repair]) -> Sent:
+    def _sent(self, live: Sent | None, headers: Headers, body: bytes, repairs: Sequence[AppliedFix]) -> Sent:
         self.changed = True
         self.repairs += repairs
         # The head under which the same body was really sent says more than one that is made up.

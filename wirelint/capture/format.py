@@ -17,9 +17,9 @@ from typing import get_args
 import orjson
 
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.lacks import read as read_lacks
+from wirelint.fix import AppliedFix
+from wirelint.missing import read as read_lacks
 from wirelint.model import End, Json, Timing
-from wirelint.repair import Repair
 
 FORMAT = 1
 """The version of the format. It goes up when an older reader would misunderstand a newer line."""
@@ -71,7 +71,7 @@ def encode(record: Record, annotations: Mapping[str, Json] | None = None) -> byt
             "chunks": encode_chunks(record.chunks),
         },
         **changes(record),
-        **({"lacks": list[Json](sorted(record.lacks))} if record.lacks else {}),
+        **({"lacks": list[Json](sorted(record.missing))} if record.missing else {}),
     }
     try:
         return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
@@ -138,7 +138,7 @@ def decode(value: Json, source: str, place: str) -> Record:
         source=source,
         place=place,
         annotations={name: item for name, item in value.items() if name not in _OWN},
-        lacks=read_lacks(value.get("lacks")),
+        missing=read_lacks(value.get("lacks")),
     )
 
 
@@ -181,13 +181,13 @@ def read_sent(value: Json) -> Sent | None:
     return Sent(read_headers(value.get("headers")), _read_body(value)) if isinstance(value, dict) else None
 
 
-def read_fixes(value: Json) -> tuple[Repair, ...]:
+def read_fixes(value: Json) -> tuple[AppliedFix, ...]:
     """The changes that were made; what does not say what it is, how safe and on which side is left out."""
     made = (_read_fix(item) for item in (value if isinstance(value, list) else []) if isinstance(item, dict))
     return tuple(fix for fix in made if fix is not None)
 
 
-def _read_fix(item: Mapping[str, Json]) -> Repair | None:
+def _read_fix(item: Mapping[str, Json]) -> AppliedFix | None:
     match item:
         case {"safety": "safe" | "unsafe" as safety, "side": "request" | "response" as side}:
             pass
@@ -197,7 +197,7 @@ def _read_fix(item: Mapping[str, Json]) -> Repair | None:
     pointer, event = item.get("pointer"), item.get("event")
     lines = patch.split("\n") if patch else []
     before, after = ("\n".join(line[2:] for line in lines if line[:1] == sign) for sign in "-+")
-    return Repair(
+    return AppliedFix(
         code,
         name,
         safety,
@@ -214,11 +214,11 @@ def encode_sent(sent: Sent) -> dict[str, Json]:
     return {"headers": _join(sent.headers), **_body(sent.body)}
 
 
-def encode_fixes(fixes: Iterable[Repair]) -> list[Json]:
+def encode_fixes(fixes: Iterable[AppliedFix]) -> list[Json]:
     return [_fix(repair) for repair in fixes]
 
 
-def _fix(repair: Repair) -> dict[str, Json]:
+def _fix(repair: AppliedFix) -> dict[str, Json]:
     return {
         "code": repair.code,
         "name": repair.name,

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import orjson
 
 from wirelint.capture.probe import harmless
+from wirelint.capture.secret_patterns import SHAPES, Shape, find_shapes, shapes_in
 from wirelint.capture.secrets import Span, holds_secret, is_secret_name, split_scheme
-from wirelint.capture.shapes import SHAPES, Shape, find_shapes, shapes_in
 
 _DEEPEST = 5
 LITERAL = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+(?:\\\Z)?)(?:"|\Z)', re.DOTALL)

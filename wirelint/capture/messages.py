@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from wirelint.wire.eventstream import content_of, looks_like_messages, split, with_content
+from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
 
 _LINES = re.compile(rb"[\r\n]+")
 _DATA, _END = b"data: ", b"\n\n"

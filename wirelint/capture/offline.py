@@ -11,10 +11,10 @@ from wirelint.capture.readers import Problem
 from wirelint.capture.record import Record
 from wirelint.capture.replay import replay
 from wirelint.engine import Engine, internal, lower
-from wirelint.issues import Issue
-from wirelint.lacks import told
-from wirelint.model import Exchange, Lack
+from wirelint.missing import told
+from wirelint.model import Exchange, MissingInfo
 from wirelint.rule import Finding, Rule
+from wirelint.state.issues import Issue
 
 NOT_JUDGED = "IN001"
 
@@ -82,7 +82,7 @@ def check(
     """Judges records in order; problems of the reader are handed on in their place."""
     engine = Engine(rules, report=report)
     source: str | None = None
-    lacking: frozenset[Lack] = frozenset()
+    lacking: frozenset[MissingInfo] = frozenset()
     for item in items:
         if isinstance(item, Problem):
             yield item
@@ -91,15 +91,17 @@ def check(
             source, lacking = item.source, frozenset()
             engine = Engine(rules, report=report)
         checked = _check(item, engine, report)
-        if item.lacks - lacking:
-            checked = dataclasses.replace(checked, findings=(not_judged(item.lacks - lacking), *checked.findings))
-            lacking |= item.lacks
+        if item.missing - lacking:
+            checked = dataclasses.replace(checked, findings=(not_judged(item.missing - lacking), *checked.findings))
+            lacking |= item.missing
         yield checked
 
 
-def not_judged(lacks: frozenset[Lack]) -> Finding:
+def not_judged(missing: frozenset[MissingInfo]) -> Finding:
     """What cannot be judged in a file, said at the first exchange of it that lacks something."""
-    return Finding(NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {told(lacks)}")
+    return Finding(
+        NOT_JUDGED, "not-judged", "info", "high", "wirelint", "response", f"not judged here: {told(missing)}"
+    )
 
 
 def _check(record: Record, engine: Engine, report: Callable[[str, Exception], None] | None) -> Checked:

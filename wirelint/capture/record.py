@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wirelint.copies import Copied
-from wirelint.model import End, Json, Lack, Timing
-from wirelint.repair import Repair
+from wirelint.fix import AppliedFix
+from wirelint.model import End, Json, MissingInfo, Timing
 
 Form = Literal["wirelint", "mitmproxy", "har", "vcr", "lhar", "claude-code", "k2vv"]
 
@@ -31,7 +31,7 @@ class Record(Copied):
     `chunks` are arrivals of the response body: (milliseconds after the request, bytes of the decoded body). `source` is
     the file as the user named it, `place` where in it (`line 3`, `flow 2`, `entry 7`). `annotations` are what a live
     run had written beside it (api, findings, …); nothing is judged from them. `form` is the format of the file, and
-    `lacks` what it cannot tell.
+    `missing` what it cannot tell.
 
     Request and response are always what came in. `forwarded` is the request that the upstream got and `delivered` the
     response that the client got, each None where nothing was changed; `fixes` are the changes.
@@ -51,9 +51,9 @@ class Record(Copied):
     error: str | None = None
     forwarded: Sent | None = None
     delivered: Sent | None = None
-    fixes: tuple[Repair, ...] = ()
+    fixes: tuple[AppliedFix, ...] = ()
     source: str = ""
     place: str = ""
     annotations: Mapping[str, Json] = field(default_factory=dict)
     form: Form = "wirelint"
-    lacks: frozenset[Lack] = frozenset()
+    missing: frozenset[MissingInfo] = frozenset()

@@ -26,8 +26,8 @@ from wirelint.capture.messages import as_events, is_messages, put_back
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.capture.repeats import Repeats
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
+from wirelint.fix import AppliedFix
 from wirelint.model import Json
-from wirelint.repair import Repair
 from wirelint.wire import looks_like_events
 from wirelint.wire.json_array import looks_like_array
 
@@ -180,12 +180,12 @@ class Redactor:
             return None
         return Sent(heads.of(sent.headers), self._body(sent.body, secrets, streamed=streamed))
 
-    def _repairs(self, repairs: tuple[Repair, ...], found: set[str]) -> tuple[Repair, ...]:
+    def _repairs(self, repairs: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
         """Fixes without the secrets of the bodies, whole or cut short. A fix may leave out what names a secret there."""
         if not found and not Scope.of("\n".join(_said(repairs)), self._known):
             return repairs
         secrets = sorted(found, key=len, reverse=True)
-        fixes: list[Repair] = []
+        fixes: list[AppliedFix] = []
         for fix in repairs:
             title, before, after = (self._clean(text, secrets) for text in (fix.title, fix.before, fix.after))
             fixes.append(dataclasses.replace(fix, title=title, before=before, after=after))
@@ -354,6 +354,6 @@ def _shift(chunks: tuple[tuple[float, int], ...], edits: list[_ByteEdit]) -> tup
     return tuple(shifted)
 
 
-def _said(repairs: Iterable[Repair]) -> list[str]:
+def _said(repairs: Iterable[AppliedFix]) -> list[str]:
     """The texts of repairs."""
     return [text for fix in repairs for text in (fix.title, fix.before, fix.after)]

@@ -9,7 +9,7 @@ from wirelint.apis import Api, document_of, recognise_reply
 from wirelint.capture.record import Record, Sent
 from wirelint.engine import Session, lower
 from wirelint.model import Exchange, Reply
-from wirelint.rewrite.recorded import arrived
+from wirelint.rewrite.whole_reply import arrived
 from wirelint.wire import Sniffer
 
 
@@ -59,8 +59,8 @@ def respond(session: Session, record: Record) -> None:
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
     """The exchange, once the session has read the body. `delivered`: what the client got, when that was something else."""
     exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks)
-    if record.lacks:
-        exchange = dataclasses.replace(exchange, lacks=record.lacks)
+    if record.missing:
+        exchange = dataclasses.replace(exchange, missing=record.missing)
     return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange
 
 

@@ -10,8 +10,8 @@ from click.shell_completion import CompletionItem
 
 from wirelint import __version__
 from wirelint.cli.guidance import WIDTH, Context, write_examples
-from wirelint.knowledge.escaping import guard
-from wirelint.knowledge.signs import settle
+from wirelint.text.escaping import guard
+from wirelint.text.signs import settle
 
 _COMMANDS = {
     "check": "Judge captures: ours, mitmproxy flows, HAR, cassettes, session logs.",

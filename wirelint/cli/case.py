@@ -17,8 +17,8 @@ from wirelint.capture.record import Record
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, selected, tell, tell_failure
-from wirelint.report.writer import visible
 from wirelint.rule import Rule
+from wirelint.view.writer import visible
 
 _SHOWN = 12
 

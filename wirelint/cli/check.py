@@ -14,8 +14,8 @@ from wirelint.cli.known import Known, baseline_options
 from wirelint.cli.progress import Bar
 from wirelint.cli.results import Results, output_option
 from wirelint.cli.selection import limit_options, occurrences_option, policy_option, rule_options, selected, tell
-from wirelint.report import FORMATS, Statistics, begin
 from wirelint.rule import Limits
+from wirelint.view import FORMATS, Statistics, begin
 
 
 @guided(

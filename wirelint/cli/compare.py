@@ -14,9 +14,9 @@ from wirelint.capture.offline import check as judge
 from wirelint.capture.readers import Problem, read
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import rule_options, selected, tell, tell_failure
-from wirelint.report.scorecard import comparison_document, comparison_tables, picture, write_markdown, write_tables
 from wirelint.rule import Rule
-from wirelint.scores import compare as compare_runs
+from wirelint.view.scorecard import comparison_document, comparison_tables, picture, write_markdown, write_tables
+from wirelint.view.scores import compare as compare_runs
 
 
 @guided(

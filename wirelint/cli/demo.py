@@ -17,12 +17,12 @@ from rich.table import Table
 from rich.text import Text
 
 from wirelint.cli.guidance import guided
-from wirelint.demo.clients import MissingSdkError, drive
-from wirelint.demo.comparison import Score, compare
-from wirelint.demo.processes import Captures, StartError, mock_server, proxy
-from wirelint.demo.steps import STEPS, Step
-from wirelint.report.screen import Screen
-from wirelint.report.writer import MARKS, STYLES, visible
+from wirelint.launch.demo.clients import MissingSdkError, drive
+from wirelint.launch.demo.comparison import Score, compare
+from wirelint.launch.demo.processes import Captures, StartError, mock_server, proxy
+from wirelint.launch.demo.steps import STEPS, Step
+from wirelint.view.screen import Screen
+from wirelint.view.writer import MARKS, STYLES, visible
 
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}

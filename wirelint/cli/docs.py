@@ -13,10 +13,10 @@ from wirelint.capture.readers import Problem, read
 from wirelint.cli.guidance import guided
 from wirelint.cli.rule_pages import rule_pages
 from wirelint.cli.selection import fixes, load
-from wirelint.paths import Paths
 from wirelint.registry import shipped, summary
-from wirelint.report.paths import path
-from wirelint.report.screen import Screen
+from wirelint.view.call_paths import Paths
+from wirelint.view.paths import path
+from wirelint.view.screen import Screen
 
 _WIDTH = 118
 """Columns of what stands in the README as it is printed."""

@@ -14,12 +14,12 @@ import orjson
 from rich.text import Text
 
 from wirelint.cli.guidance import guided
-from wirelint.doctor import clients, surroundings
-from wirelint.doctor.check import Check, ok, problem
 from wirelint.launch.authorities import CA_FILE, write_trust
+from wirelint.launch.doctor import clients, surroundings
+from wirelint.launch.doctor.check import Check, ok, problem
 from wirelint.launch.proxy import Place, PrivateProxy, StartError
 from wirelint.launch.variables import PROXIES, environment
-from wirelint.report.screen import Screen
+from wirelint.view.screen import Screen
 
 _BASE = "https://doctor.wirelint.invalid:443"
 _MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}

@@ -22,8 +22,8 @@ from wirelint.cli import completing
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.model import Json, Severity
-from wirelint.report.writer import flat
 from wirelint.rule import SEVERITIES
+from wirelint.view.writer import flat
 
 _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", ".jsonl": "jsonl"}
 _SHOWN = 3
@@ -196,11 +196,11 @@ class _Flows:
     def __init__(self, out: BinaryIO) -> None:
         # Loading mitmproxy takes most of a second, and only these files need it.
         from wirelint.addon.annotate import annotation
-        from wirelint.addon.verdict import Verdict
+        from wirelint.addon.verdict import CheckResult
         from wirelint.capture.writers.flows import flow_of
 
         self._out = out
-        self._annotation, self._verdict, self._flow = annotation, Verdict, flow_of
+        self._annotation, self._verdict, self._flow = annotation, CheckResult, flow_of
 
     def add(self, checked: Checked) -> None:
         record, exchange = checked.record, checked.exchange

@@ -32,12 +32,12 @@ from wirelint.cli.selection import (
     rule_options,
     tell,
 )
-from wirelint.report import FORMATS, begin
-from wirelint.report.patch import write_patch
-from wirelint.report.repairs import RepairStatistics
-from wirelint.report.writer import Writer
 from wirelint.rule import Limits
 from wirelint.settings.scopes import Scopes
+from wirelint.view import FORMATS, begin
+from wirelint.view.patch import write_patch
+from wirelint.view.repairs import RepairStatistics
+from wirelint.view.writer import Writer
 
 _STDIO = "-"
 

@@ -10,8 +10,8 @@ import click
 
 from wirelint.capture.offline import Checked
 from wirelint.cli.selection import configuration, tell
-from wirelint.report.baseline import Baseline, BaselineError
 from wirelint.rule import Rule
+from wirelint.view.baseline import Baseline, BaselineError
 
 P = ParamSpec("P")
 R = TypeVar("R")

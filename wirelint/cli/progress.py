@@ -22,8 +22,8 @@ from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
 from wirelint.cli.selection import tell, tell_failure
-from wirelint.report.screen import Screen
 from wirelint.rule import Rule
+from wirelint.view.screen import Screen
 
 
 class _Judged(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from wirelint.cli.guidance import guided
-from wirelint.knowledge.escaping import no_guard
+from wirelint.text.escaping import no_guard
 
 
 @guided(

@@ -10,8 +10,8 @@ from wirelint.cli import completing
 from wirelint.cli.guidance import guided
 from wirelint.cli.progress import Bar
 from wirelint.cli.selection import limit_options, occurrences_option, policy_option, rule_options, selected, tell
-from wirelint.report.html import write_report
 from wirelint.rule import Limits
+from wirelint.view.html import write_report
 
 _HEAD = 64
 

@@ -11,7 +11,7 @@ from typing import ParamSpec, TextIO, TypeVar
 
 import click
 
-from wirelint.knowledge.escaping import guarded
+from wirelint.text.escaping import guarded
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -23,9 +23,9 @@ from wirelint.cli.selection import fixes, load
 from wirelint.engine import Engine
 from wirelint.model import Json
 from wirelint.registry import RuleError
-from wirelint.report.screen import Screen
-from wirelint.report.writer import MARKS, STYLES, place
 from wirelint.rule import Rule
+from wirelint.view.screen import Screen
+from wirelint.view.writer import MARKS, STYLES, place
 
 
 @guided(

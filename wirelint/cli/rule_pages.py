@@ -13,8 +13,8 @@ from wirelint.cli.selection import fixes
 from wirelint.engine import Engine
 from wirelint.model import Json
 from wirelint.registry import summary
-from wirelint.report.writer import place, visible
 from wirelint.rule import Finding, Rule
+from wirelint.view.writer import place, visible
 
 _FAMILIES = {
     "AR": "Arguments of calls",

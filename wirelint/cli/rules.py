@@ -13,10 +13,10 @@ from rich.text import Text
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import fixes, rule_options, selected
 from wirelint.registry import safeties, summary
-from wirelint.report.layout import hung
-from wirelint.report.screen import Screen
-from wirelint.report.writer import STYLES
 from wirelint.rule import Rule
+from wirelint.view.layout import hung
+from wirelint.view.screen import Screen
+from wirelint.view.writer import STYLES
 
 _TITLES = ("code", "name", "severity", "layer", "fix")
 _WIDEST = 60

@@ -11,12 +11,12 @@ import click
 from click.core import ParameterSource
 
 from wirelint.cli import completing
+from wirelint.fix import FixPolicy
 from wirelint.policy import NO_POLICIES
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import PolicyError
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError, safeties
-from wirelint.repair import Permit
 from wirelint.rule import Limits, Rule
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError, find
 from wirelint.settings.file import load as load_config
@@ -188,7 +188,7 @@ def repairing(
     clean_history: bool,
     policy: Path | None = None,
     limits: Limits | None = None,
-) -> tuple[Scopes, Permit]:
+) -> tuple[Scopes, FixPolicy]:
     """The rules that the options and the configuration mean, and the fixes that may be made where no route matches."""
     config = configuration()
     if config.layer.fix != "unsafe":  # what a proxy leaves alone is repaired here: that is what the command is for

@@ -13,8 +13,8 @@ from wirelint.cli import completing
 from wirelint.cli.guidance import guided
 from wirelint.cli.progress import Bar
 from wirelint.cli.selection import rule_options, selected, tell
-from wirelint.report.scorecard import card_document, picture, score_tables, write_markdown, write_tables
-from wirelint.scores import Cards, sight
+from wirelint.view.scorecard import card_document, picture, score_tables, write_markdown, write_tables
+from wirelint.view.scores import Cards, sight
 
 FORMATS = ("table", "markdown", "json", "svg")
 

@@ -12,7 +12,7 @@ linear in the text (`reader`).
 
 A text that is still coming is read with the same code (`look`), up to the first place that may read differently later.
 
-Quoting is not judged here: a block in a code fence is found too, and `knowledge.quoting` tells where the fences are.
+Quoting is not judged here: a block in a code fence is found too, and `text.quoting` tells where the fences are.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Family:
 
     `rank`: families of a lower rank are asked first about an opener that several share: 1 where its own bytes decide, 2 the
     usual, 3 what takes the rest, 4 the weak shapes.
-    `speakers`: per dialect of the family, the model families (`knowledge.families`) whose own notation it is.
+    `speakers`: per dialect of the family, the model families (`text.families`) whose own notation it is.
     `closers`: a regular expression per closing tag, with the dialect that it tells of when it stands alone at the end
     of a text, its opener lost (None: it is shared and tells nothing). `lone`: those that tell enough without company.
     `after_name`: what may follow the name of a declared tool at the beginning of a line, when that name is the first that

@@ -63,7 +63,7 @@ class PrivateProxy:
         arguments += [part for option in settings for part in ("--set", option)]
         # The folder of the package stands last on the path: nothing that lies beside it is taken for another module.
         package = str(Path(__file__).resolve().parents[2])
-        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.private import main; main()"
+        code = f"import sys; sys.path.append({package!r}); from wirelint.addon.private_proxy import main; main()"
         self._command = [sys.executable, "-P", "-c", code, ",".join(origins), *arguments]
         self._environment = {**(os.environ if environment is None else environment), "WIRELINT_UPSTREAM_AUTH": login}
         self._process: subprocess.Popen[str] | None = None

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PureWindowsPath
 
-from wirelint.knowledge.excerpts import excerpt
-from wirelint.knowledge.placeholders import sign
+from wirelint.arguments.placeholders import sign
 from wirelint.model import Json
 from wirelint.policy.disk import Disk
+from wirelint.text.excerpts import excerpt
 
 _LONGEST_MATCHED = 4096
 """Characters of a value that a regular expression of a user is tried on; more may take it for ever."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Final, Literal, TypeAlias
 
-from wirelint.knowledge.argument_members import GONE, Gone
-from wirelint.knowledge.excerpts import excerpt
-from wirelint.knowledge.toolnames import tails
+from wirelint.arguments.argument_members import GONE, Gone
+from wirelint.arguments.tool_names import tails
 from wirelint.model import Json, Severity
 from wirelint.policy.checks import Check, UnjudgedError
 from wirelint.policy.disk import Disk, NoDisk
+from wirelint.text.excerpts import excerpt
 
 Action = Literal["report", "replace", "drop", "block"]
 Safety = Literal["safe", "unsafe"]

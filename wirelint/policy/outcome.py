@@ -1,6 +1,6 @@
 """The one verdict on the arguments of a call that the rule reports and the repairs carry out.
 
-Policies come first, as their file orders them; then values that nobody knew (`knowledge.unsaid`) at places of which
+Policies come first, as their file orders them; then values that nobody knew (`text.unsaid`) at places of which
 no policy has complained. Of the latter only the word for nothing has a repair: null where the schema takes it, else the
 argument goes where it need not be there.
 """
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from wirelint.knowledge.argument_members import GONE, Gone
-from wirelint.knowledge.excerpts import excerpt
-from wirelint.knowledge.unsaid import Invention, Said, inventions
+from wirelint.arguments.argument_members import GONE, Gone
+from wirelint.arguments.invented import Invention, Said, inventions
 from wirelint.model import Confidence, Json, Severity, Tool
 from wirelint.policy.judging import NO_POLICIES, Breach, Policies, Safety, describe
+from wirelint.text.excerpts import excerpt
 
 _FEWEST_SURE: Mapping[Confidence, Severity] = {"high": "warning", "medium": "warning", "low": "info"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wirelint.rewrite.recorded import Rewritten, rewrite_reply
-from wirelint.rewrite.replies import Rewriting
+from wirelint.rewrite.stream import ReplyStream
+from wirelint.rewrite.whole_reply import Rewritten, rewrite_reply
 
-__all__ = ["Rewriting", "Rewritten", "rewrite_reply"]
+__all__ = ["ReplyStream", "Rewritten", "rewrite_reply"]

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.knowledge.pointers import tokens
+from wirelint.fix import Edit
 from wirelint.model import Json
-from wirelint.repair import Edit
+from wirelint.text.pointers import tokens
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LONE = re.compile(r"[\ud800-\udfff]")

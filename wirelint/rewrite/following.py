@@ -18,15 +18,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from wirelint.apis.likeness import Likeness
-from wirelint.events import Delta, Done, Event, Frame, Head, Start, Stop
+from wirelint.events import Delta, Done, Event, Finish, Frame, ReplyMeta, Start
+from wirelint.fixes.prefilter import CLEAR, REACH, quiet, still
 from wirelint.model import Request
-from wirelint.rewrite.chain import Chain, Seen
 from wirelint.rewrite.moulds import TEXT, Kinds, Mould, said, source_of
+from wirelint.rewrite.pipeline import Chain, Seen
 from wirelint.rewrite.plain import is_plain
-from wirelint.rewrite.replies import Rewriting
 from wirelint.rewrite.spoken import Spoken
+from wirelint.rewrite.stream import ReplyStream
 from wirelint.rewrite.unread import Pending
-from wirelint.rewriters.quiet import CLEAR, REACH, quiet, still
 
 _MOST = 1 << 16
 """Bytes of a reply that may leave before they are read."""
@@ -147,7 +147,7 @@ class Following:
     def _take(self, data: bytes, at: float | None) -> list[bytes] | None:
         """The same of any event."""
         if self.holding is not None and at is not None and round(at, 3) - self.holding >= self._longest_hold:
-            return None  # as `Rewriting` has it
+            return None  # as `ReplyStream` has it
         form, ready = self._forms[0], [(data, at)]
         found = form.text.match(data) if self._next == form.opening else None
         if found is not None:
@@ -215,7 +215,7 @@ class Following:
         text, block = said(literal), self._forms[0].block
         if not text:
             return None
-        if not self._pending.waiting and self._chain.lets_by(block, text):
+        if not self._pending.waiting and self._chain.try_fast_path(block, text):
             return [new]
         return self._pending.ripe(new, block, text, self._chain)
 
@@ -230,7 +230,7 @@ class Following:
             if len(text) >= REACH:
                 break
         self._seen = len(self.left)
-        self._chain.gone_by(text)
+        self._chain.advance_tail(text)
 
 
 class Forms:
@@ -239,7 +239,7 @@ class Forms:
     def __init__(self) -> None:
         self._kinds: Kinds[_Source, Form] = Kinds()
 
-    def following(self, rewriting: Rewriting) -> Following | None:
+    def following(self, rewriting: ReplyStream) -> Following | None:
         """What a reply may follow of which nothing has come yet."""
         making = rewriting.making
         known = self._kinds.get(making.kind)
@@ -248,12 +248,12 @@ class Forms:
             return None
         return Following(known.forms, request, rewriting.longest_hold)
 
-    def followed(self, rewriting: Rewriting, form: Form) -> None:
+    def followed(self, rewriting: ReplyStream, form: Form) -> None:
         """A reply has followed a form to its end."""
         if (known := self._kinds.get(rewriting.making.kind)) is not None:
             known.fitted(form)
 
-    def learn(self, rewriting: Rewriting, followed: int | None) -> None:
+    def learn(self, rewriting: ReplyStream, followed: int | None) -> None:
         """Takes in a reply that was read, and is over. `followed`: the events that had left before it was; None: it had
         nothing to follow."""
         making = rewriting.making
@@ -300,7 +300,7 @@ def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start, bool] | 
     first, shown = opening[-1][0], like.shown
     if shown.number not in (first.number, first.number + 1):
         return None
-    head = next((event for _, events in opening for event in events if type(event) is Head), None)
+    head = next((event for _, events in opening for event in events if type(event) is ReplyMeta), None)
     id_ = head.id if head is not None else None
     begins = Likeness.of(piece)
     if begins is None:
@@ -313,7 +313,7 @@ def _source(like: Likeness | None, seen: Seen) -> tuple[_Source, Start, bool] | 
         return None
     split = len(opening)
     source = _Source(tuple(made[:split]), made[split], tuple(made[split + 1 :]))
-    return source, start._replace(frame=None), type(end[0][1][0]) is Stop
+    return source, start._replace(frame=None), type(end[0][1][0]) is Finish
 
 
 def _mould(frame: Frame, events: Sequence[Event], id_: str | None, text: tuple[int, int] | None) -> bytes | None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wirelint.apis.likeness import span_of
-from wirelint.events import Delta, Event, Frame, Head
-from wirelint.rewrite.making import Making
+from wirelint.events import Delta, Event, Frame, ReplyMeta
 from wirelint.rewrite.moulds import Kinds, Mould, said, source_of
+from wirelint.rewrite.pipeline_factory import PipelineFactory
 
 _LONGEST = 1 << 16
 """Bytes of a reply that may fit a form."""
@@ -26,7 +26,7 @@ class Pages:
     def __init__(self) -> None:
         self._kinds: Kinds[bytes, Mould] = Kinds()
 
-    def say_plainly(self, making: Making, body: bytes) -> bool:
+    def say_plainly(self, making: PipelineFactory, body: bytes) -> bool:
         """Whether a whole reply fits a form, and is nothing to any rewriter. If not, it may be so all the same."""
         known = self._kinds.get(_kind(making))
         if known is None or len(body) > _LONGEST:
@@ -41,7 +41,7 @@ class Pages:
                 return True
         return False
 
-    def learn(self, making: Making, frame: Frame, events: Sequence[Event], *, plain: bool) -> None:
+    def learn(self, making: PipelineFactory, frame: Frame, events: Sequence[Event], *, plain: bool) -> None:
         """Takes in a reply that was read. `plain`: it was nothing to any rewriter."""
         known = self._kinds.of(_kind(making))
         source = _source(frame, events) if known.may_teach() and plain else None
@@ -49,7 +49,7 @@ class Pages:
             known.learn(source, Mould.of)
 
 
-def _kind(making: Making) -> tuple[str, ...]:
+def _kind(making: PipelineFactory) -> tuple[str, ...]:
     return *making.kind, making.session.reply_headers.get("content-type", "")
 
 
@@ -59,5 +59,5 @@ def _source(frame: Frame, events: Sequence[Event]) -> bytes | None:
     text = span_of(piece) if piece is not None else None
     if text is None or len(frame.raw) - (text[1] - text[0]) > _AROUND:
         return None
-    head = next((event for event in events if type(event) is Head), None)
+    head = next((event for event in events if type(event) is ReplyMeta), None)
     return source_of(frame, events, head.id if head is not None else None, text, _LONGEST)

@@ -19,12 +19,12 @@ from pathlib import Path
 from wirelint.apis.traits import ending, traits
 from wirelint.dialects import BEGINNINGS
 from wirelint.dialects.cuts import heads
-from wirelint.events import Close, Delta, Done, Event, Head, Other, Start, Stop, Usage
-from wirelint.knowledge.control_tokens import may_hold_token, residue, residue_may_come
-from wirelint.knowledge.thinking import may_hold_thinking, may_open, residue_head
+from wirelint.events import Close, Delta, Done, Event, Finish, Other, ReplyMeta, Start, Usage
+from wirelint.fixes.prefilter import CLEAR, Quiet, any_of
 from wirelint.registry import shipped
-from wirelint.rewriters.quiet import CLEAR, Quiet, any_of
 from wirelint.rule import Rule
+from wirelint.text.control_tokens import may_hold_token, residue, residue_may_come
+from wirelint.text.thinking import may_hold_thinking, may_open, residue_head
 
 _BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
 """What markup at the beginning of a text begins with, names of tools aside."""
@@ -58,15 +58,17 @@ class Plain:
         match last:
             case Delta():
                 return self._begins(events[:-1], last)
-            case Head() if alone:
+            case ReplyMeta() if alone:
                 fresh, self._headed = not self._headed, True
                 return fresh
             case Other(frame) if alone:
                 return frame is not None and frame.data is None
-            case Stop() if alone:
+            case Finish() if alone:
                 return self._ends(last)
             case Usage():
-                return not self._counts and (alone or (len(events) == 2 and type(first) is Stop and self._ends(first)))
+                return not self._counts and (
+                    alone or (len(events) == 2 and type(first) is Finish and self._ends(first))
+                )
             case Done() if alone:
                 self._over = True
                 return self._stopped
@@ -79,13 +81,13 @@ class Plain:
         if self._choice is not None or type(start) is not Start or start.kind != "text" or start.block != piece.block:
             return False
         if len(before) > 1:
-            if len(before) > 2 or self._headed or type(before[0]) is not Head:
+            if len(before) > 2 or self._headed or type(before[0]) is not ReplyMeta:
                 return False
             self._headed = True
         self._choice = start.choice
         return is_plain(piece.text, self._model) and self._begins_nothing(piece.text, False) == CLEAR
 
-    def _ends(self, stop: Stop) -> bool:
+    def _ends(self, stop: Finish) -> bool:
         fresh, self._stopped = not self._stopped, True
         return fresh and stop.choice == self._choice and ending(stop.reason) != "calls"
 
@@ -94,16 +96,16 @@ def says_plainly(events: Iterable[Event], model: str, quiet: Quiet) -> bool:
     """Whether a whole reply, by all of its events, is nothing to any rewriter: one text and its end, all of it as above."""
     start: Start | None = None
     piece: Delta | None = None
-    stop: Stop | None = None
+    stop: Finish | None = None
     for event in events:
         match event:
             case Start(kind="text") if start is None:
                 start = event
             case Delta() if piece is None:
                 piece = event
-            case Stop() if stop is None:
+            case Finish() if stop is None:
                 stop = event
-            case Head() | Usage() | Close() | Done():
+            case ReplyMeta() | Usage() | Close() | Done():
                 pass
             case _:
                 return False

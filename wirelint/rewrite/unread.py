@@ -8,9 +8,9 @@ from typing import Generic, TypeAlias, TypeVar
 
 from wirelint.engine import Session, within_limits
 from wirelint.events import Delta
-from wirelint.repair import Situation
-from wirelint.rewrite.chain import Chain, ChainError
-from wirelint.rewriters.quiet import CLEAR, LOUD
+from wirelint.fix import RewriteContext
+from wirelint.fixes.prefilter import CLEAR, LOUD
+from wirelint.rewrite.pipeline import Chain, ChainError
 from wirelint.rule import Rule
 from wirelint.settings.roster import Kind
 
@@ -59,7 +59,7 @@ class Pending(Generic[T]):
         if place == LOUD:
             return None
         if place == CLEAR:
-            chain.gone_by(text)
+            chain.advance_tail(text)
             ready, self.waiting, self.text = [*waiting, new], [], ""
             return ready
         # Nothing of it leaves alone: a rewriter that got it without what follows would hold its end.
@@ -88,7 +88,7 @@ class Unread(Pending[Passing]):
     def __bool__(self) -> bool:
         return bool(self._left)
 
-    def lets_by(self, data: bytes, at: float | None, chain: Chain) -> bool:
+    def try_fast_path(self, data: bytes, at: float | None, chain: Chain) -> bool:
         """Whether bytes leave at once, since they are an event of text in which nothing can begin, and nothing waits.
 
         That is most of what comes, so that all of it is done here. If not, or when this raises, nothing was done.
@@ -97,7 +97,7 @@ class Unread(Pending[Passing]):
         if like is None or self.waiting or self.full:
             return False
         text = like.text(data)
-        if text is None or not chain.lets_by(like.block, text):
+        if text is None or not chain.try_fast_path(like.block, text):
             return False
         self._left.append((data, at, text))
         self._block = like.block
@@ -179,17 +179,19 @@ class Unread(Pending[Passing]):
         return event
 
 
-def is_clean(session: Session, situation: Situation, rules: Sequence[Rule]) -> bool:
+def is_clean(session: Session, context: RewriteContext, rules: Sequence[Rule]) -> bool:
     """Whether no rule that could repair a whole reply finds anything in it. Rewriters act on what their rules find."""
     reply = session.reply()
     able = [rule for rule in rules if type(rule).rewriter is not Rule.rewriter]
     if reply is None or any(type(rule).check_reply is Rule.check_reply for rule in able):
         return False
-    exchange = situation.exchange.but(reply=reply, end="complete")
+    exchange = context.exchange.but(reply=reply, end="complete")
     if within_limits(exchange) is not exchange:
         return False  # the rules see only its beginning; the rewriters say that its rest is left as it came
     holds = Kind.of(exchange).holds
     try:
-        return not any(list(rule.check_reply(exchange, situation.ledger)) for rule in able if rule.of_reply <= holds)
+        return not any(
+            list(rule.check_reply(exchange, context.ledger)) for rule in able if rule.requires_in_reply <= holds
+        )
     except Exception:  # fail open: the rewriters look for themselves, and judging the exchange tells of the rule
         return False

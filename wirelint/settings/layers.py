@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
+from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.registry import Registry, RuleError, rank
-from wirelint.repair import NO_FIXES, Permit
 from wirelint.rule import Rule, Safety, Severity
 
 Grade = Severity | Literal["off"]
@@ -67,7 +67,7 @@ def rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> tuple[Rule, ...]
     return tuple(_graded(rule, layers) for rule in known if _is_in_force(rule, layers))
 
 
-def permit_of(layers: Sequence[Layer], known: Registry) -> Permit:
+def permit_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
     """The fixes that may be made under layers."""
     fix = next((layer.fix for layer in reversed(layers) if layer.fix is not None), None)
     if fix is None or fix == "off":

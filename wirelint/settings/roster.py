@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from wirelint.model import Exchange
-from wirelint.rule import Finding, Holding, Lack, Rule
+from wirelint.rule import Finding, Holding, MissingInfo, Rule
 
 if TYPE_CHECKING:
-    from wirelint.conversation import Ledger
+    from wirelint.state.ledger import Ledger
 
 Check: TypeAlias = "Callable[[Exchange, Ledger], Iterable[Finding]]"
 
@@ -30,7 +30,7 @@ class Kind(NamedTuple):
     """What of an exchange decides which checks may find something in it."""
 
     open: bool
-    lacks: frozenset[Lack]
+    missing: frozenset[MissingInfo]
     request: bool
     reply: bool
     holds: frozenset[Holding]
@@ -51,8 +51,8 @@ class Kind(NamedTuple):
                 holds.append("stream")
             if not reply.is_plain:
                 holds.append("more")
-        read = request is not None and "request" not in exchange.lacks
-        return cls(exchange.open, exchange.lacks, read, reply is not None, frozenset(holds))
+        read = request is not None and "request" not in exchange.missing
+        return cls(exchange.open, exchange.missing, read, reply is not None, frozenset(holds))
 
 
 def asked(rules: Iterable[Rule], kind: Kind, *, brief: bool = False) -> tuple[Asked, ...]:
@@ -64,14 +64,18 @@ def asked(rules: Iterable[Rule], kind: Kind, *, brief: bool = False) -> tuple[As
 
 def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ...]:
     """The checks of a rule that may find something: of an exchange that is still open, those of its course alone."""
-    if rule.needs & kind.lacks:
+    if rule.needs & kind.missing:
         return ()
     checks: list[Check] = [rule.check_course] if rule.is_timed and not (brief and rule.takes) else []
     if kind.open:
         return tuple(checks)
-    if kind.request and rule.of_request <= kind.holds and not _is_inherited(rule.check_request, Rule.check_request):
+    if (
+        kind.request
+        and rule.requires_in_request <= kind.holds
+        and not _is_inherited(rule.check_request, Rule.check_request)
+    ):
         checks.append(rule.check_request)
-    if kind.reply and rule.of_reply <= kind.holds and not _is_inherited(rule.check_reply, Rule.check_reply):
+    if kind.reply and rule.requires_in_reply <= kind.holds and not _is_inherited(rule.check_reply, Rule.check_reply):
         checks.append(rule.check_reply)
     return tuple(checks)
 

@@ -18,14 +18,14 @@ from functools import cached_property
 from typing import overload
 from urllib.parse import urlsplit
 
-from wirelint.knowledge.providers import providers_of
+from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.model import Exchange
 from wirelint.registry import Registry
-from wirelint.repair import NO_FIXES, Permit
 from wirelint.rule import Rule
 from wirelint.settings.layers import Layer, permit_of, rules_of
 from wirelint.settings.roster import Asked, Kind, asked, lasted, least_of
 from wirelint.settings.silence import silenced, without
+from wirelint.text.providers import providers_of
 
 _MOST_KEPT = 256
 
@@ -38,7 +38,7 @@ class Scope:
     """
 
     rules: tuple[Rule, ...]
-    permit: Permit = NO_FIXES
+    permit: FixPolicy = NO_FIXES
     rosters: dict[tuple[str, Kind, bool], tuple[Asked, ...]] = field(default_factory=dict, compare=False, repr=False)
     answerers: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     menders: tuple[Rule, ...] = field(init=False, compare=False, repr=False)

@@ -18,12 +18,12 @@ from wirelint.model import Exchange, Json
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import load
 from wirelint.registry import Registry, RuleError
-from wirelint.report import begin
-from wirelint.report.statistics import Statistics
 from wirelint.rule import SEVERITIES, Limits, Severity
 from wirelint.settings.file import NO_CONFIG, find
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Scopes
+from wirelint.view import begin
+from wirelint.view.statistics import Statistics
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
 Rules: TypeAlias = "str | Sequence[str]"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from wirelint.conversation import Ledger
 from wirelint.events import Delta, Event
 from wirelint.model import Exchange, Json
-from wirelint.rule import Edit, Finding, Fix, Mending, Permit, Rewriter, Rule, Situation
+from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule
+from wirelint.state.ledger import Ledger
 
 _MURMUR = re.compile("«([^»]*)»")
 
@@ -52,7 +52,7 @@ class Murmur(Rule):
             if found := _MURMUR.search(choice.text):
                 yield self.finding("response", f"a murmur: {found[1]}", fix=Fix("unsafe", "say it loudly"))
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: Permit) -> Iterator[Mending]:
+    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for message in exchange.request.messages if exchange.request is not None else ():
             if message.role == "user" and _MURMUR.search(message.text):
                 loud = _MURMUR.sub(lambda found: found[1].upper(), message.text)
@@ -60,10 +60,10 @@ class Murmur(Rule):
                 told = self.repair("request", "unsafe", "said it loudly", before=message.text, after=loud)
                 yield edits, told
 
-    def rewriter(self, situation: Situation) -> Rewriter | None:
-        if "mute" in situation.exchange.request_headers.get("x-test-repair", ""):
+    def rewriter(self, context: RewriteContext) -> Rewriter | None:
+        if "mute" in context.exchange.request_headers.get("x-test-repair", ""):
             raise RuntimeError("no rewriter today")
-        return _Loud(self, situation) if situation.permit.allows(self.code, "unsafe") else None
+        return _Loud(self, context) if context.permit.allows(self.code, "unsafe") else None
 
 
 class _Loud:
@@ -71,9 +71,9 @@ class _Loud:
 
     phase: ClassVar[int] = 3
 
-    def __init__(self, rule: Murmur, situation: Situation) -> None:
-        self._rule, self._situation = rule, situation
-        self._raises = situation.exchange.request_headers.get("x-test-repair", "")
+    def __init__(self, rule: Murmur, context: RewriteContext) -> None:
+        self._rule, self._situation = rule, context
+        self._raises = context.exchange.request_headers.get("x-test-repair", "")
         self._waiting: list[Event] = []
 
     @property

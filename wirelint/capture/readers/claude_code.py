@@ -23,9 +23,9 @@ from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
 from wirelint.capture.record import Headers, Record
-from wirelint.model import Json, Lack, Timing
+from wirelint.model import Json, MissingInfo, Timing
 
-_LACKS: frozenset[Lack] = frozenset({"request", "tools", "arguments", "framing", "times", "headers"})
+_LACKS: frozenset[MissingInfo] = frozenset({"request", "tools", "arguments", "framing", "times", "headers"})
 _SPOKEN = frozenset({"user", "assistant"})
 _ENTRIES = frozenset(
     {*_SPOKEN, "system", "summary", "file-history-snapshot", "queue-operation", "attachment", "progress"}
@@ -224,7 +224,7 @@ class Lines:
             source=self._source,
             place=f"line {reply.line}",
             form="claude-code",
-            lacks=_LACKS if reply.stop_reason is not None else _LACKS | {"finish"},
+            missing=_LACKS if reply.stop_reason is not None else _LACKS | {"finish"},
         )
 
 

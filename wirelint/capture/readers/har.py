@@ -15,11 +15,11 @@ import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
+from wirelint.capture.flow_metadata import restore, timed
 from wirelint.capture.format import read_end, read_headers
 from wirelint.capture.readers.source import Problem
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.sides import restore, timed
-from wirelint.lacks import read as read_lacks
+from wirelint.missing import read as read_lacks
 from wirelint.model import End, Json, Timing
 
 _ENTRIES = re.compile(r'"entries"\s*:\s*\[')
@@ -122,7 +122,7 @@ def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
         url=url if isinstance(url := beside.get("url"), str) else record.url,
         end=read_end(beside["end"]) or record.end,
         error=error if isinstance(error, str) else record.error,
-        lacks=read_lacks(beside.get("lacks")),
+        missing=read_lacks(beside.get("lacks")),
         annotations={name: beside[name] for name in _TOLD if name in beside},
     )
 

@@ -14,10 +14,10 @@ from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
 from wirelint.capture.record import Record
-from wirelint.model import Json, Lack, Timing
+from wirelint.model import Json, MissingInfo, Timing
 
-_WHOLE: frozenset[Lack] = frozenset({"times", "headers"})
-_FOLDED: frozenset[Lack] = frozenset({*_WHOLE, "framing", "reasoning"})
+_WHOLE: frozenset[MissingInfo] = frozenset({"times", "headers"})
+_FOLDED: frozenset[MissingInfo] = frozenset({*_WHOLE, "framing", "reasoning"})
 _STATUS = re.compile(r"Error code: ([1-5][0-9]{2})\b")
 _KEPT = ("data_index", "hash", "status", "finish_reason", "tool_calls_valid")
 
@@ -70,11 +70,11 @@ def _result(value: Mapping[str, Json], source: str, number: int) -> Record:
         place=f"line {number}",
         annotations={"k2vv": {name: value[name] for name in _KEPT if name in value}},
         form="k2vv",
-        lacks=_lacks(answer, folded=folded, raw=raw),
+        missing=_lacks(answer, folded=folded, raw=raw),
     )
 
 
-def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[Lack]:
+def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[MissingInfo]:
     if not folded:
         return _WHOLE
     choices = answer.get("choices")

@@ -13,9 +13,9 @@ from datetime import datetime
 from wirelint.capture.format import FormatError, dump, read_headers
 from wirelint.capture.readers.source import Problem
 from wirelint.capture.record import Record
-from wirelint.model import Json, Lack, Timing
+from wirelint.model import Json, MissingInfo, Timing
 
-_LACKS: frozenset[Lack] = frozenset({"times"})
+_LACKS: frozenset[MissingInfo] = frozenset({"times"})
 _PATHS = {
     "anthropic-messages": "/v1/messages",
     "chat-completions": "/v1/chat/completions",
@@ -101,7 +101,7 @@ def _entry(value: Mapping[str, Json], source: str, place: str) -> Record:
         source=source,
         place=place,
         form="lhar",
-        lacks=_LACKS,
+        missing=_LACKS,
     )
 
 

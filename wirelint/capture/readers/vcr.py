@@ -30,10 +30,10 @@ from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from wirelint.capture.format import FormatError, dump, read_headers
 from wirelint.capture.readers.source import Input, Problem, Wrong
 from wirelint.capture.record import Headers, Record
-from wirelint.model import Json, Lack
-from wirelint.wire.codings import CodingError, decode, why_unread
+from wirelint.model import Json, MissingInfo
+from wirelint.wire.content_coding import CodingError, decode, why_unread
 
-_LACKS: frozenset[Lack] = frozenset({"times"})
+_LACKS: frozenset[MissingInfo] = frozenset({"times"})
 _LIST = re.compile(rb"(?:http_)?interactions:\s*(?:#.*)?$")
 _ITEM = re.compile(rb"( *)- ")
 _LARGEST = 1 << 19
@@ -165,7 +165,7 @@ def _interaction(item: Any, source: str, number: int) -> Record:
         place=f"interaction {number}",
         annotations={"notes": notes} if notes else {},
         form="vcr",
-        lacks=_LACKS,
+        missing=_LACKS,
     )
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from wirelint.capture.fixing import Fixed
+from wirelint.capture.flow_metadata import NAMES, beside_sent
 from wirelint.capture.format import changes
 from wirelint.capture.readers import har
 from wirelint.capture.readers.documents import load
 from wirelint.capture.record import Record, Sent
-from wirelint.capture.sides import NAMES, beside_sent
+from wirelint.fix import Edit
 from wirelint.model import Json
-from wirelint.repair import Edit
 from wirelint.rewrite.edits import apply
 
 _BOM = b"\xef\xbb\xbf"

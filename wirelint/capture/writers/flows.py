@@ -19,9 +19,9 @@ from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.net.http import status_codes
 
 from wirelint.capture.fixing import Fixed, true_headers
+from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import printable
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.capture.sides import NAMES, beside_received, beside_sent, times_of
 from wirelint.model import Json
 
 _LENGTH = re.compile(rb"\d{1,12}:")
@@ -139,8 +139,8 @@ def flow_of(record: Record, comment: str, marked: str, metadata: Mapping[str, Js
     flow.id = record.id
     flow.comment, flow.marked = comment, marked
     beside: dict[str, Json] = {**times_of(record), **beside_received(record), "end": record.end}
-    if record.lacks:
-        beside["lacks"] = list[Json](sorted(record.lacks))
+    if record.missing:
+        beside["lacks"] = list[Json](sorted(record.missing))
     if flow.response is not None and record.error is not None:
         beside["error"] = record.error
     flow.metadata = {**{name: printable(item) for name, item in metadata.items()}}

@@ -47,7 +47,7 @@ def _entry(record: Record, annotations: Mapping[str, Json], comment: str) -> Jso
         "error": record.error,
         "timing": encode_timing(timing),
         "chunks": encode_chunks(record.chunks),
-        **({"lacks": list[Json](sorted(record.lacks))} if record.lacks else {}),
+        **({"lacks": list[Json](sorted(record.missing))} if record.missing else {}),
         **annotations,
         **changes(record),
     }

@@ -1,0 +1,210 @@
+"""The hooks, called in mitmproxy's orders and in others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mitmproxy import flow as mitmproxy_flow
+from mitmproxy import http
+from mitmproxy.addonmanager import traverse
+from mitmproxy.test import taddons
+
+from tests.addon.build import flow_of, head_of
+from tests.build import Talk, as_record, chunk, sse
+from wirelint.addon import addon as module
+from wirelint.addon.addon import Inspector
+from wirelint.addon.end_reason import end_of
+from wirelint.addon.tee import Tee
+from wirelint.model import End
+
+RECORD = Talk(text="All is well.", request={"stream_options": {"include_usage": False}}).record("openai.chat", True)
+BODY = RECORD["response"]["body"].encode()
+CUT = Talk().record("openai.chat", True)
+CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
+
+
+@pytest.fixture
+def inspector(tmp_path: Path) -> Iterator[Inspector]:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
+        yield inspector
+        inspector.done()
+
+
+def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
+    inspector.done()
+    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def pass_through(inspector: Inspector, record: dict[str, Any]) -> http.HTTPFlow:
+    """A streamed flow up to its last byte."""
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = head_of(record)
+    inspector.responseheaders(flow)
+    assert isinstance(flow.response.stream, Tee)
+    body = as_record(record).response_body or b""
+    assert flow.response.stream(body) == body
+    return flow
+
+
+def test_an_exchange(inspector: Inspector, tmp_path: Path) -> None:
+    flow = pass_through(inspector, RECORD)
+    inspector.response(flow)
+    assert flow.response is not None
+    assert flow.response.raw_content == BODY
+    assert flow.comment == "ok · acme-1 · openai.chat"
+    (line,) = captured(inspector, tmp_path)
+    assert (line["id"], line["api"], line["end"], line["response"]["body"]) == (
+        flow.id,
+        "openai.chat",
+        "complete",
+        BODY.decode(),
+    )
+
+
+ORDERS = {
+    "response, then error": ("response", "error"),
+    "error, then response": ("error", "response"),
+    "response twice": ("response", "response"),
+}
+
+
+@pytest.mark.parametrize("name", ORDERS)
+def test_it_ends_once(inspector: Inspector, tmp_path: Path, name: str) -> None:
+    flow = pass_through(inspector, CUT)
+    first, second = ORDERS[name]
+    if first == "error":
+        flow.error = mitmproxy_flow.Error("Client disconnected.")
+    getattr(inspector, first)(flow)
+    stream = flow.response.stream if flow.response is not None else None
+    assert isinstance(stream, Tee)
+    assert stream(b"") == [], "mitmproxy may call it between the hooks"
+    flow.error = mitmproxy_flow.Error("Client disconnected.")
+    getattr(inspector, second)(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["end"] == ("client-left" if first == "error" else "complete")
+
+
+def test_the_client_goes_without_a_hook(inspector: Inspector, tmp_path: Path) -> None:
+    left, stays = pass_through(inspector, CUT), pass_through(inspector, RECORD)
+    stays.client_conn = left.client_conn.copy()
+    stays.client_conn.id = "another"
+    inspector._visits[stays.id].visit.client = "another"
+    inspector.client_disconnected(left.client_conn)
+    assert (left.metadata["wirelint.end"], "wirelint.end" in stays.metadata) == ("client-left", False)
+    inspector.response(stays)
+    assert [line["end"] for line in captured(inspector, tmp_path)] == ["client-left", "complete"]
+
+
+def test_too_many_at_one_time(inspector: Inspector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module, "_MOST_VISITS", 2)
+    flows = [pass_through(inspector, RECORD) for _ in range(4)]
+    assert [flow.metadata.get("wirelint.end") for flow in flows] == ["unread", "unread", None, None]
+    for flow in flows:
+        inspector.response(flow)
+    assert len(captured(inspector, tmp_path)) == 4
+
+
+def test_a_reply_made_by_an_addon_is_read_whole(inspector: Inspector, tmp_path: Path) -> None:
+    record = Talk().record("openai.chat", False)
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = http.Response.make(200, record["response"]["body"], {"content-type": "application/json"})
+    inspector.responseheaders(flow)
+    assert flow.response.stream is False
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert (line["response"]["body"], line["response"]["chunks"]) == (record["response"]["body"], [])
+
+
+@pytest.mark.parametrize(("end", "marked"), [(None, ":bangbang:"), ("client-left", "")])
+def test_flows_of_a_file_are_judged_and_not_written_again(
+    inspector: Inspector, tmp_path: Path, end: str | None, marked: str
+) -> None:
+    flow = flow_of(CUT, live=False)
+    if end is not None:
+        assert flow.response is not None
+        flow.response.headers["x-wirelint-end"] = end
+    with taddons.context(Inspector()) as context:
+        asyncio.run(context.cycle(inspector, flow))
+    assert flow.marked == marked
+    assert flow.response is not None
+    assert flow.response.stream is False
+    assert captured(inspector, tmp_path) == []
+
+
+def test_a_flow_of_a_file_without_its_body(inspector: Inspector) -> None:
+    flow = flow_of(RECORD, live=False)
+    assert flow.response is not None
+    flow.response.raw_content = None
+    with taddons.context(Inspector()) as context:
+        asyncio.run(context.cycle(inspector, flow))
+    assert (flow.comment, flow.response.raw_content) == ("unread · acme-1 · openai.chat", None)
+
+
+def test_requests_that_are_none_of_ours(inspector: Inspector) -> None:
+    for method, body in (("GET", b""), ("POST", b"not JSON"), ("POST", b'{"a": 1}'), ("PUT", b'{"messages": []}')):
+        flow = flow_of(RECORD)
+        flow.request.method, flow.request.content, flow.request.path = method, body, "/notes"
+        inspector.request(flow)
+        flow.response = head_of(RECORD)
+        inspector.responseheaders(flow)
+        inspector.response(flow)
+        assert (flow.response.stream, flow.response.raw_content) == (False, None)
+        assert (flow.comment, flow.marked, flow.metadata) == ("", "", {})
+
+
+def test_a_host_header_that_is_nonsense(inspector: Inspector, tmp_path: Path) -> None:
+    flow = flow_of(RECORD)
+    flow.request.headers["host"] = "[not an address"
+    inspector.request(flow)
+    inspector.error(flow)
+    assert len(captured(inspector, tmp_path)) == 1
+
+
+def test_rules_change_while_it_runs_and_the_ledger_stays(tmp_path: Path) -> None:
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        context.configure(inspector, wirelint_captures=str(tmp_path / "captures"))
+        ledger = inspector._engine.ledger
+        context.configure(inspector, wirelint_ignore="ST604")
+        flow = pass_through(inspector, CUT)
+        inspector.response(flow)
+        assert flow.metadata["wirelint.findings"] == []
+        assert inspector._engine.ledger is ledger
+        context.configure(inspector, wirelint_captures=str(tmp_path / "others"))
+        assert inspector._engine.ledger is not ledger, "a new file begins with an empty ledger for its readers"
+        inspector.done()
+
+
+ENDS: dict[str, tuple[str | None, str, End]] = {
+    "well": (None, "HTTP/1.1", "complete"),
+    "the client leaves": ("Client disconnected.", "HTTP/1.1", "client-left"),
+    "killed": ("Connection killed.", "HTTP/1.1", "client-left"),
+    "the upstream dies": ("HTTP/1 protocol error: peer closed connection", "HTTP/1.1", "upstream-died"),
+    "an h2 client cancels": ("stream reset by client (CANCEL)", "HTTP/2.0", "client-left"),
+    "an h2 upstream resets": ("stream reset by client (INTERNAL_ERROR)", "HTTP/2.0", "upstream-died"),
+    "only the upstream can be h2": ("stream reset by client (CANCEL)", "HTTP/1.1", "upstream-died"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_ends(name: str) -> None:
+    message, version, end = ENDS[name]
+    flow = flow_of(RECORD)
+    flow.request.http_version = version
+    flow.error = mitmproxy_flow.Error(message) if message is not None else None
+    assert end_of(flow) == (end, message)
+
+
+def test_it_is_one_addon(inspector: Inspector) -> None:
+    """mitmproxy asks each addon there is about each event, and those inside of it as well."""
+    assert list(traverse([inspector])) == [inspector]

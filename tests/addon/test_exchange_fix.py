@@ -1,0 +1,271 @@
+"""Messages that are whole when they are repaired, and flows that tell of a repair."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import gzip
+import json
+import tracemalloc
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import brotli
+import pytest
+import zstandard
+from mitmproxy import flow as mitmproxy_flow
+from mitmproxy import http
+from mitmproxy.io import FlowReader
+from mitmproxy.test import taddons
+
+from tests.addon.build import flow_of
+from tests.build import FORMS, Talk, User, as_record
+from wirelint.addon import exchange_fix as module
+from wirelint.addon.addon import Inspector
+from wirelint.addon.delivery import Delivery
+from wirelint.addon.tee import Tee
+from wirelint.registry import Registry
+
+RULES = Path(__file__).parent / "repairs"
+QUIET = Talk(text="They say «hello» and go.")
+CLEAN = Talk(text="All is well.")
+ASKED = Talk(history=(User("Say «hello» to them."),), text="Done.")
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Registry:
+    return Registry.load([RULES])
+
+
+@pytest.fixture
+def inspector(tmp_path: Path, loaded: Registry, monkeypatch: pytest.MonkeyPatch) -> Iterator[Inspector]:
+    monkeypatch.setattr(Registry, "load", lambda *_: loaded)
+    inspector = Inspector()
+    with taddons.context(inspector) as context:
+        settings = {"wirelint_captures": str(tmp_path / "captures"), "wirelint_rules": str(RULES)}
+        context.configure(inspector, **settings, wirelint_select="XX901", wirelint_fix="unsafe")
+        yield inspector
+        inspector.done()
+
+
+def captured(inspector: Inspector, tmp_path: Path) -> list[dict[str, Any]]:
+    inspector.done()
+    lines = [line for path in tmp_path.glob("captures/*/exchanges.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in lines]
+
+
+def answered(inspector: Inspector, talk: Talk, api: str = "openai.chat", **headers: str) -> http.HTTPFlow:
+    """A flow whose whole reply mitmproxy has held."""
+    record = talk.record(api, False)
+    flow = flow_of(record)
+    inspector.request(flow)
+    fields = {"content-type": "application/json", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    flow.response = http.Response.make(200, b"", fields)
+    del flow.response.headers["content-length"]
+    flow.response.raw_content = None
+    inspector.responseheaders(flow)
+    body = as_record(record).response_body or b""
+    coded = gzip.compress(body) if headers.get("content_encoding") == "gzip" else body
+    if flow.response.stream is False:
+        flow.response.raw_content = coded
+        flow.response.headers["content-length"] = str(len(coded))
+    return flow
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
+def test_a_whole_reply(inspector: Inspector, tmp_path: Path, api: str, coding: str) -> None:
+    flow = answered(inspector, QUIET, api, content_encoding=coding)
+    inspector.response(flow)
+    response = flow.response
+    assert response is not None
+    assert "They say HELLO and go." in (response.text or "")
+    assert response.headers["content-encoding"] == coding
+    assert response.headers["content-length"] == str(len(response.raw_content or b""))
+    assert response.headers["x-wirelint"] == 'rewrote; rules="murmur"'
+    (line,) = captured(inspector, tmp_path)
+    assert line["delivered"]["body"].encode() == response.content
+    assert line["response"]["body"].encode() == as_record(QUIET.record(api, False)).response_body
+    assert "x-wirelint" not in line["response"]["headers"]
+    assert flow.comment.startswith("murmur · 1 fixed")
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_a_clean_reply_is_left_alone(inspector: Inspector, coding: str) -> None:
+    flow = answered(inspector, CLEAN, content_encoding=coding)
+    assert flow.response is not None
+    before = (flow.response.raw_content, flow.response.headers.fields)
+    inspector.response(flow)
+    assert (flow.response.raw_content, flow.response.headers.fields) == before
+
+
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "br": brotli.compress,
+    "zstd": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("damage", ["cut off", "bomb"])
+@pytest.mark.parametrize("coding", PACKERS)
+def test_a_whole_reply_whose_coding_is_damaged_or_swells_passes_as_it_came(
+    inspector: Inspector, tmp_path: Path, coding: str, damage: str
+) -> None:
+    assert inspector._settings is not None
+    inspector._settings = dataclasses.replace(inspector._settings, max_body=1 << 20)
+    flow = answered(inspector, QUIET, content_encoding=coding)
+    body = as_record(QUIET.record("openai.chat", False)).response_body or b""
+    raw = PACKERS[coding](body)[:-1] if damage == "cut off" else PACKERS[coding](body + b" " * (8 << 20))
+    assert flow.response is not None
+    flow.response.raw_content = raw
+    flow.response.headers["content-length"] = str(len(raw))
+    before = flow.response.headers.fields
+    tracemalloc.start()
+    try:
+        inspector.response(flow)
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert (flow.response.raw_content, flow.response.headers.fields) == (raw, before)
+    (line,) = captured(inspector, tmp_path)
+    assert "delivered" not in line
+    said = "ends before its content-encoding" if damage == "cut off" else "larger than wirelint_max_body"
+    assert said in line["notes"][0]
+
+
+@pytest.mark.parametrize("coding", PACKERS)
+def test_a_request_that_swells_passes_unread(inspector: Inspector, tmp_path: Path, coding: str) -> None:
+    assert inspector._settings is not None
+    inspector._settings = dataclasses.replace(inspector._settings, max_body=1 << 20)
+    record = ASKED.record("openai.chat", False)
+    flow = flow_of(record)
+    flow.request.headers["content-encoding"] = coding
+    flow.request.raw_content = raw = PACKERS[coding](b'{"model":"m","messages":[' + b" " * (8 << 20) + b"]}")
+    tracemalloc.start()
+    try:
+        inspector.request(flow)
+        assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    finally:
+        tracemalloc.stop()
+    assert flow.request.raw_content == raw
+    flow.response = http.Response.make(200, b"{}", {"content-type": "application/json"})
+    inspector.responseheaders(flow)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert line["end"] == "unread"
+    assert "the request is larger than wirelint_max_body" in line["notes"][0]
+
+
+NOT_HELD: dict[str, tuple[dict[str, str], bool]] = {
+    "asked to stream": ({"content_type": "application/json"}, True),
+    "events all the same": ({"content_type": "text/event-stream"}, False),
+    "no type": ({"content_type": ""}, False),
+    "too long to be held": ({"content_type": "application/json", "content_length": "99999999"}, False),
+    "a length that is none": ({"content_type": "application/json", "content_length": "-1"}, False),
+}
+
+
+@pytest.mark.parametrize("name", NOT_HELD)
+def test_what_is_not_held(inspector: Inspector, name: str) -> None:
+    headers, stream = NOT_HELD[name]
+    flow = flow_of(QUIET.record("openai.chat", stream))
+    inspector.request(flow)
+    flow.response = http.Response.make(200, b"")
+    flow.response.headers.clear()
+    for key, value in headers.items():
+        flow.response.headers[key.replace("_", "-")] = value
+    flow.response.raw_content = None
+    inspector.responseheaders(flow)
+    assert isinstance(flow.response.stream, Delivery)
+
+
+@pytest.mark.parametrize("status", [204, 205, 206, 301, 400, 429, 529])
+def test_statuses_that_are_left_alone(inspector: Inspector, status: int) -> None:
+    flow = flow_of(QUIET.record("openai.chat", False))
+    inspector.request(flow)
+    flow.response = http.Response.make(status, b"12345", {"content-type": "application/json"})
+    flow.response.raw_content = None
+    inspector.responseheaders(flow)
+    assert isinstance(flow.response.stream, Tee)
+    assert flow.response.headers["content-length"] == "5"
+    assert "x-wirelint" not in flow.response.headers
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_a_reply_that_another_addon_made(inspector: Inspector, tmp_path: Path, api: str, stream: bool) -> None:
+    record = QUIET.record(api, stream)
+    flow = flow_of(record)
+    inspector.request(flow)
+    flow.response = http.Response.make(200, record["response"]["body"].encode(), {"content-type": "text/plain"})
+    inspector.responseheaders(flow)
+    inspector.response(flow)
+    assert flow.response.headers["x-wirelint"] == 'rewrote; rules="murmur"'
+    (line,) = captured(inspector, tmp_path)
+    assert [fix["name"] for fix in line["fixes"]] == ["murmur"]
+
+
+def test_a_held_reply_that_is_cut_off(inspector: Inspector, tmp_path: Path) -> None:
+    """mitmproxy drops what it had of it, and tells the client."""
+    flow = answered(inspector, QUIET)
+    assert flow.response is not None
+    flow.response.raw_content = None
+    flow.error = mitmproxy_flow.Error("peer closed connection")
+    inspector.error(flow)
+    (line,) = captured(inspector, tmp_path)
+    assert (line["end"], line["response"]["body"]) == ("upstream-died", "")
+    assert line["notes"] == ["the reply was cut off while it was held to be repaired; what had come of it is lost"]
+
+
+def raising(*_: object, **__: object) -> None:
+    raise RuntimeError("no")
+
+
+@pytest.mark.parametrize("culprit", ["mend_request", "rewrite_reply", "replace_body"])
+@pytest.mark.parametrize("talk", [QUIET, ASKED], ids=["the reply", "the request"])
+def test_a_failure_leaves_both_as_they_came(
+    inspector: Inspector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, culprit: str, talk: Talk
+) -> None:
+    monkeypatch.setattr(module, culprit, raising)
+    flow = answered(inspector, talk)
+    inspector.response(flow)
+    made = as_record(talk.record("openai.chat", False))
+    (line,) = captured(inspector, tmp_path)
+    assert flow.response is not None
+    if culprit == "replace_body" or (talk is QUIET) == (culprit == "rewrite_reply"):
+        assert (flow.request.content, flow.response.content) == (made.request_body, made.response_body)
+        assert not {"forwarded", "delivered", "fixes"} & line.keys()
+    assert "internal-error" in [finding["name"] for finding in line["findings"]]
+
+
+# --- flows that tell of a repair --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("written", ["flows.mitm", "by mitmproxy"])
+def test_a_flow_from_a_file_is_judged_by_what_came_in(inspector: Inspector, tmp_path: Path, written: str) -> None:
+    both = Talk(history=ASKED.history, text=QUIET.text)
+    flow = answered(inspector, both)
+    inspector.response(flow)
+    (line,) = captured(inspector, tmp_path)
+    if written == "flows.mitm":
+        with next(tmp_path.glob("captures/*/flows.mitm")).open("rb") as file:
+            (again,) = FlowReader(file).stream()
+    else:
+        again = flow.copy()
+        again.id = flow.id  # as a file keeps it
+    assert isinstance(again, http.HTTPFlow)
+    again.live = False
+    before = messages(again)
+    with taddons.context(Inspector()) as context:
+        asyncio.run(context.cycle(inspector, again))
+    assert again.metadata["wirelint.findings"] == ["murmur"]
+    assert [one["side"] for one in again.metadata["wirelint.detail"]] == [one["side"] for one in line["findings"]]
+    assert again.metadata["wirelint.fixed"] == ["murmur"]
+    assert messages(again) == before, "a flow from a file is not changed"
+
+
+def messages(flow: http.HTTPFlow) -> list[tuple[Any, ...]]:
+    both = [message for message in (flow.request, flow.response) if message is not None]
+    return [(message.raw_content, message.headers.fields) for message in both]

@@ -1,0 +1,238 @@
+"""What waits is done in order, some time, and never more of it waits than may."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from wirelint.addon.idle_queue import LARGE, Backlog
+
+
+class Clock:
+    """A clock that goes on when work is done, and a loop's timers as they were asked for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def made(
+    most: int = 1 << 20, busy: Callable[[], bool] = lambda: False, clock: Clock | None = None
+) -> tuple[Backlog[str], list[str], Clock]:
+    done: list[str] = []
+    clock = clock or Clock()
+
+    def work(item: str) -> Callable[[], None]:
+        def rest() -> None:
+            done.append(item)
+            clock.now += 0.001
+
+        return rest
+
+    return Backlog(work, busy, clock, most), done, clock
+
+
+async def settle(waiting: Backlog[str], clock: Clock) -> None:
+    async with asyncio.timeout(20):
+        while len(waiting):
+            clock.now += 0.5
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("busy", [False, True])
+def test_all_is_done_in_order(busy: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirelint.addon.idle_queue._WAITS", 0.01)
+
+    async def run() -> list[str]:
+        waiting, done, clock = made(busy=lambda: busy)
+        for item in "abc":
+            waiting.put(item, 1)
+        assert done == []
+        await settle(waiting, clock)
+        waiting.put("d", 1)
+        await settle(waiting, clock)
+        return done
+
+    assert asyncio.run(run()) == ["a", "b", "c", "d"]
+
+
+def test_only_so_much_waits() -> None:
+    async def run() -> None:
+        waiting, done, _ = made(most=10)
+        for item in "ab":
+            waiting.put(item, 5)
+        assert (done, len(waiting)) == ([], 2)
+        waiting.put("large", 100)
+        assert (done, len(waiting)) == (["a", "b", "large"], 0)
+
+    asyncio.run(run())
+
+
+def test_draining_does_the_rest_at_once() -> None:
+    async def run() -> None:
+        waiting, done, _ = made()
+        waiting.put("a", 1)
+        waiting.put("b", 1)
+        waiting.drain()
+        assert (done, len(waiting)) == (["a", "b"], 0)
+        await asyncio.sleep(0.02)  # the timer finds nothing
+        assert done == ["a", "b"]
+
+    asyncio.run(run())
+
+
+def test_without_a_loop_nothing_waits() -> None:
+    waiting, done, _ = made()
+    waiting.put("a", 1)
+    assert (done, len(waiting)) == (["a"], 0)
+
+
+def test_above_the_bound_several_are_done_together() -> None:
+    async def run() -> list[str]:
+        waiting, done, _ = made(most=10)
+        for item in "abcdefghij":
+            waiting.put(item, 1)
+        assert done == []
+        waiting.put("k", 1)
+        return done
+
+    assert asyncio.run(run()) == ["a", "b", "c", "d", "e"]
+
+
+def _nothing() -> None: ...
+
+
+class Loop:
+    """Timers as they are asked for; `fire` lets the last one go off, when it is due."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.pauses: list[float] = []
+        self.clock, self._due = clock, 0.0
+        self._last: Callable[[], None] = _nothing
+
+    def call_later(self, pause: float, callback: Callable[[], None]) -> Loop:
+        self.pauses.append(pause)
+        self._due, self._last = self.clock.now + pause, callback
+        return self
+
+    def cancel(self) -> None:
+        self._last = _nothing
+
+    def fire(self) -> None:
+        self.clock.now = max(self.clock.now, self._due)
+        self._last()
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop(Clock())
+    monkeypatch.setattr("wirelint.addon.idle_queue.asyncio.get_running_loop", lambda: loop)
+    return loop
+
+
+def test_without_traffic_one_piece_follows_the_other(loop: Loop) -> None:
+    waiting, done, _ = made(busy=lambda: False, clock=loop.clock)
+    for item in "abcdefg":
+        waiting.put(item, 1)
+    loop.fire()
+    assert (done, loop.pauses) == (["a", "b", "c", "d", "e"], [0.005, 0.0])
+    loop.fire()
+    assert (done, loop.pauses) == (["a", "b", "c", "d", "e", "f", "g"], [0.005, 0.0])
+
+
+def test_with_traffic_what_has_waited_is_done_together_and_the_traffic_has_most_of_the_time(loop: Loop) -> None:
+    waiting, done, _ = made(busy=lambda: True, clock=loop.clock)
+    for item in "abcdefg":
+        waiting.put(item, 1)
+    loop.clock.now += 0.4
+    waiting.put("young", 1)
+    loop.fire()
+    assert done == ["a", "b", "c", "d", "e"]
+    loop.fire()
+    assert done == ["a", "b", "c", "d", "e", "f", "g"]
+    assert loop.pauses == pytest.approx([0.5, 0.095, 0.298])
+    loop.fire()
+    assert done[-1] == "young"
+
+
+def test_when_the_traffic_ends_nothing_waits_any_longer(loop: Loop) -> None:
+    busy = True
+    waiting, done, _ = made(busy=lambda: busy, clock=loop.clock)
+    waiting.put("a", 1)
+    busy = False
+    waiting.put("the last one", 1)
+    loop.fire()
+    assert done == ["a", "the last one"]
+    assert loop.pauses == pytest.approx([0.5, 0.005])
+
+
+def test_the_traffic_may_end_without_another_piece(loop: Loop) -> None:
+    busy = True
+    waiting, done, _ = made(busy=lambda: busy, clock=loop.clock)
+    waiting.put("a", 1)
+    busy = False
+    loop.fire()
+    assert done == ["a"]
+
+
+def threaded(gate: threading.Event) -> tuple[Backlog[str], list[tuple[str, str, bool]]]:
+    """A backlog whose large pieces are read when the gate opens; what was done of which piece, whether on the loop."""
+    done: list[tuple[str, str, bool]] = []
+    here = threading.get_ident()
+
+    def work(item: str) -> Callable[[], None]:
+        if item.isupper():
+            assert gate.wait(20)
+        done.append(("read", item, threading.get_ident() == here))
+        return lambda: done.append(("judged", item, threading.get_ident() == here))
+
+    return Backlog(work, lambda: False, most=4 * LARGE), done
+
+
+def test_a_large_piece_is_read_by_a_thread_while_the_loop_goes_on() -> None:
+    async def run() -> list[tuple[str, str, bool]]:
+        gate = threading.Event()
+        waiting, done = threaded(gate)
+        for item, size in (("a", 1), ("B", LARGE), ("c", 1)):
+            waiting.put(item, size)
+        for _ in range(5):
+            await asyncio.sleep(0.01)
+        assert done == [("read", "a", True), ("judged", "a", True)]
+        gate.set()
+        async with asyncio.timeout(20):
+            while len(waiting):
+                await asyncio.sleep(0.001)
+        return done[2:]
+
+    assert asyncio.run(run()) == [
+        ("read", "B", False),
+        ("judged", "B", True),
+        ("read", "c", True),
+        ("judged", "c", True),
+    ]
+
+
+def test_who_needs_all_that_waits_waits_for_the_thread() -> None:
+    async def run() -> list[tuple[str, str, bool]]:
+        gate = threading.Event()
+        waiting, done = threaded(gate)
+        waiting.put("A", 9 * LARGE)  # above the bound, and by itself
+        assert done == []
+        gate.set()
+        waiting.drain()
+        return done
+
+    assert asyncio.run(run()) == [("read", "A", False), ("judged", "A", True)]
+
+
+def test_without_a_loop_a_large_piece_is_done_at_once() -> None:
+    gate = threading.Event()
+    gate.set()
+    waiting, done = threaded(gate)
+    waiting.put("A", LARGE)
+    assert done == [("read", "A", True), ("judged", "A", True)]

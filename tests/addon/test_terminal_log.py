@@ -1,0 +1,163 @@
+"""Lines of a run on a terminal: columns that stay in place, findings beneath, nothing wider than it is."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+from dataclasses import replace
+
+import pytest
+from mitmproxy.addons.termlog import TermLogHandler
+from rich.cells import cell_len
+
+from tests.addon.build import verdict_of
+from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
+from tests.build import Talk
+from wirelint.addon import log, terminal_log
+from wirelint.addon.verdict import CheckResult
+from wirelint.rule import Finding
+
+FOUND = Finding(
+    "LK101", "xml-leak", "error", "high", "model", "response", "a call of search_notes stands in the text as markup",
+    "/choices/0/message/content", 7,
+)  # fmt: skip
+LONG = verdict_of(Talk(text="Hi.", model="some-vendor/a-model-of-a-very-long-name-0905").record("openai.chat", False))
+WIDE = verdict_of(Talk(text="Hi.", model="模型" * 12).record("openai.chat", False))
+REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST604",))
+DIED = replace(CLEAN, record=replace(CLEAN.record, end="upstream-died"))
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """mitmproxy's own handler of a terminal, at 80 columns, and the time 12:00:00."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setattr(logging.Formatter, "formatTime", lambda self, record, datefmt=None: "12:00:00")
+    out = Terminal()
+    handler = TermLogHandler(out)
+    handler._initiated_in_test = None  # it would be deaf in the call after this setup
+    monkeypatch.setattr(logging.getLogger(), "handlers", [handler])
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    logging.getLogger("wirelint").setLevel(logging.INFO)
+    terminal_log.settle()
+    return out
+
+
+def plain(text: str) -> list[str]:
+    from rich.text import Text
+
+    return [line.rstrip() for line in Text.from_ansi(text).plain.splitlines()]
+
+
+SCREENS: dict[str, tuple[CheckResult, list[str]]] = {
+    "clean": (CLEAN, ["12:00:00 ✓ openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11"]),
+    "a whole body": (WHOLE, ["12:00:00 ✓ anthropic.messages acme-1               200  1.84 s          3f2a9c11"]),
+    "refused": (REFUSED, ["12:00:00 - openai.chat        acme-1               429  1.84 s          3f2a9c11"]),
+    "a long name": (LONG, ["12:00:00 ✓ openai.chat        some-vendor/a-model… 200  1.84 s          3f2a9c11"]),
+    "wide characters": (WIDE, ["12:00:00 ✓ openai.chat        模型模型模型模型模…  200  1.84 s          3f2a9c11"]),
+    "cut off": (
+        DIED,
+        [
+            "12:00:00 ✓ openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
+            "           upstream-died",
+        ],
+    ),
+    "findings and fixes": (
+        replace(MENDED, findings=(FOUND, MIXED.findings[0]), record=replace(MENDED.record, fixes=FIXES[:1])),
+        [
+            "12:00:00 ● openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
+            "           ● xml-leak (model) a call of search_notes stands in the text as",
+            "             markup  [response /choices/0/message/content, event 7]",
+            "           · x (model) m  [response]",
+            "           ✎ xml-leak (unsafe) promoted to a call of get_weather",
+        ],
+    ),
+    "many findings": (
+        replace(MIXED, findings=MIXED.findings[:1] * 30),
+        [
+            "12:00:00 · openai.chat        acme-1               200  1.84 s 1 call   3f2a9c11",
+            *["           · x (model) m  [response]"] * 12,
+            "           … 18 more: wirelint show 3f2a9c11",
+        ],
+    ),
+    "orders to the terminal": (
+        replace(CLEAN, model="\x1b[2Jx", findings=(replace(FOUND, message="a\x1b]0;t\x07\nb", pointer="/\x1b[1m"),)),
+        [
+            "12:00:00 ● openai.chat        \\u001b[2Jx           200  1.84 s 1 call   3f2a9c11",
+            "           ● xml-leak (model) a\\u001b]0;t\\u0007\\nb  [response /\\u001b[1m, event",
+            "             7]",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_the_screen(name: str, terminal: Terminal) -> None:
+    verdict, lines = SCREENS[name]
+    log.log_exchange(verdict)
+    assert plain(terminal.getvalue()) == lines
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80, 104, 160])
+def test_nothing_is_wider_than_the_terminal(columns: int, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for verdict, _ in SCREENS.values():
+        terminal.seek(0)
+        terminal.truncate()
+        log.log_exchange(verdict)
+        first, *others = plain(terminal.getvalue())
+        assert cell_len(first) <= max(columns, 70)
+        assert all(cell_len(line) <= columns for line in others)
+        assert ("first 0.42 s" in first) == (columns >= 104 and verdict.streamed)
+
+
+def test_a_clean_exchange_is_dim_and_a_fault_is_red(terminal: Terminal) -> None:
+    log.log_exchange(CLEAN)
+    assert "\x1b[2m openai.chat" in terminal.getvalue()
+    log.log_exchange(SCREENS["findings and fixes"][0])
+    assert "\x1b[31m●" in terminal.getvalue()
+
+
+def test_no_color(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    log.log_exchange(SCREENS["findings and fixes"][0])
+    assert "\x1b[3" not in terminal.getvalue()
+    assert plain(terminal.getvalue()) == SCREENS["findings and fixes"][1]
+
+
+def test_an_open_exchange(terminal: Terminal) -> None:
+    assert CLEAN.exchange is not None
+    timing = replace(CLEAN.exchange.timing, duration=31_000.0)
+    log.log_early(replace(CLEAN.exchange, timing=timing), "acme-1", [replace(FOUND, severity="warning")])
+    line = "12:00:00 ▲ openai.chat        acme-1               200  31.0 s open     3f2a9c11"
+    assert plain(terminal.getvalue())[0] == line
+
+
+def test_other_lines_are_as_they_were(terminal: Terminal) -> None:
+    logging.getLogger("other").warning("as it was")
+    log.say("wirelint: a word")
+    assert plain(terminal.getvalue()) == ["[12:00:00] as it was", "[12:00:00] wirelint: a word"]
+
+
+def test_a_pipe_has_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(logging.getLogger(), "handlers", [TermLogHandler(out)])
+    monkeypatch.setattr(logging.Formatter, "formatTime", lambda self, record, datefmt=None: "12:00:00")
+    terminal_log.settle()
+    log.log_exchange(CLEAN)
+    assert out.getvalue() == f"[12:00:00] {log.exchange_line(CLEAN)}\n"
+
+
+def test_settling_twice_changes_nothing(terminal: Terminal) -> None:
+    terminal_log.settle()
+    log.log_exchange(CLEAN)
+    assert plain(terminal.getvalue()) == SCREENS["clean"][1]

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.build import Talk, User, read, schema
+from wirelint.arguments.argument_markup import MarkupWatcher, may_be_polluted, polluted
+from wirelint.model import Json, Request, Tool
+
+TOOL = Tool(
+    "pack", "/tools/0", schema=schema(("path",), path="string", content="string", note="string", limit="integer")
+)
+
+# id: (arguments, what they should be; None where no repair is sure, the markup that was found)
+FOUND: dict[str, tuple[Json, Json, str]] = {
+    "key": ({"path</arg_key>": "a"}, {"path": "a"}, "</arg_key>"),
+    "key, opened too": ({"<arg_key>path</arg_key>": "a"}, {"path": "a"}, "<arg_key></arg_key>"),
+    "key, an attribute": ({"<parameter=path>": "a"}, {"path": "a"}, "<parameter=>"),
+    "value": ({"path": "a</parameter>"}, {"path": "a"}, "</parameter>"),
+    "value, blanks in the tag": ({"note": "a< /x></ parameter >"}, {"note": "a< /x>"}, "</ parameter >"),
+    "value, several": ({"note": "a</arg_value>\n</tool_call>\n"}, {"note": "a"}, "</arg_value>\n</tool_call>"),
+    "value, its line end": ({"note": "a\n</arg_value></tool_call>"}, None, "</arg_value></tool_call>"),
+    "a stored text, two": ({"content": "a</arg_value></tool_call>"}, {"content": "a"}, "</arg_value></tool_call>"),
+    "the next parameter": (
+        {"path": 'a</parameter>\n<parameter name="note">b'},
+        None,
+        '</parameter>\n<parameter name="note">',
+    ),
+    "the next parameter, DSML": (
+        {"path": 'a</parameter>\n<parameter name="limit" string="false">5'},
+        None,
+        '</parameter>\n<parameter name="limit" string="false">',
+    ),
+    "the next parameter, Qwen": (
+        {"path": "a\n</parameter>\n<parameter=note>\nb"},
+        None,
+        "</parameter>\n<parameter=note>",
+    ),
+    "the next parameter, GLM": (
+        {"path": "a</arg_value><arg_key>note</arg_key><arg_value>b"},
+        None,
+        "</arg_value><arg_key>note</arg_key>",
+    ),
+    "the next parameter, by its name": ({"path": "a</path>\n<note>b"}, None, "</path>\n<note>"),
+    "both": ({"path</arg_key>": "a</arg_value>"}, {"path": "a"}, "</arg_key>"),
+}
+NOT_FOUND: dict[str, Json] = {
+    "plain": {"path": "a", "limit": 3},
+    "HTML": {"note": "<b>a</b></p>"},
+    "a pair": {"note": "<parameter>a</parameter>"},
+    "a stored text, one": {"content": "a</parameter>"},
+    "the text of a file": {"path": "a", "note": "a</parameter>"},
+    "nothing else": {"note": "</parameter>"},
+    "a key of no parameter": {"deck</arg_key>": "a"},
+    "a key that is there too": {"path</arg_key>": "a", "path": "b"},
+    "a next parameter that is there too": {"path": 'a</parameter><parameter name="note">b', "note": "b"},
+    "a next parameter of no tool": {"path": 'a</parameter><parameter name="deck">b'},
+    "a next parameter among parameters": {
+        "note": '<parameter name="path">a</parameter><parameter name="limit">3</parameter>',
+        "path": "a",
+    },
+    "a page with a title": {"content": "<note>a</note>\n<path>b</path>", "limit": 3},
+    "the name of another tag": {"path": "a</b>\n<note>b"},
+    "by its name, there too": {"path": "a</path>\n<note>b", "note": "b"},
+    "by its name, opened": {"path": "<path>a</path>\n<note>b</note>"},
+    "a list": ["a</parameter>"],
+}
+
+
+def request(said: str = "Pack it.") -> Request:
+    found = read(Talk((User(said),)).record("openai.chat", False)).request
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(("arguments", "cleaned", "markup"), FOUND.values(), ids=FOUND)
+def test_found(arguments: Json, cleaned: Json, markup: str) -> None:
+    found = polluted(arguments, TOOL, request())
+    assert found is not None
+    assert (found.cleaned, found.markup) == (cleaned, markup)
+    assert may_be_polluted(json.dumps(arguments))
+
+
+@pytest.mark.parametrize("arguments", NOT_FOUND.values(), ids=NOT_FOUND)
+def test_not_found(arguments: Json) -> None:
+    assert polluted(arguments, TOOL, request()) is None
+
+
+def test_what_the_request_holds_is_meant() -> None:
+    assert polluted({"note": "a</parameter>"}, TOOL, request("What stands before </parameter>?")) is None
+
+
+# id: (argument text, what of it may leave before its end is known)
+TEXTS = {
+    "plain": ('{"a": "b<c>d"}', '{"a": "b<c>d"}'),
+    "at the end of a value": ('{"a": "b</parameter>"}', '{"a": "b'),
+    "at the end of a key": ('{"a</arg_key>": "b"}', '{"a'),
+    "several, with line ends": ('{"a": "b</parameter>\\n</function>", "c": 1}', '{"a": "b'),
+    "escaped": ('{"a": "b\\u003c/parameter\\u003e"}', '{"a": "b'),
+    "in the middle": ('{"a": "b</parameter> c"}', '{"a": "b</parameter> c"}'),
+    "of HTML": ('{"a": "b</p>"}', '{"a": "b</p>"}'),
+    "begun": ('{"a": "b</para', '{"a": "b'),
+    "begun with an escape": ('{"a": "b\\u00', '{"a": "b'),
+}
+
+
+@pytest.mark.parametrize(("text", "leaves"), TEXTS.values(), ids=TEXTS)
+def test_watching(text: str, leaves: str) -> None:
+    for size in (len(text), 1, 3):
+        watcher = MarkupWatcher()
+        safe = [watcher.feed(text[start : start + size]) for start in range(0, len(text), size)]
+        assert safe[-1] == len(leaves)
+        assert safe == sorted(safe)
+        assert watcher.suspicious is (len(leaves) < len(text) and text.endswith("}"))
+
+
+def test_every_beginning_of_a_closing_tag_waits() -> None:
+    """However many there are: each is looked up, not compared with every tag that there is."""
+    for tag in ("</parameter>", "</tool_call>", "</arg_value>"):
+        for length in range(1, len(tag)):
+            assert MarkupWatcher().feed(f'{{"a": "b{tag[:length]}') == len('{"a": "b'), tag[:length]
+    assert MarkupWatcher().feed('{"a": "b</parametric') == len('{"a": "b</parametric')

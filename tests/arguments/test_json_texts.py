@@ -1,0 +1,267 @@
+"""JSON followed piece by piece, carried on from its beginning, and brought in order."""
+
+from __future__ import annotations
+
+import json
+import random
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wirelint.arguments.json_continuation import continuation, same, write
+from wirelint.arguments.json_repair import mended, spells, unquoted
+from wirelint.arguments.json_scanner import Scanner
+from wirelint.model import Json
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def spelled(value: Json, dice: random.Random) -> str:
+    """One of the many texts of a value."""
+
+    def space() -> str:
+        return dice.choice(["", "", "", " ", "\n", "\t\r "])
+
+    match value:
+        case dict():
+            members = [f"{space()}{_string(key, dice)}{space()}:{spelled(inner, dice)}" for key, inner in value.items()]
+            return f"{space()}{{{','.join(members)}{space()}}}{space()}"
+        case list():
+            return f"{space()}[{space()}{','.join(spelled(inner, dice) for inner in value)}]{space()}"
+        case str():
+            return space() + _string(value, dice) + space()
+        case float():
+            return space() + _number(value, dice) + space()
+        case _:
+            return space() + json.dumps(value) + space()
+
+
+def _string(text: str, dice: random.Random) -> str:
+    return '"' + "".join(_character(character, dice) for character in text) + '"'
+
+
+def _character(character: str, dice: random.Random) -> str:
+    way = dice.random()
+    if way < 0.3:
+        units = character.encode("utf-16-be").hex()
+        escapes = "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+        return escapes.replace("a", "A") if dice.random() < 0.5 else escapes
+    if way < 0.4 and character == "/":
+        return "\\/"
+    return json.dumps(character, ensure_ascii=way > 0.7)[1:-1]
+
+
+def _number(value: float, dice: random.Random) -> str:
+    exact = Decimal(repr(value))
+    texts = [repr(value), f"{exact:f}", str(exact.normalize()), f"{value!r}e0", f"{value!r}e+00", f"{value!r}00"]
+    return dice.choice([text for text in texts if _reads(text, value)])
+
+
+def _reads(text: str, value: float) -> bool:
+    try:
+        return same(json.loads(text), value)
+    except ValueError:
+        return False
+
+
+@given(VALUES, st.randoms(use_true_random=False), st.data())
+def test_any_beginning_of_any_spelling_can_be_carried_on(value: Json, dice: random.Random, data: st.DataObject) -> None:
+    text = spelled(value, dice)
+    prefix = text[: data.draw(st.integers(0, len(text)))]
+    rest = continuation(prefix, value)
+    assert rest is not None, prefix
+    assert same(json.loads(prefix + rest), value)
+
+
+@given(VALUES, VALUES, st.randoms(use_true_random=False), st.data())
+def test_a_beginning_of_another_value_is_never_carried_on_wrongly(
+    one: Json, other: Json, dice: random.Random, data: st.DataObject
+) -> None:
+    text = spelled(one, dice)
+    prefix = text[: data.draw(st.integers(0, len(text)))]
+    rest = continuation(prefix, other)
+    assert rest is None or same(json.loads(prefix + rest), other)
+
+
+# (beginning, value) → the rest
+RESTS: dict[str, tuple[str, Any, str | None]] = {
+    "nothing yet": ("", {"a": 1}, '{"a":1}'),
+    "white space": (" \n", {"a": 1}, '{"a":1}'),
+    "a bracket": ("{", {"a": 1}, '"a":1}'),
+    "a bracket of an empty object": ("{", {}, "}"),
+    "half a key": ('{"ci', {"city": 1}, 'ty":1}'),
+    "half of the second key": ('{"da', {"city": 1, "days": 2}, 'ys":2,"city":1}'),
+    "a whole key": ('{"a"', {"a": 1}, ":1}"),
+    "a colon": ('{"a":', {"a": "x"}, '"x"}'),
+    "half a string": ('{"a":"x', {"a": "xy"}, 'y"}'),
+    "a whole string": ('{"a":"x"', {"a": "x"}, "}"),
+    "a backslash, an escape": ('{"a":"\\', {"a": "\n"}, 'n"}'),
+    "a backslash, a quote": ('{"a":"\\', {"a": '"'}, '""}'),
+    "a backslash, a letter": ('{"a":"\\', {"a": "é"}, 'u00e9"}'),
+    "half an escape": ('{"a":"\\u00', {"a": "é"}, 'e9"}'),
+    "half an escape of another letter": ('{"a":"\\u01', {"a": "é"}, None),
+    "half a pair": ('{"a":"\\ud83d', {"a": "😀"}, '\\ude00"}'),
+    "half a word": ('{"a":tr', {"a": True}, "ue}"),
+    "half a number": ('{"a":-1', {"a": -12}, "2}"),
+    "a number that is whole": ('{"a":1', {"a": 1}, "}"),
+    "half a power": ('{"a":1e', {"a": 1000.0}, "3}"),
+    "after a comma": ('{"a":1,', {"a": 1, "b": 2}, '"b":2}'),
+    "after a comma, nothing left": ('{"a":1,', {"a": 1}, None),
+    "an array": ("[1,[", [1, [2, 3], 4], "2,3],4]"),
+    "an array, all said": ("[1", [1], "]"),
+    "an array that is too long": ("[1,2", [1], None),
+    "all of it": ('{"a":1}', {"a": 1}, ""),
+    "all of it, white space": ('{"a":1} ', {"a": 1}, ""),
+    "more than all": ('{"a":1}}', {"a": 1}, None),
+    "closed too early": ("{}", {"a": 1}, None),
+    "another value": ('{"a":2', {"a": 1}, None),
+    "another kind": ('{"a":"', {"a": 1}, None),
+    "another key": ('{"b"', {"a": 1}, None),
+    "the same key again": ('{"a":1,"a"', {"a": 1}, None),
+    "a float is no integer": ('{"a":1.0', {"a": 1}, None),
+    "true is not one": ('{"a":1', {"a": True}, None),
+    "no JSON": ("{'a'", {"a": 1}, None),
+    "a raw line feed": ('{"a":"\n', {"a": "\n"}, None),
+    "too deep": ("[" * 500, [], None),
+}
+
+
+@pytest.mark.parametrize(("prefix", "value", "expected"), RESTS.values(), ids=RESTS)
+def test_continuation(prefix: str, value: Json, expected: str | None) -> None:
+    assert continuation(prefix, value) == expected
+
+
+@pytest.mark.parametrize("value", ["\ud83d", 10**30, {"a": [1.5, None, "é"]}])
+def test_any_value_can_be_written(value: Json) -> None:
+    assert json.loads(write(value)) == value
+
+
+# --- the scanner ----------------------------------------------------------------------------------------------------
+
+# text → where it breaks, where the value ends, where something follows it, a comma that waits
+SCANNED: dict[str, tuple[int | None, int | None, int | None, int | None]] = {
+    "": (None, None, None, None),
+    '{"a":1}': (None, 7, None, None),
+    ' {"a":[{}, [], ""]}\n': (None, 19, None, None),
+    '{"a":1}{': (None, 7, 7, None),
+    '{"a":1}\n,': (None, 7, 8, None),
+    '{"a":1,': (None, None, None, 6),
+    '{"a":1, }': (8, None, None, 6),
+    '{"a":1,,': (7, None, None, 6),
+    "[1,]": (3, None, None, 2),
+    "{,": (1, None, None, None),
+    "{'": (1, None, None, None),
+    "{a": (1, None, None, None),
+    '{"a" "b"': (5, None, None, None),
+    '{"a":1 "b"': (7, None, None, None),
+    '{"a":T': (5, None, None, None),
+    '{"a":tree': (7, None, None, None),
+    '{"a":01': (6, None, None, None),
+    '{"a":1.}': (7, None, None, None),
+    '{"a":-x': (6, None, None, None),
+    '{"a":1e5,"b":-0.5E+10}': (None, 22, None, None),
+    '{"a":"\n': (6, None, None, None),
+    '{"a":"\\d': (7, None, None, None),
+    '{"a":"\\u12G': (10, None, None, None),
+    '{"a":[1}': (7, None, None, None),
+    "[}": (1, None, None, None),
+    "7 7": (None, 1, 2, None),
+    "NaN": (0, None, None, None),
+    "```": (0, None, None, None),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SCANNED.items(), ids=SCANNED)
+def test_scanner(text: str, expected: tuple[int | None, ...]) -> None:
+    for step in (1, 2, 3, 100):
+        scanner = Scanner()
+        for place in range(0, len(text), step):
+            scanner.feed(text[place : place + step])
+        assert (scanner.broken, scanner.closed, scanner.second, scanner.comma) == expected
+        assert scanner.length == len(text)
+
+
+@given(st.text(alphabet="{}[]:,\"\\ \n019-.eE+truefalsn'u", max_size=16))
+def test_the_scanner_takes_what_json_takes(text: str) -> None:
+    scanner = Scanner()
+    for character in text:
+        scanner.feed(character)
+    try:
+        json.loads(text, parse_constant=lambda name: int(name))
+    except ValueError:
+        assert scanner.closed is None or scanner.second is not None
+    else:
+        assert scanner.broken is scanner.second is None
+
+
+@settings(deadline=None)
+@given(VALUES, st.randoms(use_true_random=False))
+def test_the_scanner_takes_every_spelling(value: Json, dice: random.Random) -> None:
+    scanner = Scanner()
+    for character in spelled(value, dice):
+        scanner.feed(character)
+    assert scanner.broken is scanner.second is scanner.comma is None
+
+
+# --- damaged texts ----------------------------------------------------------------------------------------------------
+
+# text → (a value, whether the text says it)
+SPELLED: dict[str, tuple[str, Any, bool]] = {
+    "as it is": ('{"a": [1, null]}', {"a": [1, None]}, True),
+    "other quotes": ("{'a': 'b'}", {"a": "b"}, True),
+    "a number of another kind": ('{"a": 1}', {"a": 1.0}, False),
+    "a number as text": ('{"a": 1}', {"a": "1"}, False),
+    "digits that a reader drops": ('{"a": 007}', {"a": 7}, False),
+    "half a number": ('{"a": 1x}', {"a": 1}, False),
+    "a dropped member": ('{"a": 1, "b": 2}', {"a": 1}, False),
+    "an added member": ('{"a": 1}', {"a": 1, "b": ""}, False),
+    "a shortened string": ('{"a": "b "}', {"a": "b"}, False),
+    "a string that goes on": ('{"a": "b"}', {"a": "b}"}, False),
+    "a bracket too few": ('{"a": [1}', {"a": [1]}, False),
+    "another order": ('{"a": 1, "b": 2}', {"b": 2, "a": 1}, False),
+    "null for something else": ('{"a": NaN}', {"a": None}, False),
+    "an escape": ('{"a": "\\u0041\\n"}', {"a": "A\n"}, True),
+    "a pair of escapes": ('{"a": "\\ud83d\\ude00"}', {"a": "😀"}, True),
+    "prose behind it": ('{"a": 1} so there', {"a": 1}, False),
+    "too deep": ("[" * 100 + "]" * 100, None, False),
+}
+
+
+@pytest.mark.parametrize(("text", "value", "expected"), SPELLED.values(), ids=SPELLED)
+def test_spells(text: str, value: Json, expected: bool) -> None:
+    assert spells(text, value) is expected
+
+
+@given(VALUES, VALUES, st.randoms(use_true_random=False))
+def test_a_text_spells_its_value_and_no_other(one: Json, other: Json, dice: random.Random) -> None:
+    value, text = {"k": one}, spelled({"k": one}, dice)
+    assert spells(text, value)
+    assert not spells(text, {"k": other}) or same(json.loads(json.dumps(one)), json.loads(json.dumps(other)))
+
+
+@given(st.text(alphabet="{}[]:,\"'ab1 \n\\T", max_size=24))
+def test_nothing_is_made_up(text: str) -> None:
+    value = mended("{" + text)
+    if value is not None:
+        assert spells("{" + text, value)
+        letters = [character for character in json.dumps(value) if character in "ab1"]
+        assert letters == [character for character in text if character in "ab1"]
+
+
+def test_lost_quotes() -> None:
+    assert unquoted('{\\"a\\":\\"x\\\\n\\"}') == {"a": "x\n"}
+    assert unquoted('{"a":1}') is None
+    assert unquoted('{\\"a\\":') is None
+
+
+def test_deep_or_long_damage_is_left_alone() -> None:
+    assert mended("{'a':" * 3000) is None
+    assert mended("{'a': [" + "(" * 70_000) is None
+    assert mended("{'a':'" + "x" * (1 << 20) + "'}") == {"a": "x" * (1 << 20)}

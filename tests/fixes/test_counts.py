@@ -1,0 +1,147 @@
+"""Token counts that a repair asked for: the client sees the stream that it would have seen without them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.build import REGISTRY, as_record, chunk, exchange, sse
+from tests.cuts import split
+from tests.rewrite.mending import UNSAFE, head
+from wirelint.capture.fixing import fix
+from wirelint.capture.record import Record
+from wirelint.engine import Session
+from wirelint.fix import FixPolicy
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.following import Forms
+from wirelint.rewrite.request import mend_request
+from wirelint.rule import Rule
+from wirelint.state.ledger import Ledger
+
+PATH = "/v1/chat/completions"
+ASKED: dict[str, Any] = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Say yes."}]}
+COUNTS = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
+ALONE = {**chunk(), "choices": [], "usage": COUNTS}
+SAID = (
+    chunk({"role": "assistant", "content": "Yes"}),
+    *(chunk({"content": f" and {word}"}) for word in ("then", "we", "go", "on")),
+    chunk({}, "stop"),
+)
+NULLS = tuple({**one, "usage": None} for one in SAID)
+RULE = REGISTRY.get("missing-usage")
+DONE = "data: [DONE]\n\n"
+
+# What the upstream sends, and what of it the client gets.
+STREAMS: dict[str, tuple[str, str]] = {
+    "as OpenAI does": (sse(*NULLS, ALONE), sse(*NULLS)),
+    "nothing on the other events": (sse(*SAID, ALONE), sse(*SAID)),
+    "no terminator": (sse(*SAID, ALONE, done=False), sse(*SAID, done=False)),
+    "no choices at all": (sse(*SAID, {"id": "x", "usage": COUNTS}), sse(*SAID)),
+    "null choices": (sse(*SAID, {"usage": COUNTS, "choices": None}), sse(*SAID)),
+    "under another id": (sse(*SAID, {**ALONE, "id": "chatcmpl-8"}), sse(*SAID)),
+    "on the last event with a choice": (sse(*SAID[:-1], {**SAID[-1], "usage": COUNTS}),) * 2,
+    "on every event": (sse(*({**one, "usage": COUNTS} for one in SAID)),) * 2,
+    "an empty choice": (sse(*SAID, chunk({}, usage=COUNTS)),) * 2,
+    "a filter's event first": (
+        sse({"choices": [], "prompt_filter_results": []}, *SAID, ALONE),
+        sse({"choices": [], "prompt_filter_results": []}, *SAID),
+    ),
+    "never": (sse(*SAID),) * 2,
+    "with the terminator in one event": (
+        sse(*SAID, done=False) + f"data: {json.dumps(ALONE)}\ndata: [DONE]\n\n",
+        sse(*SAID),
+    ),
+    "a comment beside it": (
+        sse(*SAID, done=False) + f": ping\n\ndata: {json.dumps(ALONE)}\n\n{DONE}",
+        sse(*SAID, done=False) + f": ping\n\n{DONE}",
+    ),
+}  # fmt: skip
+
+
+def passed(
+    came: str, pieces: list[bytes], rules: tuple[Rule, ...], permit: FixPolicy = UNSAFE
+) -> tuple[bytes, ReplyStream]:
+    body = json.dumps(ASKED).encode()
+    mended = mend_request(head(body, "openai.chat"), body, rules, Ledger(), permit)
+    assert mended.request is not None
+    session = Session.begin(id="1", method="POST", url=f"https://llm.test{PATH}", headers={}, body=body)
+    assert session is not None
+    session.respond(200, {"content-type": "text/event-stream"})
+    rewriting = ReplyStream.begin(session, rules, Ledger(), permit, request=mended.request)
+    assert rewriting is not None
+    assert came.encode() == b"".join(pieces)
+    out = [one for piece in pieces for one in rewriting.feed(piece)] + rewriting.end()
+    assert all(out)
+    reply = session.finish().reply
+    assert reply is not None
+    assert reply.usage == (COUNTS if '"total_tokens"' in came else None), "the counts are counted all the same"
+    return b"".join(out), rewriting
+
+
+OTHERS = REGISTRY.select(["ALL"], ["ST601"])
+"""All rules but the one that adds the terminator, or a blank line."""
+
+
+@pytest.mark.parametrize("rules", [(RULE,), OTHERS], ids=["alone", "with others"])
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_event_that_was_asked_for_is_taken_out_again(name: str, rules: tuple[Rule, ...]) -> None:
+    came, wanted = STREAMS[name]
+    raw = came.encode()
+    events = [event + b"\n\n" for event in raw.split(b"\n\n")[:-1]]
+    for pieces in ([raw], events, split(raw, range(1, len(raw), 7))):
+        got, rewriting = passed(came, pieces, rules)
+        assert got.decode() == wanted
+        taken = [repair.title for repair in rewriting.repairs if repair.code == "ST605"]
+        assert len(taken) == (came != wanted)
+
+
+@pytest.mark.parametrize(
+    "permit", [FixPolicy("safe"), FixPolicy("unsafe", lambda code: code != "ST605")], ids=["safe", "others"]
+)
+def test_nothing_is_taken_out_where_nothing_was_asked_for(permit: FixPolicy) -> None:
+    came, _ = STREAMS["as OpenAI does"]
+    got, rewriting = passed(came, [came.encode()], REGISTRY.rules, permit)
+    assert got.decode() == came
+    assert not rewriting.repairs
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_client_that_says_what_it_wants_gets_it(wanted: bool) -> None:
+    came, _ = STREAMS["as OpenAI does"]
+    asked = {**ASKED, "stream_options": {"include_usage": wanted}}
+    record = as_record(exchange(PATH, asked, came, content_type="text/event-stream"))
+    (fixed,) = fix([record], REGISTRY.rules, UNSAFE)
+    assert (fixed.record.forwarded, fixed.record.delivered) == (None, None)  # type: ignore[union-attr]
+
+
+def test_a_capture_of_such_an_exchange_is_repaired_as_it_was_live() -> None:
+    came, wanted = STREAMS["as OpenAI does"]
+    record: Record = as_record(exchange(PATH, ASKED, came, content_type="text/event-stream"))
+    (fixed,) = fix([record], REGISTRY.rules, UNSAFE)
+    delivered = fixed.record.delivered  # type: ignore[union-attr]
+    assert delivered is not None
+    assert delivered.body == wanted.encode()
+
+
+def test_such_a_reply_does_not_follow_those_that_were_asked_for() -> None:
+    """A form of replies whose clients asked ends with the counts; by it they would leave unread."""
+    came, _ = STREAMS["as OpenAI does"]
+    events = [event + b"\n\n" for event in came.encode().split(b"\n\n")[:-1]]
+    forms = Forms()
+    body = json.dumps({**ASKED, "stream_options": {"include_usage": True}}).encode()
+    for _ in range(4):
+        session = Session.begin(id="1", method="POST", url=f"https://llm.test{PATH}", headers={}, body=body)
+        assert session is not None
+        session.respond(200, {"content-type": "text/event-stream"})
+        rewriting = ReplyStream.begin(session, (RULE,), Ledger(), UNSAFE)
+        assert rewriting is not None
+        following = forms.following(rewriting)
+        assert (
+            b"".join(b"".join(rewriting.feed(event)) for event in events) + b"".join(rewriting.end()) == came.encode()
+        )
+        forms.learn(rewriting, None)
+    assert following is not None, "no form was learnt, so nothing was tested"
+    _, rewriting = passed(came, events, (RULE,))
+    assert forms.following(rewriting) is None

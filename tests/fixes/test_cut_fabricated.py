@@ -1,0 +1,81 @@
+"""Results that a model made up leave the text, with what follows them; nothing else does."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from tests.build import FORMS, Talk, schema
+from tests.cuts import cuts
+from tests.fixes.drive import SAFE, run
+
+TOOLS = {"get_tide": ("The tide at a harbour.", schema(harbour="string"))}
+BASE = Talk(tools=TOOLS)
+
+CALL = '<tool_call>\n{"name": "get_tide", "arguments": {"harbour": "Bodø"}}\n</tool_call>'
+CUT = {
+    "tag": ("Let me see.\n<tool_response>\n{\"metres\": 2}\n</tool_response>\nHigh tide is at two.", "Let me see."),
+    "tag at the beginning": ("<tool_result>2 m</tool_result> Two metres.", ""),
+    "token": ("One moment.\n[TOOL_RESULTS] [{\"metres\": 2}] It is two metres.", "One moment."),
+    "observation": ("Thought: look\nAction: get_tide\nAction Input: {}\nObservation: 2 m\nFinal Answer: 2 m", ""),
+    "call and result": (
+        f"{CALL}\n<tool_response>\n2 m\n</tool_response>\nTwo.",
+        "",
+    ),
+}  # fmt: skip
+
+KEPT = {
+    "fenced": "A result looks so:\n\n```\n<tool_response>\n2\n</tool_response>\n```\n\nThat is all.",
+    "code span": "The tag `<tool_response>` holds it, and x < y, a[i] < b, [TOOL] too.",
+    "a tag of something else": "Write <div>2</div> and <tools>, then <tool>.",
+    "at the end": "The last thing that I saw was <tool_response>",
+    "a header": "## Returns\n\nTwo.\n\n# Return\n\nNone.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+@pytest.mark.parametrize(("text", "left"), CUT.values(), ids=CUT)
+def test_it_is_cut(text: str, left: str | None, api: str, stream: bool) -> None:
+    record = dataclasses.replace(BASE, text=text).record(api, stream)
+    result = run(record, ["fabricated-result", "xml-leak", "finish-reason-mismatch"])
+    reply = result.after.reply
+    assert reply is not None
+    said = reply.choices[0].text.strip()
+    assert said == (text[: text.index("Observation")].strip() if left is None else left)
+    assert [repair.safety for repair in result.repairs if repair.name == "fabricated-result"] == ["unsafe"]
+    assert [finding for finding in result.left if finding.name == "fabricated-result"] == []
+    if text.startswith("<tool_call>"):
+        assert [(call.name, call.arguments.value) for call in reply.choices[0].calls] == [
+            ("get_tide", {"harbour": "Bodø"})
+        ]
+    assert run(record, ["fabricated-result"], SAFE).delivered == record["response"]["body"].encode()
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+@pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
+def test_it_stays(text: str, api: str, stream: bool) -> None:
+    record = dataclasses.replace(BASE, text=text).record(api, stream)
+    body = record["response"]["body"].encode()
+    for places in list(cuts(len(body)))[-3:]:
+        result = run(record, ["fabricated-result"], cuts=places)
+        assert result.delivered == body
+        assert result.repairs == ()
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 5, 11, 200])
+@pytest.mark.parametrize("text", [*(text for text, _ in CUT.values()), *KEPT.values()])
+def test_how_the_text_is_cut_into_deltas_does_not_matter(text: str, step: int) -> None:
+    def said(step: int, stream: bool) -> str:
+        talk = dataclasses.replace(BASE, text=text, step=step)
+        reply = run(talk.record("openai.chat", stream), ["fabricated-result"]).after.reply
+        assert reply is not None
+        return reply.choices[0].text.strip()
+
+    assert said(step, True) == said(step, False)
+
+
+def test_many_markers_in_vain_cost_no_more_than_a_few_readings() -> None:
+    text = "The tag `<tool_response>` is a tag. " * 4000
+    record = dataclasses.replace(BASE, text=text, step=40).record("openai.chat", True)
+    assert run(record, ["fabricated-result"]).delivered == record["response"]["body"].encode()

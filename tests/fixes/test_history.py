@@ -1,0 +1,208 @@
+"""Markup in earlier turns of the assistant: what is made of it, and above all what is left alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.build import APIS, REGISTRY, Assistant, Call, Result, Talk, User, as_record, read, schema
+from wirelint.dialects import find
+from wirelint.fix import FixPolicy
+from wirelint.fixes import history as leaks_of
+from wirelint.model import Reasoning
+from wirelint.rewrite.request import Mended, mend_request
+from wirelint.state.ledger import Ledger
+
+CLEAN = FixPolicy("unsafe", clean_history=True)
+ELSEWHERE = ("openai.responses", "cohere.chat", "bedrock.converse", "google.generate_content", "ollama.chat")
+TOOLS = {"find_ship": schema(name="string"), "berths": schema(["port"], port="string", limit="integer")}
+ASK, NOW = User("Where is the Aurora?"), User("And the Boreas?")
+ONE = '<tool_call>\n{"name": "find_ship", "arguments": {"name": "Aurora"}}\n</tool_call>'
+TWO = (
+    "<tool_call>\n<function=berths>\n<parameter=port>Oslo</parameter>\n<parameter=limit>3</parameter>\n</function>\n"
+    "</tool_call>"
+)
+FIND = Call("find_ship", {"name": "Aurora"}, "call_Rw4kTz8QnXv2LbYc6MsPdHfG")
+BERTHS = Call("berths", {"port": "Oslo", "limit": 3}, "call_Zx9QmN4vTb7RkLw2CsHdPfYg")
+AT = Result(FIND.id, "in Oslo")
+FREE = Result(BERTHS.id, "berth 4")
+
+
+def mend(history: list[Any], api: str, permit: FixPolicy = CLEAN, **more: Any) -> tuple[bytes, Mended]:
+    record = Talk(history, text="Far out.", tools=TOOLS, **more).record(api, False)
+    body = as_record(record).request_body or b""
+    for call in (FIND, BERTHS):  # a result of Gemini's says whose it is, call or no call
+        body = body.replace(
+            f'{{"id": "{call.id}", "name": "unknown"'.encode(), f'{{"id": "{call.id}", "name": "{call.name}"'.encode()
+        )
+    record["request"]["body"] = body.decode()
+    return body, mend_request(read(record), body, REGISTRY.rules, Ledger(), permit)
+
+
+def turns(body: bytes) -> list[Any]:
+    """The messages after the first, with the calls' arguments as values."""
+    messages: list[Any] = json.loads(body)["messages"][1:]
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            call["function"]["arguments"] = json.loads(call["function"]["arguments"])
+    return messages
+
+
+# A history, and the history that it is to become: both said once, and written in every API's own shape.
+CASES: dict[str, tuple[list[Any], list[Any]]] = {
+    "says twice what it calls": ([ASK, Assistant(ONE, (FIND,)), AT, NOW], [ASK, Assistant("", (FIND,)), AT, NOW]),
+    "the words around it stay": (
+        [ASK, Assistant(f"I look. {ONE} One moment.", (FIND,)), AT, NOW],
+        [ASK, Assistant("I look.  One moment.", (FIND,)), AT, NOW],
+    ),
+    "two calls, both said twice": (
+        [ASK, Assistant(f"{ONE}\n{TWO}", (FIND, BERTHS)), AT, FREE],
+        [ASK, Assistant("", (FIND, BERTHS)), AT, FREE],
+    ),
+    "only one of two said twice": (
+        [ASK, Assistant(ONE, (FIND, BERTHS)), AT, FREE],
+        [ASK, Assistant("", (FIND, BERTHS)), AT, FREE],
+    ),
+    "answered by a result": ([ASK, Assistant(ONE), AT, NOW], [ASK, Assistant("", (FIND,)), AT, NOW]),
+    "answered, with words": (
+        [ASK, Assistant(f"I look.\n{ONE}"), AT, NOW],
+        [ASK, Assistant("I look.\n", (FIND,)), AT, NOW],
+    ),
+    "two calls, both answered": (
+        [ASK, Assistant(f"{ONE} then {TWO}"), AT, FREE],
+        [ASK, Assistant(" then ", (FIND, BERTHS)), AT, FREE],
+    ),
+    "at the end": ([ASK, Assistant(ONE), AT], [ASK, Assistant("", (FIND,)), AT]),
+    "in two turns": (
+        [ASK, Assistant(ONE), AT, NOW, Assistant(TWO), FREE],
+        [ASK, Assistant("", (FIND,)), AT, NOW, Assistant("", (BERTHS,)), FREE],
+    ),
+    "thought about": (
+        [ASK, Assistant(ONE, reasoning="I need the register."), AT],
+        [ASK, Assistant("", (FIND,), reasoning="I need the register."), AT],
+    ),
+}
+LEFT: dict[str, list[Any]] = {
+    "never run": [ASK, Assistant(ONE), NOW],
+    "another call than the structured one": [ASK, Assistant(TWO, (FIND,)), AT],
+    "other arguments than the structured ones": [ASK, Assistant(ONE.replace("Aurora", "Boreas"), (FIND,)), AT],
+    "cut off": [ASK, Assistant(ONE[:50], (FIND,)), AT],
+    "in a fence": [ASK, Assistant(f"It is written so:\n```\n{ONE}\n```\n", (FIND,)), AT],
+    "in inline code": [ASK, Assistant(f"I write `{ONE}` now.".replace("\n", " "), (FIND,)), AT],
+    "the user's own": [User(ONE), Assistant("", (FIND,)), AT],
+    "asked for": [User(f"Repeat {ONE} word for word."), Assistant(ONE), NOW],
+}
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(("came", "wanted"), CASES.values(), ids=CASES.keys())
+def test_history_becomes_true(came: list[Any], wanted: list[Any], api: str) -> None:
+    body, made = mend(came, api)
+    expected, _ = mend(wanted, api, FixPolicy(None))
+    assert turns(made.body) == turns(expected)
+    assert {repair.code for repair in made.repairs} == {"LK101"}
+    assert made.faults == ()
+    again = mend_request(_read(made.body, api), made.body, REGISTRY.rules, Ledger(), CLEAN)
+    assert again.body is made.body
+    assert made.body != body
+
+
+@pytest.mark.parametrize("api", ELSEWHERE)
+@pytest.mark.parametrize(("history", "wanted"), CASES.values(), ids=CASES.keys())
+def test_markup_is_cleaned_in_every_api(history: list[Any], wanted: list[Any], api: str) -> None:
+    _, made = mend(history, api)
+    _, expected = mend(wanted, api, FixPolicy(None))
+    assert list(said(made)) == list(said(expected))
+    assert made.faults == ()
+    again = Talk(history, text="Far out.", tools=TOOLS).record(api, False)
+    again["request"]["body"] = made.body.decode()
+    assert mend_request(read(again), made.body, REGISTRY.rules, Ledger(), CLEAN).body is made.body
+
+
+def said(made: Mended) -> Iterator[tuple[Any, ...]]:
+    assert made.request is not None
+    for message in made.request.messages:
+        calls = [(call.id, call.name, call.arguments.value) for call in message.calls]
+        thoughts = [part.text for part in message.parts if isinstance(part, Reasoning)]
+        yield message.role, message.text, thoughts, calls, [(each.call_id, each.text) for each in message.results]
+
+
+@pytest.mark.parametrize("api", [*APIS, *ELSEWHERE])
+@pytest.mark.parametrize("history", LEFT.values(), ids=LEFT.keys())
+def test_what_is_not_certain_stays(history: list[Any], api: str) -> None:
+    body, made = mend(history, api)
+    assert made.body is body
+
+
+@pytest.mark.parametrize(
+    "permit", [FixPolicy("unsafe"), FixPolicy("safe", clean_history=True)], ids=["not asked for", "safe"]
+)
+@pytest.mark.parametrize("api", APIS)
+def test_it_is_done_only_when_asked_for(permit: FixPolicy, api: str) -> None:
+    body, made = mend([ASK, Assistant(ONE, (FIND,)), AT], api, permit)
+    assert made.body is body
+
+
+ODD: dict[str, tuple[list[Any], dict[str, Any]]] = {
+    "fewer results than calls": ([ASK, Assistant(f"{ONE}{TWO}"), AT, NOW], {}),
+    "more results than calls": ([ASK, Assistant(ONE), AT, FREE, NOW], {}),
+    "the result of another call": ([ASK, Assistant(ONE), Assistant("", (FIND,)), AT, NOW], {}),
+    "somebody speaks in between": ([ASK, Assistant(ONE), NOW, AT, NOW], {}),
+    "a tool that is not declared": ([ASK, Assistant(ONE.replace("find_ship", "sink_ship")), AT, NOW], {}),
+    "an id that the target refuses": (
+        [ASK, Assistant(ONE), Result("find_ship:0", "in Oslo"), NOW], {"model": "kimi-k2.5"}
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize(("history", "more"), ODD.values(), ids=ODD.keys())
+def test_no_call_is_made_up(history: list[Any], more: dict[str, Any], api: str) -> None:
+    """Results that answer nothing are dropped, as they are without this option; the text stays."""
+    _, made = mend(history, api, **more)
+    _, plain = mend(history, api, FixPolicy("unsafe"), **more)
+    assert made.body == plain.body
+    assert "LK101" not in {repair.code for repair in made.repairs}
+
+
+def test_parts_of_openai() -> None:
+    """A part that held nothing else goes; the content does when there was no other."""
+    parts = [{"type": "text", "text": "I look."}, {"type": "text", "text": ONE}]
+    for content, left in ((parts, parts[:1]), (parts[1:], None)):
+        record = Talk([ASK, Assistant("", (FIND,)), AT], tools=TOOLS).record("openai.chat", False)
+        document = json.loads(record["request"]["body"])
+        document["messages"][1]["content"] = content
+        body = json.dumps(document).encode()
+        made = mend_request(_read(body, "openai.chat"), body, REGISTRY.rules, Ledger(), CLEAN)
+        assert json.loads(made.body)["messages"][1]["content"] == left
+
+
+def _read(body: bytes, api: str) -> Any:
+    record = Talk().record(api, False)
+    record["request"]["body"] = body.decode()
+    return read(record)
+
+
+def test_a_loop_in_the_history_is_left_and_what_follows_is_cleaned() -> None:
+    stuck = Assistant("<tool_call>{" * 5000)
+    body, mended = mend([ASK, stuck, NOW, Assistant(ONE, (FIND,)), AT, NOW], "openai.chat")
+    before, after = json.loads(body)["messages"], json.loads(mended.body)["messages"]
+    assert after[1] == before[1]
+    assert [message.get("content") for message in after[3:4]] in ([""], [None])
+
+
+def test_so_much_markup_of_a_history_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each text by itself is no loop; there are many of them."""
+    searched: list[str] = []
+
+    def counting(text: str, *more: Any) -> Any:
+        searched.append(text)
+        return find(text, *more)
+
+    monkeypatch.setattr(leaks_of, "find", counting)
+    talk = [ASK, *[one for _ in range(60) for one in (Assistant("It is <tool_call> here, then. " * 200), NOW)]]
+    mend(talk, "openai.chat")
+    assert 0 < len(searched) < 4 * (leaks_of._MOST_MARKS // 200 + 1)

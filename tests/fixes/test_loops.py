@@ -1,0 +1,83 @@
+"""A model that is stuck in a loop: its tags pass as they came, with a note, in a time that grows with the text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from tests.build import Call, Talk, User, schema
+from tests.fixes.drive import run
+from tests.selection import sampled
+from wirelint.text.loops import MOST_MARKS
+
+TOOLS = {"look": schema(q="string")}
+APIS = ("openai.chat", "anthropic.messages", "openai.responses", "google.generate_content")
+UNITS = (
+    "</think>",
+    "<think>",
+    "<",
+    "<tool_call>{",
+    '[TOOL_CALLS][{"name":',
+    "<|im_end|>",
+    "[ARGS]",
+    "&lt;tool_call&gt;{",
+)
+CALL = '<tool_call>\n{"name": "look", "arguments": {"q": "ferry"}}\n</tool_call>\n'
+
+
+def talk(text: str, step: int = 64) -> Talk:
+    return Talk((User("Go on."),), text=text, tools=TOOLS, step=step)
+
+
+def cuts(body: bytes) -> Iterator[int]:
+    """Between the events of a stream."""
+    end = body.find(b"\n\n")
+    while end >= 0:
+        yield end + 2
+        end = body.find(b"\n\n", end + 2)
+
+
+@pytest.mark.parametrize("unit", UNITS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_it_is_quick(unit: str, stream: bool) -> None:
+    """Any of these took longer than ten seconds."""
+    record = talk(unit * (24_000 // len(unit))).record("openai.chat", stream)
+    body = record["response"]["body"].encode()
+    start = time.thread_time()
+    done = run(record, cuts=[*cuts(body)][:-1] if stream else ())
+    assert time.thread_time() - start < 3
+    assert not done.faults
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_what_comes_after_too_many_marks_is_left(api: str, stream: bool) -> None:
+    said = "a <tool_call> b " * (2 * MOST_MARKS) + CALL
+    done = run(talk(said).record(api, stream), ["xml-leak"])
+    assert not done.changed
+    assert any(f"more than {MOST_MARKS} tags" in note for note in done.notes)
+
+
+@pytest.mark.parametrize(("api", "step"), sampled(list(product(APIS, [0, 1, 8, 64])), 4))
+def test_what_came_before_is_repaired_the_same_in_any_pieces(api: str, step: int) -> None:
+    said = CALL + "\nand then\n" + "a <tool_call> b " * (2 * MOST_MARKS)
+    done = run(talk(said, step or 7).record(api, bool(step)), ["xml-leak"])
+    assert done.after.reply is not None
+    choice = done.after.reply.choices[0]
+    assert [(call.name, call.arguments.mapping) for call in choice.calls] == [("look", {"q": "ferry"})]
+    assert choice.text.strip() == said.removeprefix(CALL).strip()
+
+
+def test_a_reply_with_many_calls_is_repaired() -> None:
+    done = run(talk(CALL * 40).record("openai.chat", False), ["xml-leak"])
+    assert done.after.reply is not None
+    assert len(done.after.reply.choices[0].calls) == 40
+    assert not done.notes
+
+
+def test_a_reply_full_of_calls_of_its_own_is_left() -> None:
+    made = Talk((User("Go on."),), calls=[Call("look", {"q": "</think>" * 4000})], tools=TOOLS)
+    assert not run(made.record("openai.chat", False)).changed

@@ -1,0 +1,584 @@
+"""Calls of replies put right: their ids, their numbers, their names, and the finish reason that goes with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
+from tests.fixes.drive import SAFE, UNSAFE, run
+from wirelint.model import Choice, Reply
+
+CHAT, CLAUDE = "openai.chat", "anthropic.messages"
+ASK = (User("Feed the animals."),)
+TOOLS = {"feed": schema(who="string"), "Brush": schema(who="string"), "mcp__barn__open_gate": schema()}
+OWL, CAT = '{"who":"owl"}', '{"who":"cat"}'
+NEW = "a new id"
+"""Stands for an id that the repair has made."""
+
+
+class Want(NamedTuple):
+    """What a client has in the end: calls as (id, name, arguments), text, finish reason; and the rules that acted."""
+
+    calls: Sequence[tuple[str | None, str, str]]
+    text: str = ""
+    reason: str | None = "tool_calls"
+    rules: Sequence[str] = ()
+
+
+def entry(
+    index: int | None, id_: str | None = None, name: str | None = None, text: str | None = None
+) -> dict[str, Any]:
+    """An entry of `tool_calls`; what is None is left out."""
+    function = {key: value for key, value in (("name", name), ("arguments", text)) if value is not None}
+    made: dict[str, Any] = {"function": function}
+    return made | ({} if index is None else {"index": index}) | ({} if id_ is None else {"id": id_})
+
+
+def body(tools: Mapping[str, Any] = TOOLS, **more: Any) -> dict[str, Any]:
+    declared = [{"type": "function", "function": {"name": name, "parameters": one}} for name, one in tools.items()]
+    return {"model": "acme-1", "messages": [{"role": "user", "content": "Feed them."}], "tools": declared, **more}
+
+
+def stream(*deltas: Any, reason: str | None = "tool_calls", **more: Any) -> dict[str, Any]:
+    """A stream of deltas: lists are entries of `tool_calls`, texts are content."""
+    chunks = [
+        chunk(
+            {"tool_calls": delta}
+            if isinstance(delta, list)
+            else {"content": delta}
+            if isinstance(delta, str)
+            else delta
+        )
+        for delta in deltas
+    ]
+    reply = sse(chunk({"role": "assistant"}), *chunks, *([chunk({}, reason)] if reason else []))
+    return exchange("/v1/chat/completions", body(stream=True, **more), reply, content_type="text/event-stream")
+
+
+def candidates(*chunks: tuple[int, dict[str, Any], str | None]) -> dict[str, Any]:
+    """A stream of several candidates: (candidate, delta, finish reason)."""
+    made = [
+        {**chunk(), "choices": [{"index": index, "delta": delta, "finish_reason": reason}]}
+        for index, delta, reason in chunks
+    ]
+    return exchange("/v1/chat/completions", body(stream=True, n=2), sse(*made), content_type="text/event-stream")
+
+
+def claude(*events: dict[str, Any], reason: str = "tool_use", tools: Mapping[str, Any] = TOOLS) -> dict[str, Any]:
+    declared = [{"name": name, "input_schema": one} for name, one in tools.items()]
+    asked = {"model": "acme-1", "max_tokens": 64, "stream": True, "tools": declared}
+    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "acme-1", "content": []}
+    reply = sse(
+        {"type": "message_start", "message": message},
+        *events,
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": reason, "stop_sequence": None},
+            "usage": {"output_tokens": 9},
+        },
+        {"type": "message_stop"},
+        named=True,
+    )
+    asked["messages"] = [{"role": "user", "content": "Feed them."}]
+    return exchange("/v1/messages", asked, reply, content_type="text/event-stream")
+
+
+def use(index: int, id_: str, name: str, *pieces: str, start: Any = None, stop: bool = True) -> list[dict[str, Any]]:
+    """A block with a call, its input in pieces."""
+    block = {"type": "tool_use", "id": id_, "name": name, "input": start or {}}
+    deltas = [
+        {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": piece}}
+        for piece in pieces
+    ]
+    stops = [{"type": "content_block_stop", "index": index}] if stop else []
+    return [{"type": "content_block_start", "index": index, "content_block": block}, *deltas, *stops]
+
+
+def words(index: int, text: str) -> list[dict[str, Any]]:
+    return [
+        {"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": text}},
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def gone(name: str, *declared: str) -> str:
+    offered = ", ".join(f"`{one}`" for one in declared or TOOLS)
+    return f"wirelint took out a call of `{name}`, because this request declares no such tool; it declares {offered}."
+
+
+NUMBERS = {
+    "two calls under one index": (
+        stream([entry(0, "a", "feed", OWL)], [entry(0, "b", "feed", CAT)]),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
+    ),
+    "both in one event": (
+        stream([entry(0, "a", "feed", OWL), entry(0, "b", "feed", CAT)]),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
+    ),
+    "in pieces, the id with every event": (
+        stream(
+            *([entry(0, "a", "feed", piece)] for piece in ("", OWL[:4], OWL[4:])),
+            *([entry(0, "b", "feed", piece)] for piece in ("", CAT[:4], CAT[4:])),
+        ),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ID306", "ST606"]),
+    ),
+    "a call after them moves up": (
+        stream(
+            [entry(0, "a", "feed", OWL)],
+            [entry(0, "b", "feed", CAT)],
+            [entry(1, "c", "Brush", "")],
+            [entry(1, text=OWL[:5])],
+            [entry(1, text=OWL[5:])],
+        ),
+        Want([("a", "feed", OWL), ("b", "feed", CAT), ("c", "Brush", OWL)], rules=["ST606"]),
+    ),
+    "the second has no id": (
+        stream([entry(0, "a", "feed", OWL)], [entry(0, None, "Brush", CAT)]),
+        Want([("a", "feed", OWL), (NEW, "Brush", CAT)], rules=["ST606"]),
+    ),
+    "the second has the first one's id": (
+        stream([entry(0, "a", "feed", OWL)], [entry(0, "a", "Brush", CAT)]),
+        Want([("a", "feed", OWL), (NEW, "Brush", CAT)], rules=["ST606"]),
+    ),
+    "another id and the arguments later": (
+        stream(
+            [entry(0, "a", "feed", OWL)], [entry(0, "b", "feed")], [entry(0, text=CAT[:3])], [entry(0, text=CAT[3:])]
+        ),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606"]),
+    ),
+    "another id at the end and nothing after it": (
+        stream([entry(0, "a", "feed", OWL)], [entry(0, "b", None, "")]),
+        Want([("a", "feed", OWL)]),
+    ),
+    "no index": (
+        stream([entry(None, "a", "feed", OWL)]),
+        Want([("a", "feed", OWL)], rules=["ST606"]),
+    ),
+    "no index, in pieces": (
+        stream([entry(None, "a", "feed", "")], [entry(None, text=OWL[:5])], [entry(None, text=OWL[5:])]),
+        Want([("a", "feed", OWL)], rules=["ST606"]),
+    ),
+    "no index, and said twice": (
+        stream([entry(None, "a", "feed", OWL[:5])], [entry(None, "a", "feed", OWL[5:])]),
+        Want([("a", "feed", OWL)], rules=["ST606"]),
+    ),
+    "no index, two calls": (
+        stream([entry(None, "a", "feed", OWL)], [entry(None, "b", "feed", CAT)]),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], rules=["ST606", "ST606"]),
+    ),
+    "in one candidate of two": (
+        candidates(
+            (0, {"tool_calls": [entry(0, "a", "feed", OWL)]}, None),
+            (1, {"tool_calls": [entry(0, "x", "feed", OWL)]}, None),
+            (0, {"tool_calls": [entry(0, "b", "feed", CAT)]}, None),
+            (1, {}, "tool_calls"),
+            (0, {}, "tool_calls"),
+        ),
+        Want([("a", "feed", OWL), ("b", "feed", CAT), ("x", "feed", OWL)], rules=["ST606"]),
+    ),
+    "blocks under one index": (
+        claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", CAT[:5], CAT[5:])),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], reason="tool_use", rules=["ST606"]),
+    ),
+    "blocks under one index, with text before and a block after": (
+        claude(
+            *words(0, "So be it."), *use(1, "a", "feed", OWL), *use(1, "b", "feed", CAT), *use(2, "c", "Brush", CAT)
+        ),
+        Want([("a", "feed", OWL), ("b", "feed", CAT), ("c", "Brush", CAT)], "So be it.", "tool_use", ["ST606"]),
+    ),
+    "the first block is never stopped": (
+        claude(*use(0, "a", "feed", OWL, stop=False), *use(0, "b", "feed", CAT)),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], reason="tool_use", rules=["ST606"]),
+    ),
+    "the second block's input stands in its start": (
+        claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", start={"who": "cat"})),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)], reason="tool_use", rules=["ST606"]),
+    ),
+}
+
+IDS = {
+    "another id with every event": (
+        stream(
+            *(
+                [entry(0, f"id-{n}", "feed" if n == 0 else None, piece)]
+                for n, piece in enumerate(("", OWL[:4], OWL[4:]))
+            )
+        ),
+        Want([("id-0", "feed", OWL)], rules=["ID306"]),
+    ),
+    "another id with every event, after the arguments too": (
+        stream(*([entry(0, f"id-{n}", "feed", piece)] for n, piece in enumerate((OWL[:4], OWL[4:], "")))),
+        Want([("id-0", "feed", OWL)], rules=["ID306"]),
+    ),
+    "two calls, an id for every event of both": (
+        stream(
+            [entry(0, "a0", "feed", ""), entry(1, "b0", "Brush", "")],
+            [entry(0, "a1", None, OWL), entry(1, "b1", None, CAT)],
+        ),
+        Want([("a0", "feed", OWL), ("b0", "Brush", CAT)], rules=["ID306", "ID306"]),
+    ),
+    "an id for every event and two calls under one index": (
+        stream(
+            *([entry(0, f"a{n}", None if n else "feed", piece)] for n, piece in enumerate(("", OWL[:4], OWL[4:]))),
+            *([entry(0, f"b{n}", None if n else "Brush", piece)] for n, piece in enumerate(("", CAT[:4], CAT[4:]))),
+        ),
+        Want([("a0", "feed", OWL), ("b0", "Brush", CAT)], rules=["ID306", "ST606"]),
+    ),
+    "a block announced again under another id": (
+        claude(*use(0, "a", "feed", OWL[:4], stop=False), *use(0, "b", "feed", OWL[4:])),
+        Want([("a", "feed", OWL)], reason="tool_use", rules=["ID306"]),
+    ),
+}
+
+TWINS = Talk(ASK, calls=(Call("feed", {"who": "owl"}, "a"), Call("feed", {"who": "cat"}, "a")), tools=TOOLS)
+AGAIN = Talk(
+    (*ASK, Assistant(calls=(Call("feed", {"who": "owl"}, "a"),)), Result("a", "done"), User("And the cat.")),
+    calls=(Call("feed", {"who": "cat"}, "a"), Call("feed", {"who": "owl"}, "b")),
+    tools=TOOLS,
+)
+SHORT = Talk(
+    (*ASK, Assistant(calls=(Call("feed", {"who": "owl"}, "functions.feed:0"),)), Result("functions.feed:0", "done")),
+    calls=(Call("feed", {"who": "cat"}, "feed:1"), Call("functions.Brush", {"who": "cat"}, "2")),
+    tools=TOOLS,
+    model="kimi-k2.5",
+)
+
+ALIKE = {
+    "parallel calls that share an id": (TWINS, Want([("a", "feed", OWL), (NEW, "feed", CAT)], rules=["ID305"])),
+    "an id of the history": (AGAIN, Want([(NEW, "feed", CAT), ("b", "feed", OWL)], rules=["ID305"])),
+    "Kimi's short form, after names": (
+        SHORT,
+        Want(
+            [("functions.feed:1", "feed", CAT), ("functions.Brush:2", "Brush", CAT)],
+            rules=["ID302", "ID302", "TC501"],
+        ),
+    ),
+    "another case": (
+        Talk(ASK, calls=(Call("brush", {"who": "cat"}, "a"),), tools=TOOLS),
+        Want([("a", "Brush", CAT)], rules=["TC501"]),
+    ),
+    "a prefix": (
+        Talk(ASK, text="Now.", calls=(Call("functions.feed", {"who": "cat"}, "a"),), tools=TOOLS),
+        Want([("a", "feed", CAT)], "Now.", rules=["TC501"]),
+    ),
+    "markup in the name": (
+        Talk(ASK, calls=(Call("feed<|channel|>commentary", {"who": "cat"}, "a"),), tools=TOOLS),
+        Want([("a", "feed", CAT)], rules=["TC501"]),
+    ),
+    "the only call is taken out": (
+        Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),), tools=TOOLS),
+        Want([], gone("weed"), "stop", ["TC501"]),
+    ),
+    "the only call is taken out, there are no tools": (
+        Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),)),
+        Want([], gone("weed").partition("it declares")[0] + "it declares no tools at all.", "stop", ["TC501"]),
+    ),
+    "all calls are taken out": (
+        Talk(ASK, text="Let me.", calls=(Call("weed", {}, "a"), Call("mow", {"n": 1}, "b")), tools=TOOLS),
+        Want([], f"Let me.\n\n{gone('weed')}\n\n{gone('mow')}", "stop", ["TC501", "TC501"]),
+    ),
+    "one of three is taken out": (
+        Talk(
+            ASK,
+            calls=(Call("feed", {"who": "owl"}, "a"), Call("weed", {}, "b"), Call("Brush", {"who": "cat"}, "c")),
+            tools=TOOLS,
+        ),
+        Want([("a", "feed", OWL), ("c", "Brush", CAT)], gone("weed"), "tool_calls", ["TC501"]),
+    ),
+    "one taken out, one put right, one right": (
+        Talk(
+            ASK,
+            calls=(Call("weed", {}, "a"), Call("open_gate", {}, "b"), Call("feed", {"who": "cat"}, "c")),
+            tools=TOOLS,
+        ),
+        Want([("b", "mcp__barn__open_gate", "{}"), ("c", "feed", CAT)], gone("weed"), rules=["TC501", "TC501"]),
+    ),
+    "calls and stop": (
+        Talk(ASK, text="Now.", calls=(Call("feed", {"who": "cat"}, "a"),), tools=TOOLS, finish="stop"),
+        Want([("a", "feed", CAT)], "Now.", rules=["TC503"]),
+    ),
+    "no calls and tool_calls": (
+        Talk(ASK, text="All are fed.", tools=TOOLS, finish="tool"),
+        Want([], "All are fed.", "stop", rules=["TC503"]),
+    ),
+    "the only call is taken out, and the reason was stop": (
+        Talk(ASK, calls=(Call("weed", {}, "a"),), tools=TOOLS, finish="stop"),
+        Want([], gone("weed"), "stop", ["TC501"]),
+    ),
+}
+
+NEXT = Talk(
+    (*ASK, Assistant(calls=(Call("feed", {}, "functions.feed:0"),)), Result("functions.feed:0", "done")),
+    calls=(Call("feed", {"who": "cat"}, "functions.feed:0"), Call("feed", {"who": "owl"}, "functions.feed:1")),
+    tools=TOOLS,
+    model="kimi-k2.5",
+)
+
+ODD = {
+    "the new id is that of the next call": (
+        NEXT.record(CHAT, True),
+        Want([("functions.feed:1", "feed", CAT), ("functions.feed:2", "feed", OWL)], rules=["ID305", "ID305"]),
+    ),
+    "the new id would be that of the next call, which is known": (
+        NEXT.record(CHAT, False),
+        Want([("functions.feed:2", "feed", CAT), ("functions.feed:1", "feed", OWL)], rules=["ID305"]),
+    ),
+    "the name in pieces, with a prefix": (
+        stream([entry(0, "a", "functions.", "")], [entry(0, None, "feed", "")], [entry(0, text=OWL)]),
+        Want([("a", "feed", OWL)], rules=["TC501"]),
+    ),
+    "the name in pieces, wrong": (
+        stream([entry(0, "a", "we", "")], [entry(0, None, "ed", "")], [entry(0, text=OWL)]),
+        Want([], gone("weed"), "stop", ["TC501"]),
+    ),
+    "the name in pieces, right": (
+        stream([entry(0, "a", "fe", "")], [entry(0, None, "ed", "")], [entry(0, text=OWL)]),
+        Want([("a", "fe", OWL)]),
+    ),
+    "the wrong name with every event": (
+        stream(*([entry(0, "a", "FEED", piece)] for piece in ("", OWL[:3], OWL[3:]))),
+        Want([("a", "feed", OWL)], rules=["ID306", "TC501"]),
+    ),
+    "the wrong name with every event, without an index": (
+        stream(*([entry(None, "a", "weed", piece)] for piece in ("", OWL[:3], OWL[3:]))),
+        Want([], gone("weed"), "stop", ["ST606", "TC501"]),
+    ),
+    "the name comes after the id": (
+        stream([entry(0, "a")], [entry(0, None, "weed")], [entry(0, text=OWL)]),
+        Want([], gone("weed"), "stop", ["TC501"]),
+    ),
+    "two wrong calls that take turns": (
+        stream(
+            [entry(0, "a", "FEED", ""), entry(1, "b", "weed", "")],
+            [entry(0, text=OWL[:3]), entry(1, text="{")],
+            [entry(0, text=OWL[3:]), entry(1, text="}")],
+        ),
+        Want([("a", "feed", OWL)], gone("weed"), rules=["TC501", "TC501"]),
+    ),
+    "text and a wrong call in one event": (
+        stream({"content": "Now.", "tool_calls": [entry(0, "a", "weed", OWL)]}),
+        Want([], f"Now.\n\n{gone('weed')}", "stop", ["TC501"]),
+    ),
+    "a wrong call in one candidate of two": (
+        candidates(
+            (0, {"tool_calls": [entry(0, "a", "weed", "")]}, None),
+            (1, {"tool_calls": [entry(0, "x", "feed", "")]}, None),
+            (0, {"tool_calls": [entry(0, text=OWL)]}, None),
+            (1, {"tool_calls": [entry(0, text=OWL)]}, None),
+            (1, {}, "tool_calls"),
+            (0, {}, "tool_calls"),
+        ),
+        Want([("x", "feed", OWL)], gone("weed"), "stop", ["TC501"]),
+    ),
+    "a shared id with every event": (
+        stream(
+            [entry(0, "a", "feed", OWL)],
+            [entry(1, "a", "feed", "")],
+            [entry(1, "a", None, CAT[:4])],
+            [entry(1, "a", None, CAT[4:])],
+        ),
+        Want([("a", "feed", OWL), (NEW, "feed", CAT)], rules=["ID305", "ID306"]),
+    ),
+    "an id that comes late is no shared one": (
+        stream([entry(0, "a", "feed", OWL)], [entry(1, None, "feed", "")], [entry(1, "b", None, CAT)]),
+        Want([("a", "feed", OWL), ("b", "feed", CAT)]),
+    ),
+    "a block with text between wrong ones": (
+        claude(*use(0, "a", "weed", "{}"), *words(1, "Next."), *use(2, "b", "brush", CAT)),
+        Want([("b", "Brush", CAT)], f"{gone('weed')}Next.", "tool_use", ["TC501", "TC501"]),
+    ),
+    "a wrong block whose input stands in its start": (
+        claude(*use(0, "a", "weed", start={"who": "cat"})),
+        Want([], gone("weed"), "end_turn", ["TC501"]),
+    ),
+    "a wrong block without arguments": (
+        claude(*use(0, "a", "functions.mcp__barn__open_gate")),
+        Want([("a", "mcp__barn__open_gate", "{}")], reason="tool_use", rules=["TC501"]),
+    ),
+}
+
+RULES = ["ID302", "ID305", "ID306", "ST606", "TC501", "TC503"]
+OTHER_WORDS = {"tool_calls": "tool_use", "stop": "end_turn"}
+
+
+def _has(choices: Sequence[Choice]) -> Want:
+    calls = [(call.id, call.name or "", _plain(call.arguments.text)) for choice in choices for call in choice.calls]
+    return Want(calls, "".join(choice.text for choice in choices), choices[0].finish_reason)
+
+
+def _plain(arguments: str) -> str:
+    value = json.loads(arguments) if arguments else {}
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _check(record: Mapping[str, Any], want: Want) -> None:
+    done = run(record, RULES, UNSAFE)
+    assert done.faults == ()
+    assert sorted(repair.code for repair in done.repairs) == sorted(want.rules)
+    assert done.changed is bool(want.rules)
+    reply = done.after.reply
+    assert reply is not None
+    has = _has(reply.choices)
+    before = {call.id for choice in done.before.reply.choices for call in choice.calls} if done.before.reply else set()
+    made = [
+        (NEW if wanted == NEW and id_ not in before else id_, *rest)
+        for (id_, *rest), (wanted, *_) in zip(has.calls, want.calls, strict=True)
+    ]
+    assert [tuple(call) for call in made] == list(want.calls)
+    assert (has.text, has.reason) == (want.text, want.reason)
+    assert len({id_ for id_, *_ in has.calls}) == len(has.calls)
+    _is_numbered(reply)
+    assert [finding for finding in done.left if finding.fix is not None and finding.side == "response"] == []
+
+
+def _is_numbered(reply: Reply) -> None:
+    """Calls are numbered without gaps, and nothing is wrong with the events."""
+    assert reply.faults == ()
+    if not reply.streamed:
+        return
+    for choice in reply.choices:
+        indexes = [call.pieces[0].index for call in choice.calls]
+        pointers = [int(call.pointer.rpartition("/")[2]) for call in choice.calls]
+        assert indexes == pointers
+
+
+STREAMS: dict[str, tuple[dict[str, Any], Want]] = {**NUMBERS, **IDS, **ODD}
+
+
+@pytest.mark.parametrize(("record", "want"), STREAMS.values(), ids=STREAMS)
+def test_records(record: Mapping[str, Any], want: Want) -> None:
+    _check(record, want)
+
+
+@pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
+def test_chat(talk: Talk, want: Want, stream_: bool) -> None:
+    _check(talk.record(CHAT, stream_), want)
+
+
+@pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("talk", "want"), ALIKE.values(), ids=ALIKE)
+def test_messages(talk: Talk, want: Want, stream_: bool) -> None:
+    text = want.text.replace("\n\nwirelint", "wirelint")  # a sentence is a block of its own here
+    reason = OTHER_WORDS.get(want.reason or "", want.reason)
+    _check(talk.record(CLAUDE, stream_), want._replace(text=text, reason=reason))
+
+
+LEFT = {
+    "a call that can only be taken out": Talk(ASK, calls=(Call("weed", {}, "a"),), tools=TOOLS),
+    "a name that probably means a tool": Talk(ASK, calls=(Call("barn.feed", {}, "a"),), tools=TOOLS),
+    "a shared id": TWINS,
+}
+
+
+@pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", [CHAT, CLAUDE])
+@pytest.mark.parametrize("talk", LEFT.values(), ids=LEFT)
+def test_safe_leaves_alone(talk: Talk, api: str, stream_: bool) -> None:
+    record = talk.record(api, stream_)
+    done = run(record, RULES, SAFE)
+    assert done.delivered == record["response"]["body"].encode()
+    assert done.repairs == ()
+
+
+def test_a_call_whose_name_is_open_is_released_as_it_came() -> None:
+    record = stream([entry(0, "a", "weed", "")], reason=None)
+    body_ = record["response"]["body"].removesuffix("data: [DONE]\n\n")
+    record = {**record, "response": {**record["response"], "body": body_}}
+    done = run(record, RULES, UNSAFE, complete=False)
+    assert done.delivered == body_.encode()
+
+
+def test_what_is_held_waits_for_its_frame_alone() -> None:
+    """The first event leaves at once; the start of the call waits for its arguments, no longer."""
+    record = stream("Now.", [entry(0, "a", "weed", "")], [entry(0, text=OWL)], "Later.")
+    data = record["response"]["body"].encode()
+    edges = [place + 2 for place in range(len(data)) if data.startswith(b"\n\n", place)]
+    done = run(record, ["TC501"], UNSAFE, cuts=edges[:-1])
+    assert b"Now." in done.pieces[1]
+    assert b"weed" in done.pieces[2]
+    assert b"wirelint" in done.pieces[2]
+
+
+def test_a_name_is_put_right_in_a_whole_reply_that_does_not_say_its_end() -> None:
+    block = {"type": "tool_use", "id": "t", "name": "mcp__barn__feed", "input": {}}
+    reply = {"id": "m", "type": "message", "role": "assistant", "content": [block]}
+    asked = {**body({}), "max_tokens": 64, "tools": [{"name": "feed", "input_schema": schema()}]}
+    done = run(exchange("/v1/messages", asked, json.dumps(reply)), RULES, UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["TC501", "TC503"]
+    assert run(exchange("/v1/messages", asked, done.delivered.decode()), RULES, UNSAFE).repairs == ()
+
+
+def test_what_comes_behind_the_stop_of_a_block_begins_none() -> None:
+    late = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": " "}}
+    record = claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed"), late)
+    done = run(record, RULES, UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["ST606"]
+    assert done.delivered.count(b'"content_block_start"') == 2
+
+
+def test_ids_are_kept_behind_a_broken_event() -> None:
+    """An event that only shows that the one before it is broken says its id as well. Nothing is put into it."""
+    parts = [chunk({"content": "Good"}, id="one"), chunk({"content": "night"}, id="two")]
+    broken, bare = 'data: {"id": "two", "choices": [\n\n', {"id": "two", "object": "chat.completion.chunk"}
+    reply = sse(*parts, done=False) + broken + sse(bare)
+    record = exchange("/v1/chat/completions", body(stream=True), reply, content_type="text/event-stream")
+    done = run(record, ["ID306"], UNSAFE)
+    sent = done.delivered.decode().removesuffix("data: [DONE]\n\n").rpartition("data: ")[2]
+    assert json.loads(sent) == {**bare, "id": "one"}
+
+
+def test_text_behind_the_end_stands_in_a_block_that_is_closed() -> None:
+    """The text before it became a call, so that what is left of it begins anew."""
+    markup = '<invoke name="feed">\n<parameter name="who">owl</parameter>\n</invoke>'
+    opened, said, _ = words(0, markup)
+    late = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": ">"}}
+    record = claude(opened, said, reason="end_turn")
+    stop = sse({"type": "message_stop"}, named=True)
+    reply = record["response"]["body"].removesuffix(stop) + sse(late, named=True) + stop
+    record["response"]["body"] = reply
+    done = run(record, [], UNSAFE)
+    assert "LK101" in [repair.code for repair in done.repairs]
+    record["response"]["body"] = done.delivered.decode()
+    assert run(record, [], UNSAFE).repairs == ()
+
+
+def test_a_second_terminator_ends_nothing() -> None:
+    record = stream([entry(0, "a", "feed", OWL)], reason=None)
+    record["response"]["body"] += "data: [DONE]\n\n"
+    done = run(record, RULES, UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["TC503"]
+    assert done.delivered.count(b'"finish_reason":"tool_calls"') == 1
+
+
+def test_a_call_that_began_under_the_number_of_another_is_stopped() -> None:
+    """The first is closed and the second is not: it is the second that is to be closed, under its own number."""
+    record = claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed", CAT, stop=False))
+    done = run(record, [*RULES, "ST601"], UNSAFE)
+    assert [repair.code for repair in done.repairs] == ["ST606", "ST601"]
+    record["response"]["body"] = done.delivered.decode()
+    again = run(record, [*RULES, "ST601"], UNSAFE)
+    assert again.repairs == ()
+    assert again.after.reply is not None
+    assert [call.id for call in again.after.reply.choices[0].calls] == ["a", "b"]
+
+
+LONG = ", ".join(f"`tool_{n}`" for n in range(20)) + " and 5 more"
+
+
+def test_a_long_list_of_tools_is_cut() -> None:
+    talk = Talk(ASK, calls=(Call("weed`\nx", {}, "a"),), tools={f"tool_{n}": schema() for n in range(25)})
+    done = run(talk.record(CHAT, False), ["TC501"], UNSAFE)
+    assert done.after.reply is not None
+    text = done.after.reply.choices[0].text
+    assert text == gone("weed' x").partition("it declares")[0] + f"it declares {LONG}."
+
+
+def test_ids_are_the_same_at_every_run() -> None:
+    record = TWINS.record(CHAT, True)
+    assert run(record, RULES, UNSAFE).delivered == run(record, RULES, UNSAFE, cuts=range(1, 900)).delivered

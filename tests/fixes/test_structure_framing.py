@@ -1,0 +1,373 @@
+"""Streams whose framing is broken, as a client gets them: read here as strictly as the standard reads them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from tests.build import chunk, exchange, sse
+from tests.fixes.drive import SAFE, UNSAFE, run
+
+ASKED = {"model": "acme-1", "stream": True, "messages": [{"role": "user", "content": "Two words, please."}]}
+GOOD, NIGHT, END = chunk({"content": "Good"}), chunk({"content": " night"}), chunk({}, "stop")
+HEAD = {"type": "message_start", "message": {"id": "msg_1", "type": "message", "content": []}}
+OPEN = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+HELLO = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}
+CLOSE = {"type": "content_block_stop", "index": 0}
+REASON = {
+    "type": "message_delta",
+    "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+    "usage": {"output_tokens": 3},
+}
+STOP = {"type": "message_stop"}
+PING = {"type": "ping"}
+DONE = "[DONE]"
+CALL = {**OPEN, "index": 1, "content_block": {"type": "tool_use", "id": "t", "name": "x", "input": {}}}
+SPLIT = json.dumps(NIGHT)
+
+Told = tuple[str | None, Any]
+"""An event: its name and its document, the text of its data where that is none, or a comment."""
+
+
+def line(document: Any, name: str = "data: ") -> str:
+    return name + (document if isinstance(document, str) else json.dumps(document))
+
+
+def one(document: Any) -> str:
+    """An event without a name."""
+    return line(document) + "\n\n"
+
+
+def named(*documents: Any) -> str:
+    return sse(*documents, named=True)
+
+
+def strictly(stream: str) -> Iterator[Told]:
+    """The events of a stream by the letter of the standard; what it would ignore fails."""
+    stream = stream.replace("\r\n", "\n")
+    assert stream == "" or stream.endswith("\n\n")
+    for event in filter(None, stream.split("\n\n")):
+        name, data = None, []
+        for text in event.split("\n"):
+            field, colon, value = text.partition(":")
+            assert colon, text
+            assert field in ("", "data", "event", "id", "retry"), text
+            if field == "event":
+                name = value.removeprefix(" ")
+            elif field == "data":
+                data.append(value.removeprefix(" "))
+            elif field == "":
+                yield None, text
+        if data:
+            whole = "\n".join(data)
+            yield name, whole if whole == DONE else json.loads(whole)
+
+
+CHAT: dict[str, tuple[str, list[Any]]] = {
+    "no blank lines at all": (
+        "\n".join(map(line, (GOOD, NIGHT, END, DONE))) + "\n\n",
+        [GOOD, NIGHT, END, DONE],
+    ),
+    "two run together": (
+        f"{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
+        [GOOD, NIGHT, END, DONE],
+    ),
+    "run together, and a line that is no field between": (
+        f"{line(GOOD)}\n\\\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}",
+        [GOOD, NIGHT, END, DONE],
+    ),
+    "the terminator run together with the last": (
+        f"{one(GOOD)}{line(END)}\n{line(DONE)}\n\n",
+        [GOOD, END, DONE],
+    ),
+    "blanks before a field": (f"{one(GOOD)}   {one(NIGHT)}\t{one(END)}{one(DONE)}", [GOOD, NIGHT, END, DONE]),
+    "blanks before the terminator": (f"{one(GOOD)}{one(END)} {one(DONE)}", [GOOD, END, DONE]),
+    "the name twice": (f"{one(GOOD)}data: {one(NIGHT)}data:{one(END)}data: {one(DONE)}", [GOOD, NIGHT, END, DONE]),
+    "a document over two events": (
+        f"{one(GOOD)}{one(SPLIT[:30])}{one(SPLIT[30:])}{one(END)}{one(DONE)}",
+        [GOOD, NIGHT, END, DONE],
+    ),
+    "a document over four events, and comments between": (
+        (
+            f"{one(GOOD)}{one(SPLIT[:9])}: wait\n\n{one(SPLIT[9:40])}{one(SPLIT[40:60])}: more\n\n{one(SPLIT[60:])}"
+            f"{one(END)}{one(DONE)}"
+        ),
+        [GOOD, ": wait", ": more", NIGHT, END, DONE],
+    ),
+    "a document over two events, and blanks before them": (
+        f"{one(GOOD)} {one(SPLIT[:30])} {one(SPLIT[30:])}{one(END)}{one(DONE)}",
+        [GOOD, NIGHT, END, DONE],
+    ),
+    "text after the end": (f"{one(END)}{one(DONE)}{one(NIGHT)}", [END, DONE]),
+    "text after the end, another id, another end": (
+        f"{one(END)}{one(DONE)}{one({**NIGHT, 'id': 'late'})}: bye\n\n{one(DONE)}",
+        [END, DONE, ": bye"],
+    ),
+    "an error after the end": (f"{one(END)}{one(DONE)}{one({'error': {'message': 'late'}})}", [END, DONE]),
+    "no terminator": (f"{one(GOOD)}{one(END)}", [GOOD, END, DONE]),
+    "no terminator, and a comment without its line end": (
+        f"{one(GOOD)}{one(END)}: bye",
+        [GOOD, END, ": bye", DONE],
+    ),
+    "no terminator, and a comment": (f"{one(GOOD)}{one(END)}: bye\n\n", [GOOD, END, ": bye", DONE]),
+    "no blank line at the end": (f"{one(GOOD)}{line(END)}", [GOOD, END, DONE]),
+    "one line feed at the end": (f"{one(GOOD)}{line(END)}\n", [GOOD, END, DONE]),
+    "other fields stay": (
+        f"id: 7\nretry: 100\n: hm\n  data: {json.dumps(GOOD)}\n\n{one(END)}{one(DONE)}",
+        [": hm", GOOD, END, DONE],
+    ),
+    "CRLF": (f"{one(GOOD)} {one(NIGHT)}{one(END)}{one(DONE)}".replace("\n", "\r\n"), [GOOD, NIGHT, END, DONE]),
+}
+
+MESSAGES: dict[str, tuple[str, list[Any]]] = {
+    "no names": (
+        "".join(map(one, (HEAD, OPEN, HELLO, CLOSE, REASON, STOP))),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "wrong names": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP).replace("event: content_block", "event: block"),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "after the end, and its first line is no field": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP) + "vent: content_block_delta\n" + one(HELLO),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "an error without a name": (
+        named(HEAD) + one({"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}),
+        [HEAD, {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}],
+    ),
+    "run together": (
+        "\n".join(map(line, (HEAD, OPEN, HELLO, CLOSE, REASON, STOP))) + "\n\n",
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "blanks before both fields": (
+        named(HEAD, OPEN) + "  " + named(HELLO).replace("\ndata", "\n data") + named(CLOSE, REASON, STOP),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "a block that is never stopped": (
+        named(HEAD, OPEN, HELLO, REASON, STOP),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "a block that is never stopped, a ping, and no end": (
+        named(HEAD, OPEN, HELLO, REASON, PING),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, PING, STOP],
+    ),
+    "the first of two is never stopped": (
+        named(HEAD, OPEN, HELLO, CALL, {**CLOSE, "index": 1}, REASON, STOP),
+        [HEAD, OPEN, HELLO, CALL, {**CLOSE, "index": 1}, CLOSE, REASON, STOP],
+    ),
+    "no end": (named(HEAD, OPEN, HELLO, CLOSE, REASON), [HEAD, OPEN, HELLO, CLOSE, REASON, STOP]),
+    "no end, and the beginning of an event": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON) + "event: mess",
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "after the end": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON, STOP, HELLO, PING, STOP),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP, PING],
+    ),
+    "the last event has no blank line": (
+        named(HEAD, OPEN, HELLO, CLOSE, REASON).removesuffix("\n"),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "a document over two events": (
+        named(HEAD, OPEN)
+        + "event: content_block_delta\n"
+        + one(json.dumps(HELLO)[:40])
+        + "event: content_block_delta\n"
+        + one(json.dumps(HELLO)[40:])
+        + named(CLOSE, REASON, STOP),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+    "a document over two events, the second without a name": (
+        named(HEAD, OPEN)
+        + "event: content_block_delta\n"
+        + one(json.dumps(HELLO)[:40])
+        + one(json.dumps(HELLO)[40:])
+        + named(CLOSE, REASON, STOP),
+        [HEAD, OPEN, HELLO, CLOSE, REASON, STOP],
+    ),
+}
+
+BROKEN = '{"choices": [{"index": 0, "delta": {"content": \n\n'
+LEFT = {
+    "broken JSON": one(GOOD) + "data: " + BROKEN + one(END) + one(DONE),
+    "broken JSON, then the terminator": one(GOOD) + one(END) + "data: " + BROKEN + one(DONE),
+    "broken JSON at the end": one(GOOD) + one(END) + one(DONE) + "data: " + BROKEN,
+    "broken JSON without its blank line": 'data: {"a": "\\a"}\n' + one(GOOD) + one(END) + one(DONE),
+    "broken JSON without its blank line, and broken JSON": f'data: {{"a": "\\a"}}\ndata: {{\n}}\n\n{one(DONE)}',
+    "a piece that nothing follows": one(GOOD) + one(SPLIT[:30]),
+    "broke off": one(GOOD),
+    "one of two candidates finished": one(GOOD)
+    + one({**END, "choices": [{"index": 1, "delta": {}, "finish_reason": "stop"}]}),
+    "prose": one(GOOD) + "data: Bad Gateway\n\n" + one(END) + one(DONE),
+    "a line without a field": one(GOOD) + json.dumps(NIGHT) + "\n\n" + one(END) + one(DONE),
+    "an array": one(GOOD) + one([1]) + one(END) + one(DONE),
+    "usage without its blank line": one(GOOD) + one(END) + one(DONE) + line({**chunk(), "choices": [], "usage": {}}),
+    "torn after the finish": one(GOOD) + one(END) + line({**chunk(), "choices": [], "usage": {}}),
+}
+LEFT_MESSAGES = {
+    "a delta for a block that was never started": named(HEAD, HELLO, CLOSE, REASON, STOP),
+    "a delta after the block's stop": named(HEAD, OPEN, HELLO, CLOSE, HELLO, REASON, STOP),
+    "no message_start": named(OPEN, HELLO, CLOSE, REASON, STOP),
+    "a block started twice": named(HEAD, OPEN, OPEN, HELLO, CLOSE, REASON, STOP),
+    "a stop after the reason": named(HEAD, OPEN, HELLO, REASON, CLOSE, STOP),
+    "a stop after the reason and a ping": named(HEAD, OPEN, HELLO, REASON, PING, CLOSE, STOP),
+    "a block still open, and an error": named(
+        HEAD, OPEN, HELLO, REASON, {"type": "error", "error": {"message": "busy"}}
+    ),
+    "a ping without a name": named(HEAD, OPEN) + one(PING) + named(HELLO, CLOSE, REASON, STOP),
+    "broke off": named(HEAD, OPEN, HELLO),
+    "a piece that nothing follows": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]),
+    "a piece that is followed by half an event": named(HEAD, OPEN) + one(json.dumps(HELLO)[:40]) + line('{"type":'),
+}
+
+
+def record(path: str, reply: str) -> Mapping[str, Any]:
+    asked = ASKED if path.endswith("completions") else {**ASKED, "max_tokens": 64}
+    return exchange(path, asked, reply, content_type="text/event-stream")
+
+
+def events(told: list[Any], *, names: bool) -> list[Told]:
+    return [(each["type"] if names and isinstance(each, dict) else None, each) for each in told]
+
+
+@pytest.mark.parametrize(("came", "told"), CHAT.values(), ids=CHAT)
+def test_chat(came: str, told: list[Any]) -> None:
+    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
+    assert list(strictly(done.delivered.decode())) == events(told, names=False)
+    assert {repair.safety for repair in done.repairs} == {"safe"}
+    assert done.left == ()
+
+
+@pytest.mark.parametrize(("came", "told"), MESSAGES.values(), ids=MESSAGES)
+def test_messages(came: str, told: list[Any]) -> None:
+    done = run(record("/v1/messages", came), ["ST601"], SAFE)
+    assert list(strictly(done.delivered.decode())) == events(told, names=True)
+    assert {repair.safety for repair in done.repairs} == {"safe"}
+    assert done.left == ()
+
+
+@pytest.mark.parametrize("came", LEFT.values(), ids=LEFT)
+def test_what_cannot_be_repaired_is_left(came: str) -> None:
+    for complete in (True, False):
+        done = run(record("/v1/chat/completions", came), ["ST601"], SAFE, complete=complete)
+        assert done.delivered == came.encode()
+        assert done.repairs == ()
+
+
+@pytest.mark.parametrize("came", LEFT_MESSAGES.values(), ids=LEFT_MESSAGES)
+def test_what_cannot_be_repaired_is_left_of_messages(came: str) -> None:
+    for complete in (True, False):
+        done = run(record("/v1/messages", came), ["ST601"], SAFE, complete=complete)
+        assert done.delivered == came.encode()
+        assert done.repairs == ()
+
+
+DIED = {
+    "the terminator": one(GOOD) + one(END),
+    "the last blank line": one(GOOD) + line(END),
+    "the rest of a document": one(GOOD) + one(END) + one(SPLIT[:30]),
+}
+
+
+@pytest.mark.parametrize("came", DIED.values(), ids=DIED)
+def test_a_dead_stream_is_not_completed(came: str) -> None:
+    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE, complete=False)
+    assert done.delivered == came.encode()
+    assert done.repairs == ()
+
+
+def test_a_broken_event_is_written_once() -> None:
+    """An offence that is known with the next event is nothing that this event says."""
+    broken = line('{"a": "\\a"}') + "\n"
+    came = f"{broken}{line(GOOD)}\n{line(NIGHT)}\n\n{one(END)}{one(DONE)}"
+    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
+    assert done.delivered.decode() == broken + "".join(map(one, (GOOD, NIGHT, END, DONE)))
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\n"], ids=["before a blank line", "with the first piece"])
+def test_a_document_over_two_events_has_the_name_of_the_first(between: str) -> None:
+    delta = {"type": "response.output_text.delta", "item_id": "m", "output_index": 0, "content_index": 0, "delta": "!"}
+    text = json.dumps(delta)
+    came = f"event: response.output_text.delta{between}{one(text[:60])}{one(text[60:])}"
+    asked = {"model": "acme-1", "stream": True, "input": "Two words, please."}
+    done = run(exchange("/v1/responses", asked, came, content_type="text/event-stream"), ["ST601"], SAFE)
+    assert ("response.output_text.delta", delta) in list(strictly(done.delivered.decode()))
+
+
+def test_an_item_of_a_response_that_is_never_done_is_left() -> None:
+    item = {"id": "m", "type": "message", "role": "assistant", "status": "completed", "content": []}
+    answer = {
+        "id": "r",
+        "object": "response",
+        "status": "completed",
+        "output": [{"id": "s", "type": "reasoning"}, item],
+    }
+    came = named(
+        {"type": "response.output_item.added", "output_index": 1, "item": item},
+        {"type": "response.completed", "response": answer},
+    )
+    asked = {"model": "acme-1", "stream": True, "input": "Two words, please."}
+    done = run(exchange("/v1/responses", asked, came, content_type="text/event-stream"), ["ST601"], SAFE)
+    assert done.delivered.decode() == came
+    assert done.repairs == ()
+    assert [finding.fix for finding in done.findings] == [None]
+
+
+LINES = json.dumps(END) + "\n"
+
+
+@pytest.mark.parametrize("came", [LINES, json.dumps(END, indent=1)], ids=["one line", "written out"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages"])
+def test_lines_are_left_where_the_api_streams_events(path: str, came: str) -> None:
+    """A whole reply is often declared as lines by mistake. Neither events nor a terminator of events are put into it."""
+    case = dict(record(path, came))
+    case["response"] = {**case["response"], "headers": {"content-type": "application/x-ndjson"}}
+    done = run(case, [], UNSAFE)
+    assert done.delivered.decode() == came
+    assert done.repairs == ()
+
+
+def test_the_pieces_of_a_huge_document_do_not_wait() -> None:
+    text = json.dumps(chunk({"content": "x" * 100_000}))
+    pieces = [text[start : start + 9_000] for start in range(0, len(text), 9_000)]
+    came = one(GOOD) + "".join(map(one, pieces)) + one(END) + one(DONE)
+    done = run(record("/v1/chat/completions", came), ["ST601"], SAFE)
+    assert done.delivered == came.encode()
+    assert done.notes == ("a document over several events is too long to be joined",)
+    # Later ones are joined again.
+    again = came.removesuffix(one(END) + one(DONE)) + one(SPLIT[:30]) + one(SPLIT[30:]) + one(END) + one(DONE)
+    done = run(record("/v1/chat/completions", again), ["ST601"], SAFE)
+    assert done.delivered.decode().startswith(came.removesuffix(one(END) + one(DONE)))
+    assert [told for _, told in strictly(done.delivered.decode().removeprefix(came[: -len(one(END) + one(DONE))]))] == [
+        NIGHT,
+        END,
+        DONE,
+    ]
+
+
+def test_nothing_else_waits() -> None:
+    """Every event leaves with its last byte, a stop reason after open blocks excepted."""
+    came = named(HEAD, OPEN, HELLO, REASON, CLOSE, STOP).encode()
+    edges = [place + 2 for place in range(len(came)) if came.startswith(b"\n\n", place)]
+    done = run(record("/v1/messages", came.decode()), ["ST601"], SAFE, cuts=edges[:-1])
+    assert [piece.count(b"data:") for piece in done.pieces] == [1, 1, 1, 1, 1, 1]
+    for end in range(1, len(edges)):
+        part = came[: edges[end - 1]]
+        left = run(record("/v1/messages", part.decode()), ["ST601"], SAFE, complete=False)
+        assert left.delivered == part
+
+
+@pytest.mark.parametrize("text", ["It is sunny.", "", "a < b"])
+def test_an_empty_function_call_changes_no_byte(text: str) -> None:
+    """It is reported in an event of its own, which no rewriter may put behind what the others hold back."""
+    empty = {"name": "", "arguments": ""}
+    message = {"annotations": None, "audio": {"data": "", "id": ""}, "content": text, "function_call": empty}
+    choices = [{"finish_reason": "stop", "index": index, "message": message} for index in (0, 1)]
+    asked = {"model": "acme-1", "messages": [{"role": "user", "content": "Weather?"}]}
+    record = exchange("/v1/chat/completions", asked, json.dumps({"choices": choices, "usage": {"total_tokens": 2}}))
+    done = run([record], [], UNSAFE)
+    assert done.delivered.decode() == record["response"]["body"]

@@ -1,0 +1,358 @@
+"""Markup in text becomes calls: what is promoted, what stays as it came, and that no cut of the stream matters."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.build import FORMS, Assistant, Call, Result, Talk, User, chunk, schema, sse
+from tests.fixes.drive import run
+from tests.fixes.passing import ANTHROPIC, OPENAI, Passed, send
+from tests.selection import is_complete, rotated, sampled
+from wirelint.events import Delta
+from wirelint.fix import MOST_HELD, FixPolicy
+from wirelint.fixes.promote_markup import PUT_BACK
+from wirelint.model import Kind
+from wirelint.text.loops import MOST_MARKS
+
+VECTORS = Path(__file__).parents[1] / "dialects" / "vectors"
+RULE = ("xml-leak",)
+TOOLS = {
+    "find_ferry": schema(("harbour",), harbour="string", seats="integer", deck={"type": ["string", "null"]}),
+    "ping": schema(),
+}
+HERMES = '<tool_call>\n{"name": "find_ferry", "arguments": {"harbour": "Bodø", "seats": 2}}\n</tool_call>'
+KIMI = (
+    "<|tool_calls_section_begin|><|tool_call_begin|>functions.find_ferry:0<|tool_call_argument_begin|>"
+    '{"harbour": "Bodø", "seats": 2}<|tool_call_end|><|tool_calls_section_end|>'
+)
+KIMI_INVOKE = '<invoke name="find_ferry">\n<arg name="harbour">Bodø</arg>\n<arg name="seats">2</arg>\n</invoke>'
+CLAUDE = (
+    '<function_calls>\n<invoke name="find_ferry">\n<parameter name="harbour">Bodø</parameter>\n'
+    '<parameter name="seats">2</parameter>\n</invoke>\n</function_calls>'
+)
+QWEN = (
+    "<tool_call>\n<function=find_ferry>\n<parameter=harbour>\nBodø\n</parameter>\n<parameter=seats>\n2\n</parameter>\n"
+    "</function>\n</tool_call>"
+)
+DEEPSEEK = (
+    "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>find_ferry<｜tool▁sep｜>"
+    '{"harbour": "Bodø", "seats": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>'
+)
+DIALECTS = {
+    "hermes": HERMES,
+    "kimi": KIMI,
+    "kimi invoke": KIMI_INVOKE,
+    "claude": CLAUDE,
+    "qwen coder": QWEN,
+    "deepseek": DEEPSEEK,
+}
+FERRY = ("find_ferry", {"harbour": "Bodø", "seats": 2})
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a reply says, and what a client has of it after the repair."""
+
+    text: str
+    left: str
+    calls: Sequence[tuple[str, Any]] = ()
+    talk: Talk = field(default_factory=lambda: Talk(tools=TOOLS))
+    reason: str | None = None
+
+
+def cases() -> dict[str, Case]:
+    found: dict[str, Case] = {}
+    for name, markup in DIALECTS.items():
+        found[f"{name} alone"] = Case(markup, "", [FERRY])
+        found[f"{name} after prose"] = Case(f"Let me see.\n\n{markup}", "Let me see.\n\n", [FERRY])
+        found[f"{name} between prose"] = Case(
+            f"Let me see.\n{markup}\n\nOne moment.", "Let me see.\nOne moment.", [FERRY]
+        )
+        found[f"{name} twice"] = Case(f"{markup}\n{markup}", "", [FERRY, FERRY])
+        found[f"{name} twice with prose between"] = Case(f"{markup} and {markup} done", "and done", [FERRY, FERRY])
+        found[f"{name} after white space"] = Case(f"\n \n{markup}\n", "", [FERRY])
+        found[f"{name} in a fence"] = Case(
+            f"It is written so:\n```\n{markup}\n```\nThat is all.",
+            f"It is written so:\n```\n{markup}\n```\nThat is all.",
+        )
+        other = markup.replace("find_ferry", "book_cabin")
+        found[f"{name} of no declared tool"] = Case(f"So: {other} there.", f"So: {other} there.")
+        found[f"{name} that may not call"] = Case(markup, markup, talk=Talk(tools=TOOLS, tool_choice="none"))
+    null = '<invoke name="find_ferry"><arg name="harbour">Bodø</arg><arg name="deck">null</arg></invoke>'
+    found["the word null"] = Case(null, "", [("find_ferry", {"harbour": "Bodø", "deck": None})])
+    found["no arguments"] = Case('<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>', "", [("ping", {})])
+    cut = HERMES[: HERMES.index("Bod") + 2]
+    found["cut off"] = Case(cut, cut, reason="length")
+    found["a tag in inline code"] = Case("Write `<tool_call>` and then JSON.", "Write `<tool_call>` and then JSON.")
+    inline = 'So `<invoke name="find_ferry"><arg name="harbour">Oslo</arg></invoke>` is how.'
+    found["a call in inline code"] = Case(inline, inline)
+    found["a tag in prose"] = Case("The <tool_call> tag wraps calls.", "The <tool_call> tag wraps calls.")
+    found["code full of brackets"] = Case(
+        "if (a<b && c>d) { List<Tool> t = x<y; }\n<div>&lt;p&gt;</div>",
+        "if (a<b && c>d) { List<Tool> t = x<y; }\n<div>&lt;p&gt;</div>",
+    )
+    half = f"{HERMES}\n{HERMES.replace('find_ferry', 'book_cabin')}"
+    found["a run with one undeclared"] = Case(half, half)
+    two = f"{HERMES}, then {HERMES.replace('find_ferry', 'book_cabin')}."
+    found["two runs, one undeclared"] = Case(two, two.replace(HERMES, "", 1), [FERRY])
+    lone = "Done.</parameter></function></tool_call>"
+    found["closers alone"] = Case(lone, lone)
+    asked = Talk((User(f"What does this say: {HERMES}"),), tools=TOOLS)
+    found["what the user showed"] = Case(f"It says {HERMES}.", f"It says {HERMES}.", talk=asked)
+    value = '<parameter name="harbour">a <invoke name="ping"> b</parameter>'
+    found["markup inside a value"] = Case(
+        f'<invoke name="find_ferry">{value}</invoke>', "", [("find_ferry", {"harbour": 'a <invoke name="ping"> b'})]
+    )
+    tokens = "<|tool_call_end|><|tool_calls_section_end|>"
+    within = KIMI.replace("Bodø", f"{tokens} and on")
+    found["closers inside a value"] = Case(within, "", [("find_ferry", {"harbour": f"{tokens} and on", "seats": 2})])
+    return found
+
+
+CASES = cases()
+
+
+def reason_of(case: Case, api: str) -> str:
+    if case.reason is not None:
+        return case.reason if api == OPENAI else "max_tokens"
+    return "stop" if api == OPENAI else "end_turn"
+
+
+def passes(case: Case, pieces: Sequence[str], api: str, *, streamed: bool = True, kind: Kind = "text") -> Passed:
+    return send(case.talk, [(kind, pieces)], RULE, api=api, streamed=streamed, reason=reason_of(case, api))
+
+
+def expected(case: Case, api: str) -> tuple[object, ...]:
+    called = "tool_calls" if api == OPENAI else "tool_use"
+    return case.left, "", list(case.calls), called if case.calls else reason_of(case, api)
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_whole_body(case: Case, api: str) -> None:
+    passed = passes(case, [case.text], api, streamed=False)
+    assert passed.said == expected(case, api)
+    assert passed.untouched == (not case.calls)
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_every_cut_in_two_and_every_character(case: Case, api: str) -> None:
+    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 3)]
+    for pieces in (list(case.text), *cuts):
+        passed = passes(case, pieces, api)
+        assert passed.said == expected(case, api), pieces
+        assert passed.untouched == (not case.calls)
+
+
+@pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
+    """Character by character, and cut in two at any place; the default run tries one of these for each vector."""
+    for line in path.read_text(encoding="utf-8").splitlines():
+        vector = json.loads(line)
+        tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
+        case = Case(vector["text"], "", talk=Talk(tools=tools))
+        whole = passes(case, [case.text], OPENAI, streamed=False)
+        cuts = [[case.text[:at], case.text[at:]] for at in sampled(range(1, len(case.text)), 5)]
+        for pieces in rotated([list(case.text), *cuts], case.text):
+            assert passes(case, pieces, OPENAI).said == whole.said, (vector["case"], pieces)
+
+
+# --- what follows at the end of a candidate -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "left", "changed"),
+    [
+        ({"harbour": "Bodø", "seats": 2}, "Wait. ", True),
+        ({"harbour": "Tromsø"}, f"Wait. {HERMES}", False),
+    ],
+    ids=["the same call", "another call"],
+)
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_structured_calls_beside_the_markup(made: Any, left: str, changed: bool, api: str, stream: bool) -> None:
+    talk = Talk(text=f"Wait. {HERMES}", calls=[Call("find_ferry", made)], tools=TOOLS)
+    done = run(talk.record(api, stream), RULE)
+    assert done.after.reply is not None
+    choice = done.after.reply.choices[0]
+    assert (choice.text, len(choice.calls), done.changed) == (left, 1, changed)
+    assert [repair.title for repair in done.repairs] == (
+        ["dropped the markup of a call of find_ferry"] if changed else []
+    )
+
+
+def test_markup_behind_the_end_leaves_before_the_stream_ends() -> None:
+    record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
+    late = sse(chunk({"content": f" {HERMES}"}), done=False)
+    head, done, tail = record["response"]["body"].rpartition("data: [DONE]")
+    record["response"]["body"] = head + late + done + tail
+    passed = run(record, RULE)
+    assert passed.delivered == record["response"]["body"].encode()
+
+
+def test_markup_behind_the_end_of_a_stream_that_breaks_off_leaves_as_it_came() -> None:
+    record = Talk(text="Wait.", tools=TOOLS).record(OPENAI, True)
+    late = sse(*(chunk({"content": piece}) for piece in (" ", HERMES[:9], HERMES[9:])), done=False)
+    record["response"]["body"] = record["response"]["body"].rpartition("data: [DONE]")[0] + late
+    passed = run(record, RULE)
+    assert passed.delivered == record["response"]["body"].encode()
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+def test_markup_that_is_put_back_behind_later_text_is_noted(api: str) -> None:
+    talk = Talk(text=f"Wait. {HERMES} It is there.", calls=[Call("find_ferry", {"harbour": "Tromsø"})], tools=TOOLS)
+    done = run(talk.record(api, True), RULE)
+    assert done.after.reply is not None
+    assert done.after.reply.choices[0].text == f"Wait. It is there.{HERMES} "
+    assert done.notes == (PUT_BACK,)
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+@pytest.mark.parametrize(
+    ("text", "reasoning", "calls"),
+    [("", f"A ferry, then.\n{HERMES}", 1), ("There is none.", f"Maybe {HERMES}?", 0)],
+    ids=["nothing follows", "the answer follows"],
+)
+def test_markup_in_reasoning(text: str, reasoning: str, calls: int, api: str, stream: bool) -> None:
+    done = run(Talk(text=text, reasoning=reasoning, tools=TOOLS).record(api, stream), RULE)
+    assert done.after.reply is not None
+    choice = done.after.reply.choices[0]
+    assert (len(choice.calls), done.changed) == (calls, bool(calls))
+    assert choice.reasoning == (reasoning if not calls else "A ferry, then.\n")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_ids_go_on_where_the_history_ended(stream: bool) -> None:
+    history: list[User | Assistant | Result] = [
+        User("Ferries?"),
+        Assistant(calls=(Call("ping", {}, "functions.ping:0"),)),
+        Result("functions.ping:0", "pong"),
+    ]
+    talk = Talk(history, text=f"{HERMES}\n{HERMES}", tools=TOOLS, model="kimi-k2.5")
+    done = run(talk.record(OPENAI, stream), RULE)
+    assert done.after.reply is not None
+    ids = [call.id for call in done.after.reply.choices[0].calls]
+    assert ids == ["functions.find_ferry:1", "functions.find_ferry:2"]
+    assert done.repairs[0].before == f"{HERMES}\n{HERMES}"
+    assert done.repairs[0].after.splitlines()[0] == 'find_ferry({"harbour":"Bodø","seats":2}) as functions.find_ferry:1'
+
+
+@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize("ended", [True, False])
+def test_without_a_finish_reason(api: str, ended: bool) -> None:
+    """A terminator without a reason ends the reply all the same; a stream that breaks off gives back what it held."""
+    passed = send(Talk(tools=TOOLS), [("text", ["Hm. ", HERMES, " so"])], RULE, api=api, reason=None, ended=ended)
+    if ended:
+        assert passed.said == ("Hm. so", "", [FERRY], "tool_calls" if api == OPENAI else "tool_use")
+    else:
+        assert not passed.choice.calls
+        assert passed.choice.text == f"Hm. so{HERMES} "
+
+
+def test_a_stream_that_dies_in_the_markup_leaves_as_it_came() -> None:
+    pieces = ["Hm. ", HERMES[:20], HERMES[20:50]]
+    passed = send(Talk(tools=TOOLS), [("text", pieces)], RULE, reason=None, ended=False)
+    assert passed.untouched
+
+
+@pytest.mark.parametrize(
+    "permit", [FixPolicy("safe"), FixPolicy("unsafe", lambda code: code != "LK101")], ids=["safe", "not fixable"]
+)
+def test_nothing_is_done_without_permission(permit: FixPolicy) -> None:
+    assert send(Talk(tools=TOOLS), [("text", list(HERMES))], RULE, permit=permit).untouched
+
+
+# --- what is held back ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pieces", "waits"),
+    [
+        (["The ", "<b>bold</b> ", "word"], [False, False, False]),
+        (["So a ", "<", " b"], [False, True, False]),
+        (["See <tool", "box> ok"], [True, False]),
+        (["The <tool_call> tag", " is", " so"], [True, False, False]),
+        (["Now ", "<tool_call>", '{"name": "find_ferry", "argu', "ments"], [False, True, True, True]),
+        (["Now ", HERMES, "\n", "Done", " so"], [False, True, True, False, False]),
+        (["\n\n", "Hello"], [True, False]),
+    ],
+    ids=["tags", "a bracket", "another word", "a tag spoken of", "a call", "prose after a call", "white space first"],
+)
+def test_only_what_may_be_markup_waits(pieces: list[str], waits: list[bool]) -> None:
+    passed = send(Talk(tools=TOOLS), [("text", pieces)], RULE)
+    assert [frame is not None for frame in passed.waits[: len(pieces)]] == waits
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<tool_call>{"name": "find_ferry", "arguments": {"harbour": "' + "x" * MOST_HELD * 2,
+        "<function=find_ferry>\n<parameter=harbour>" + "a > b " * 20_000,
+        "<tool_call>" * 9_000,
+        '<invoke name="find_ferry"> ' * 3_000,
+        "<|tool_call_begin|>" * 3_000,
+        "```\n<tool_call>\n```\n" * 2_000,
+    ],
+    ids=["json never closed", "parameter never closed", "openers", "invokes", "tokens", "fences"],
+)
+def test_markup_that_leads_nowhere_leaves_as_it_came(text: str) -> None:
+    passed = send(Talk(tools=TOOLS), [("text", [text[at : at + 23] for at in range(0, len(text), 23)])], RULE)
+    assert passed.untouched
+
+
+def test_a_run_over_the_limit_stays_and_is_told_of() -> None:
+    long = HERMES.replace("Bodø", "B" * MOST_HELD)
+    for streamed in (False, True):
+        passed = send(
+            Talk(tools=TOOLS),
+            [("text", [long[at : at + 999] for at in range(0, len(long), 999)])],
+            RULE,
+            streamed=streamed,
+        )
+        assert passed.untouched
+    assert "released as it came" in passed.context.notes[0]
+
+
+WORDS = st.sampled_from(
+    ["Well. ", "a < b ", "\n\n", "`x` ", "```\ny\n```\n", "<b>so</b> ", "read ", "functions", "é▁｜ "]
+)
+
+
+@given(
+    st.lists(st.one_of(WORDS, st.sampled_from(sorted(DIALECTS.values()))), min_size=1, max_size=7),
+    st.lists(st.integers(1, 40), min_size=1, max_size=12),
+    st.sampled_from([OPENAI, ANTHROPIC]),
+)
+def test_a_stream_is_repaired_as_a_body(parts: list[str], steps: list[int], api: str) -> None:
+    text, pieces, at = "".join(parts), [], 0
+    for step in itertools.cycle(steps):
+        if at >= len(text):
+            break
+        pieces.append(text[at : at + step])
+        at += step
+    case = Case(text, "")
+    whole, streamed = passes(case, [text], api, streamed=False), passes(case, pieces, api)
+    assert streamed.said == whole.said
+    assert streamed.untouched == (not whole.choice.calls)
+    assert all(not isinstance(event, Delta) or event.text for event in streamed.out)
+
+
+def test_of_a_model_stuck_in_a_loop_of_calls_as_many_are_repaired_whole_and_streamed() -> None:
+    piece, count = f"{HERMES} then ", 10_000 if is_complete() else 1_500
+    whole = send(Talk(tools=TOOLS), [("text", [piece * count])], RULE, streamed=False).choice
+    streamed = send(Talk(tools=TOOLS), [("text", [piece] * count)], RULE).choice
+    assert whole.finish_reason == "tool_calls"
+    assert 80 < len(whole.calls) < MOST_MARKS
+    assert len({call.id for call in whole.calls}) == len(whole.calls)
+    assert len(streamed.calls) == len(whole.calls)
+    assert streamed.text == whole.text
+    assert whole.text.endswith(piece * (count - len(whole.calls)))

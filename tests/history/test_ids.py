@@ -1,0 +1,200 @@
+"""Ids as strings: whose they are, which is which altered, what they were before."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+
+from wirelint.history.ids import (
+    form_of,
+    is_other_kind,
+    is_placeholder,
+    key,
+    match,
+    native_id,
+    restore,
+    restore_counted,
+)
+
+OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
+CLAUDE = "toolu_01Hk3TnBv5QxWz8LrMc2PdYf"
+KIMI = "functions.read_map:3"
+
+
+@pytest.mark.parametrize(
+    ("id_", "maker"),
+    [
+        (OPENAI, "OpenAI"),
+        (CLAUDE, "Anthropic"),
+        ("srvtoolu_01Hk3TnBv5QxWz8LrMc2PdYf", "Anthropic"),
+        ("toolu_vrtx_01Hk3TnBv5QxWz8LrMc2PdYf", "Anthropic"),
+        (KIMI, "Kimi K2"),
+        ("read_map:3", "Kimi K3"),
+        ("call_00_kT4vNz8RqLw2XbYc6MsPdHfG", "DeepSeek"),
+        ("call_function_k3x9m2v7q1zt_2", "MiniMax"),
+        ("Zk93LmQ7t", "Mistral"),
+        ("call_5f3c1a2b-7d4e-4f60-9a8b-1c2d3e4f5a6b", "a generator of UUIDs"),
+        ("chatcmpl-tool-3fa94c21bb07d6e8", "vLLM"),
+        ("tooluse_x-4mKq_T7bLw0ZrNd2VsYA", "Bedrock"),
+        ("12", "a counter"),
+        ("functionsreadmap3", None),
+        ("undefined!", None),
+        ("", None),
+        (OPENAI + "|" + OPENAI, None),
+    ],
+)
+def test_whose_ids_they_are(id_: str, maker: str | None) -> None:
+    assert form_of(id_) == maker
+
+
+def test_key_keeps_letters_and_digits_in_one_case() -> None:
+    assert key(" Functions.Read_map:3") == key("functionsreadmap3") == "functionsreadmap3"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "how", "certainty"),
+    [
+        (KIMI, f"  {KIMI}", "white space", "high"),
+        (KIMI, "functions.read_map%3A3", "percent", "high"),
+        (CLAUDE, CLAUDE.lower(), "its letters lower-cased", "high"),
+        (KIMI, "functionsreadmap3", "everything but letters and digits removed", "high"),
+        (KIMI, "functions_read_map_3", "`.` and `:` replaced by `_`", "high"),
+        (KIMI, "functionsread_map3", "`.` and `:` removed", "high"),
+        (KIMI, "functions_read_map3", "`:` removed and `.` replaced by `_`", "high"),
+        (KIMI, "FUNCTIONSREAD_MAP3", "`.` and `:` removed and its letters upper-cased", "high"),
+        (KIMI, "functions-read_map:3", "`.` replaced by `-`", "high"),
+        (KIMI.replace(":", ""), KIMI, "`:` put in", "high"),
+        (OPENAI, OPENAI.replace("call_", "fc_"), "its prefix `call_` replaced by `fc_`", "medium"),
+        (KIMI, "read_map:3", "its prefix `functions.` removed", "medium"),
+        ("read_map:3", "call_read_map3", "the prefix `call_` put before it and `:` removed", "medium"),
+        ("functions.read_map_long:3", "functionsread_map_l", "its end cut off and `.` removed", "high"),
+        (OPENAI, f"{OPENAI}|fc_0d", "a second id", "high"),
+        (f"{OPENAI}|fc_0d", OPENAI, "the second id in it removed", "high"),
+        (KIMI, "functions.read_map", "its end cut off", "high"),
+        (OPENAI, OPENAI[:20], "its end cut off", "high"),
+        (OPENAI, "call9QfXb", "its end cut off", "high"),
+        (OPENAI, OPENAI[-9:], "its beginning cut off", "medium"),
+        ("Zk93LmQ7t", "8841-Zk93LmQ7t", "something put before it", "medium"),
+        (OPENAI, f"{OPENAI}x2", "something added", "high"),
+        (OPENAI, hashlib.sha256(OPENAI.encode()).hexdigest()[:9], "digest", "high"),
+        ("Edit:0", f"Tool_{hashlib.md5(b'Edit:0').hexdigest()[:8]}", "digest", "high"),
+        (OPENAI, "read_map", "function's name", "medium"),
+    ],
+)
+def test_one_id_is_another_altered(one: str, other: str, how: str, certainty: str) -> None:
+    found = match(one, other, "read_map")
+    assert found is not None
+    assert how in found.how
+    assert found.certainty == certainty
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (OPENAI, OPENAI),
+        (OPENAI, "call_Kp2ZtNv9QmXc4RbWs7LdHfYg"),
+        ("call_1", "call_2"),
+        ("call_1", "call_12"),
+        ("toolcall_1", "toolcall_12"),
+        ("functions.read:1", "functions.read:10"),
+        ("functions.read:1", "functionsread10"),
+        ("functions.read_directory:1", "functionsreaddirectory10"),
+        ("read:0", "write:0"),
+        ("", OPENAI),
+        (OPENAI, ""),
+        ("a" * 2000, "a" * 2001),
+        (CLAUDE, OPENAI),
+    ],
+)
+def test_strangers_do_not_match(one: str, other: str) -> None:
+    assert match(one, other, "read_map") is None
+
+
+@pytest.mark.parametrize(
+    ("id_", "name", "before"),
+    [
+        ("functionsreadmap3", "read_map", KIMI),
+        ("FUNCTIONS.READ_MAP:3", "read_map", KIMI),
+        ("functions_read_map_3", "read_map", KIMI),
+        ("functions.read_map3", "read_map", KIMI),
+        (f"\t{KIMI}\n", "read_map", KIMI),
+        ("functionsreadmap3t1767225600000", "read_map", KIMI),
+        ("functionsread12", "read1", "functions.read1:2"),
+        ("functionsmcpfsread0", "mcp__fs.read", "functions.mcp__fs.read:0"),
+        (f"'{OPENAI}'", "read_map", OPENAI),
+        (f"{OPENAI}|fc_0d", None, OPENAI),
+        (f"{CLAUDE}|undefined", None, CLAUDE),
+        ("callAb1AAAAAAAAAAAAAAAAAAAAAfc0123456789", None, "call_Ab1AAAAAAAAAAAAAAAAAAAAA"),
+        (CLAUDE.replace("_", ""), None, CLAUDE),
+        ("tooluvrtx01Hk3TnBv5QxWz8LrMc2PdYf", None, "toolu_vrtx_01Hk3TnBv5QxWz8LrMc2PdYf"),
+        ("chatcmpltool3fa94c21bb07d6e8", None, "chatcmpl-tool-3fa94c21bb07d6e8"),
+        ("callfunctionk3x9m2v7q1zt2", None, "call_function_k3x9m2v7q1zt_2"),
+        (f"{CLAUDE}__vscode-1767225600123", None, CLAUDE),
+    ],
+)
+def test_what_an_id_was_before(id_: str, name: str | None, before: str) -> None:
+    origin = restore(id_, name)
+    assert origin is not None
+    assert origin.id == before
+    assert restore(before, name) is None
+
+
+@pytest.mark.parametrize("id_", ["undefined", "NULL", "None", "[object Object]", "call_undefined", "defaulttoolid"])
+def test_the_words_for_no_id(id_: str) -> None:
+    assert is_placeholder(id_)
+    origin = restore(id_, "go")
+    assert origin is not None
+    assert origin.id is None
+
+
+@pytest.mark.parametrize(
+    ("id_", "name"),
+    [
+        (OPENAI, "go"),
+        (CLAUDE, "go"),
+        (KIMI, "read_map"),
+        ("functionsreadmap3", "another"),
+        ("functionsreadmap", "read_map"),
+        ("functionsreadmap1774112539381", "read_map"),
+        ("readmap1774112539381", "read_map"),
+        ("call_function_k3x9m2v7q1zt_2", "go"),
+        ("call_abcdef", "go"),
+        ("call_a_b_c", "go"),
+        ("calling_all_the_units_in_town", "go"),
+        ("functions_list_0", None),
+        ("functions0", "..."),
+        ("nullable", "go"),
+        ("", "go"),
+        ("functionsgo0" * 500, "go"),
+    ],
+)
+def test_what_needs_no_restoring(id_: str, name: str | None) -> None:
+    assert restore(id_, name) is None
+
+
+def test_native_id_knows_itself() -> None:
+    assert native_id(KIMI, "read_map") == KIMI
+    assert native_id("read_map:3", "read_map") is None
+
+
+@pytest.mark.parametrize(
+    ("id_", "before"),
+    [
+        ("readmap3", "functions.read_map:3"),
+        ("read_map_3", "functions.read_map:3"),
+        ("read_map:3", None),
+        ("map3", None),
+    ],
+)
+def test_counted_ids_of_a_known_model(id_: str, before: str | None) -> None:
+    origin = restore_counted(id_, "read_map", "functions.")
+    assert (origin.id if origin else None) == before
+
+
+@pytest.mark.parametrize(
+    ("id_", "other"),
+    [("fco_0d1e", True), ("msg_01", True), (OPENAI, False), ("chatcmpl-tool-3fa9", False), ("gen-17", True)],
+)
+def test_ids_of_other_things(id_: str, other: bool) -> None:
+    assert is_other_kind(id_) is other

@@ -1,0 +1,139 @@
+"""The vendor errs because of what it is sent, and wirelint helps because it changes just that."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.selection import is_complete
+from wirelint.launch.demo.agent import Habit, Task, run
+from wirelint.launch.demo.comparison import RUNS, Mender, Score, compare, play, tasks
+from wirelint.launch.demo.vendor import FAILED, Odds, Vendor
+from wirelint.registry import Registry
+
+NEVER = Odds(*[0.0] * len(Odds.__dataclass_fields__))
+HABITS: tuple[Habit, ...] = ("plain", "imported", "strips ids", "prints parts")
+REGISTRY = Registry.load()
+USER = {"role": "user", "content": "Search my notes, one search each: “tide”, “quay”."}
+TOOL = {"type": "function", "function": {"name": "search_notes", "parameters": {"type": "object"}}}
+
+
+def say(odds: Odds, *history: dict[str, Any]) -> dict[str, Any]:
+    """The vendor's choice for a conversation."""
+    body = {"model": "kimi-k2", "messages": [*history], "tools": [TOOL]}
+    kind, reply = Vendor(0, odds).answer(json.dumps(body).encode())
+    assert kind == "application/json"
+    choice: dict[str, Any] = json.loads(reply)["choices"][0]
+    return choice
+
+
+def called(id_: str, content: str = "", result: str = "2 notes") -> tuple[dict[str, Any], ...]:
+    function = {"name": "search_notes", "arguments": '{"query": "tide", "limit": 5}'}
+    call = {"id": id_, "type": "function", "function": function}
+    return (
+        {"role": "assistant", "content": content, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": id_, "content": result},
+    )
+
+
+def test_a_healthy_vendor_does_what_is_asked() -> None:
+    choice = say(NEVER, USER)
+    call = choice["message"]["tool_calls"][0]
+    assert (choice["finish_reason"], call["id"]) == ("tool_calls", "functions.search_notes:0")
+    assert json.loads(call["function"]["arguments"]) == {"query": "tide", "limit": 5}
+    second = say(NEVER, USER, *called("functions.search_notes:0"))["message"]["tool_calls"][0]
+    assert json.loads(second["function"]["arguments"])["query"] == "quay"
+    again = say(NEVER, USER, *called("functions.search_notes:0", result=f"{FAILED}no"))["message"]["tool_calls"][0]
+    assert json.loads(again["function"]["arguments"])["query"] == "tide"
+
+
+CAUSES: dict[str, tuple[Odds, str, str]] = {
+    "stripped ids": (replace(NEVER, announces=1.0), "functionssearchnotes0", ""),
+    "short ids, left in the text": (replace(NEVER, imitates=1.0), "search_notes:0", ""),
+    "short ids, swallowed": (replace(NEVER, imitates=1.0, swallows=1.0), "search_notes:0", ""),
+    "printed parts": (replace(NEVER, derails=1.0), "functions.search_notes:0", "[{'type': 'text', 'text': ''}]"),
+}
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_what_is_sent_decides(name: str) -> None:
+    odds, id_, content = CAUSES[name]
+    broken = say(odds, USER, *called(id_, content))
+    assert (broken["finish_reason"], broken["message"].get("tool_calls")) == ("stop", None)
+    sound = say(odds, USER, *called("functions.search_notes:0", ""))
+    assert (sound["finish_reason"], len(sound["message"]["tool_calls"])) == ("tool_calls", 1)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("habit", HABITS)
+def test_a_healthy_vendor_loses_no_call(habit: Habit, stream: bool) -> None:
+    outcome = run(Task(("tide", "quay", "salt"), habit, stream), Vendor(0, NEVER).answer)
+    assert (outcome.succeeded, outcome.refused, outcome.finishes) == (3, 0, ("tool_calls",) * 3 + ("stop",))
+
+
+REPAIRABLE: dict[str, tuple[Odds, Habit]] = {
+    "the header of the turn and raw tokens in the text": (replace(NEVER, headless=1.0), "plain"),
+    "announcements for stripped ids": (replace(NEVER, announces=1.0), "strips ids"),
+    "imitated ids": (replace(NEVER, imitates=1.0), "imported"),
+    "imitated ids, calls swallowed": (replace(NEVER, imitates=1.0, swallows=1.0), "imported"),
+    "names in another case": (replace(NEVER, misspells=1.0), "plain"),
+    "finish reasons": (replace(NEVER, misreports=1.0), "plain"),
+}
+"""Each of these alone costs every run something without wirelint, and nothing with it."""
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("name", REPAIRABLE)
+def test_one_mistake_alone(name: str, stream: bool) -> None:
+    odds, habit = REPAIRABLE[name]
+    made = [Task(("tide", "quay", f"salt {number}"), habit, stream) for number in range(3)]
+    vendor = Vendor(0, odds)
+    without = play(made, vendor.answer)
+    assert without.succeeded <= without.runs  # at most the first call of each run comes to pass
+    score = Score()
+    repaired = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
+    assert (repaired.succeeded, repaired.refused) == (repaired.needed, 0)
+    assert repaired.repairs
+
+
+def test_calls_of_tools_that_are_not_there_do_not_reach_the_client() -> None:
+    made = [Task((f"tide {number}",), "imported", stream=False) for number in range(3)]
+    vendor = Vendor(0, replace(NEVER, strays=1.0))
+    assert play(made, vendor.answer).refused
+    score = Score()
+    repaired = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
+    assert repaired.refused == 0
+    assert repaired.repairs["undeclared-tool"]
+
+
+def test_nothing_is_repaired_where_nothing_is_permitted() -> None:
+    made = tasks(20)
+    vendor, score = Vendor(), Score()
+    observed = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit(None), score), score)
+    without = play(made, vendor.answer)
+    assert (observed.succeeded, observed.finishes, not observed.repairs) == (without.succeeded, without.finishes, True)
+
+
+def test_a_healthy_vendor_is_left_alone() -> None:
+    made = [task for task in tasks(40) if task.habit == "plain"]
+    vendor, score = Vendor(0, NEVER), Score()
+    repaired = play(made, Mender(vendor.answer, REGISTRY.rules, REGISTRY.permit("unsafe"), score), score)
+    assert (repaired.succeeded, dict(repaired.repairs)) == (repaired.needed, {})
+
+
+def test_hundreds_of_runs_without_and_with() -> None:
+    """As reported: fewer than one call in five comes to pass, then three in four."""
+    without, repaired = compare(RUNS if is_complete() else 100)
+    assert without.needed == repaired.needed == (1300 if is_complete() else 400)
+    assert 0.12 < without.share < 0.22
+    assert 0.65 < repaired.share < 0.85
+    assert repaired.succeeded > 3 * without.succeeded
+
+
+def test_the_same_seed_gives_the_same_figures() -> None:
+    once = compare(10, seed=1)
+    assert once == compare(10, seed=1)
+    assert once[0] != compare(10, seed=2)[0]

@@ -1,0 +1,507 @@
+"""Which exchange goes on from which: against the truth, for clients' habits, and that it is all forgotten in the end."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.build import Assistant, Call, Result, Talk, Turn, User, read
+from wirelint.engine import Engine
+from wirelint.model import Arguments, Choice, Exchange, Link, Message, Part, Reply, Request, Text, ToolCall, ToolResult
+from wirelint.state.ledger import Ledger
+from wirelint.state.linking import Lineage
+
+# --- against the truth ---------------------------------------------------------------------------------------------
+
+Said = tuple[str, str]
+"""What one side says in the model of these tests: words, or the id of a call and of its result."""
+
+
+@dataclass(frozen=True)
+class Passed:
+    """An exchange as it was made up: its history, its answer, and what it went on from."""
+
+    id: str
+    history: tuple[Said, ...]
+    answer: Said
+
+    @property
+    def path(self) -> tuple[Said, ...]:
+        return (*self.history, self.answer)
+
+
+@dataclass
+class World:
+    """Clients that talk at the same time: new conversations, conversations that go on, and branches of old ones."""
+
+    draw: random.Random
+    calls: bool
+    passed: list[Passed] = field(default_factory=list)
+
+    def step(self) -> Passed:
+        history: tuple[Said, ...] = ()
+        if self.passed and self.draw.random() < 0.8:
+            before = self.draw.choice(self.passed[-4:] if self.draw.random() < 0.7 else self.passed)
+            history = before.history if self.draw.random() < 0.15 else before.path
+        if not history or history[-1][0] != "user":
+            pending = history[-1] if history and history[-1][0] == "call" else None
+            history = (
+                *history,
+                ("result", pending[1]) if pending else ("user", self.draw.choice(["aye", "no", "why"])),
+            )
+        if self.calls and self.draw.random() < 0.4:
+            answer = ("call", f"call_{self.draw.getrandbits(80):020x}x1")
+        else:
+            answer = ("assistant", self.draw.choice(["well", "so", "hm"]))
+        self.passed.append(Passed(f"e{len(self.passed)}", history, answer))
+        return self.passed[-1]
+
+
+def exchange_of(passed: Passed) -> Exchange:
+    messages = tuple(Message(_role(said), (_part(said),), "") for said in passed.history)
+    request = Request("openai.chat", "m", (Message("system", (Text(passed.id, ""),), ""), *messages), (), {})
+    reply = Reply(None, None, (Choice(0, (_part(passed.answer),), "stop", ""),))
+    return Exchange(passed.id, "openai.chat", "POST", "http://llm.test/", {}, request, 200, {}, reply)
+
+
+def _role(said: Said) -> Any:
+    return {"user": "user", "assistant": "assistant", "call": "assistant", "result": "tool"}[said[0]]
+
+
+def _part(said: Said) -> Part:
+    kind, what = said
+    match kind:
+        case "call":
+            return ToolCall(what, "look", Arguments("{}"), "")
+        case "result":
+            return ToolResult(what, "dust", "")
+    return Text(what, "")
+
+
+def linked(passed: Sequence[Passed]) -> list[Exchange]:
+    ledger = Ledger()
+    placed = []
+    for one in passed:
+        placed.append(ledger.place(exchange_of(one)))
+        ledger.record(placed[-1])
+    return placed
+
+
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 40), calls=st.booleans())
+def test_links_are_the_truth(seed: int, steps: int, calls: bool) -> None:
+    world = World(random.Random(seed), calls)
+    passed = [world.step() for _ in range(steps)]
+    placed = linked(passed)
+    by_id = {one.id: one for one in passed}
+    conversations: dict[str | None, list[Passed]] = {}
+    for number, (one, exchange) in enumerate(zip(passed, placed, strict=True)):
+        before = one.history[:-1]
+        if not before:
+            assert exchange.link is None
+        elif any(other.path == before for other in passed[:number]):
+            assert exchange.link is not None
+            assert by_id[exchange.link.exchange].path == before
+        # A conversation is one path: nobody in it says anything that the others have not said, or go on from.
+        path = conversations.setdefault(exchange.conversation, [])
+        assert all(_on_one_path(one, other) for other in path), (one, path)
+        path.append(one)
+    for number, (one, exchange) in enumerate(zip(passed, placed, strict=True)):
+        # What nobody else has gone on from goes on in the same conversation.
+        if exchange.link is None or exchange.link.how != "turn":
+            continue
+        origin = next(each for each in placed if each.id == exchange.link.exchange)
+        assert origin.conversation == exchange.conversation
+        assert not [
+            other
+            for other, its in zip(passed[:number], placed, strict=False)
+            if its.link is not None
+            and its.link.exchange == origin.id
+            and its.conversation == exchange.conversation
+            and other.path != one.path
+        ]
+
+
+def _on_one_path(one: Passed, other: Passed) -> bool:
+    shorter, longer = sorted((one.path, other.path), key=len)
+    return longer[: len(shorter)] == shorter
+
+
+@given(seed=st.integers(0, 2**32), steps=st.integers(1, 40))
+def test_the_same_exchanges_are_linked_the_same(seed: int, steps: int) -> None:
+    world = World(random.Random(seed), calls=True)
+    passed = [world.step() for _ in range(steps)]
+    one, other = (
+        [(each.conversation, each.link) for each in exchanges] for exchanges in (linked(passed), linked(passed))
+    )
+    assert one == other
+
+
+# --- habits of clients ---------------------------------------------------------------------------------------------
+
+APIS = (
+    "openai.chat",
+    "anthropic.messages",
+    "openai.responses",
+    "google.generate_content",
+    "ollama.chat",
+    "mistral.chat",
+    "cohere.chat",
+    "bedrock.converse",
+)
+IDS = ("call_Zk2mQ7xR41vbN8sTdL0p", "call_p0LdTs8Nbv14Rx7Qm2kZ")
+ASK = User("What is in the attic, and what is in the cellar of the old house?")
+LONG = "In the attic there is a trunk full of letters, and next to it a lamp that nobody has lit for years."
+
+Shape = Callable[[list[Turn]], list[Turn]]
+
+
+def first(number: int = 0, *, ask: User = ASK) -> Talk:
+    calls = (Call("look", {"where": "attic", "deep": [1, 2]}, IDS[number]),)
+    return Talk((ask,), text="I will look. ", calls=calls, reasoning="Where to begin?", system="It is Monday.")
+
+
+def then(talk: Talk, *turns: Turn, shape: Shape | None = None, **changes: Any) -> Talk:
+    """The next exchange of a conversation, its history in the shape that a client gives it."""
+    history = [*talk.history, Assistant(talk.text, tuple(talk.calls), talk.reasoning), *turns]
+    reply = Talk(text=LONG)
+    said: dict[str, Any] = {"text": reply.text, "calls": (), "reasoning": "", **changes}
+    return replace(talk, history=tuple(shape(history) if shape is not None else history), **said)
+
+
+def _calls(change: Callable[[Call], Call]) -> Shape:
+    def shape(history: list[Turn]) -> list[Turn]:
+        return [
+            replace(turn, calls=tuple(map(change, turn.calls))) if isinstance(turn, Assistant) else turn
+            for turn in history
+        ]
+
+    return shape
+
+
+def _said(change: Callable[[Assistant], Turn]) -> Shape:
+    return lambda history: [change(turn) if isinstance(turn, Assistant) else turn for turn in history]
+
+
+HABITS: dict[str, Shape] = {
+    "nothing is changed": lambda history: history,
+    "thinking is dropped": _said(lambda turn: replace(turn, reasoning="")),
+    "words are trimmed": _said(lambda turn: replace(turn, text=turn.text.strip())),
+    "words beside a call are dropped": _said(lambda turn: replace(turn, text="", reasoning="")),
+    "the question is spaced otherwise": lambda history: [User(f"\n{ASK.text}  "), *history[1:]],
+    "arguments are sorted": _calls(lambda call: replace(call, arguments={"deep": [1, 2], "where": "attic"})),
+    "a reminder is put before the question": lambda history: [
+        User("<system-reminder>Be brief.</system-reminder>"),
+        *history,
+    ],
+    "ids are mangled": lambda history: _mangled(history),
+}
+
+
+def _mangled(history: list[Turn]) -> list[Turn]:
+    made: list[Turn] = []
+    for turn in history:
+        match turn:
+            case Assistant(_, calls, _):
+                made.append(replace(turn, calls=tuple(replace(call, id="x" + (call.id or "")[5:12]) for call in calls)))
+            case Result(call_id, _, _):
+                made.append(replace(turn, call_id="x" + (call_id or "")[5:12]))
+            case _:
+                made.append(turn)
+    return made
+
+
+def placed(talks: Sequence[tuple[Talk, str, bool]], headers: Sequence[dict[str, str]] = ()) -> list[Exchange]:
+    engine = Engine(())
+    made = []
+    for number, (talk, api, stream) in enumerate(talks):
+        record = talk.record(api, stream)
+        if number < len(headers):
+            record["request"]["headers"].update(headers[number])
+        exchange = engine.ledger.place(read({**record, "id": f"e{number}"}))
+        engine.check(exchange)
+        made.append(exchange)
+    return made
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("habit", HABITS)
+def test_a_conversation_survives_what_clients_do(habit: str, api: str, stream: bool) -> None:
+    one = first()
+    two = then(one, Result(IDS[0], "A trunk."), shape=HABITS[habit], system="It is Tuesday.")
+    three = then(two, User("Open it."), text="It is locked.")
+    made = placed([(talk, api, stream) for talk in (one, two, three)])
+    assert [exchange.link for exchange in made] == [None, Link("e0"), Link("e1")]
+    assert len({exchange.conversation for exchange in made}) == 1
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_two_that_open_alike_are_two_once_they_differ(api: str) -> None:
+    one, other = first(0), replace(first(1), calls=(Call("look", {"where": "cellar"}, IDS[1]),))
+    talks = [
+        one,
+        other,
+        then(one, Result(IDS[0], "A trunk.")),
+        then(other, Result(IDS[1], "Wine."), text="Wine, then."),
+    ]
+    made = placed([(talk, api, True) for talk in talks])
+    assert [exchange.link for exchange in made] == [None, None, Link("e0"), Link("e1")]
+    assert made[0].conversation == made[2].conversation != made[3].conversation == made[1].conversation
+
+
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages", "openai.responses"])
+def test_the_ids_of_equal_calls_tell_conversations_apart(api: str) -> None:
+    one, other = first(0), first(1)
+    talks = [one, other, then(one, Result(IDS[0], "A trunk.")), then(other, Result(IDS[1], "A trunk."), text="Dust.")]
+    made = placed([(talk, api, False) for talk in talks])
+    assert [exchange.link for exchange in made[2:]] == [Link("e0"), Link("e1")]
+    assert made[0].conversation != made[1].conversation
+
+
+def test_what_goes_on_from_an_earlier_place_is_a_branch() -> None:
+    one = Talk((ASK,), text="A trunk.")
+    two, again = then(one, User("Open it.")), then(one, User("Leave it."), text="As you wish.")
+    after = then(again, User("Thanks."), text="Not at all.")
+    made = placed([(talk, "openai.chat", False) for talk in (one, two, again, after)])
+    assert [exchange.link for exchange in made] == [None, Link("e0"), Link("e0", "fork"), Link("e2")]
+    assert made[0].conversation == made[1].conversation != made[2].conversation == made[3].conversation
+
+
+def test_the_same_answer_to_the_same_question_is_no_branch() -> None:
+    one = Talk((ASK,), text="A trunk.")
+    made = placed([(talk, "openai.chat", False) for talk in (one, one, then(one, User("Open it.")))])
+    assert len({exchange.conversation for exchange in made}) == 1
+
+
+def test_what_failed_and_is_sent_again_is_no_branch() -> None:
+    one = Talk((ASK,), text="A trunk.")
+    two = then(one, User("Open it."))
+    made = placed([(talk, "openai.chat", False) for talk in (one, replace(two, status=529), two)])
+    assert len({exchange.conversation for exchange in made}) == 1
+    assert made[2].link == Link("e0")
+
+
+def test_old_results_that_were_cleared_do_not_part_a_conversation() -> None:
+    talk = first()
+    talks = [talk]
+    for number in range(4):
+        talk = then(
+            talk,
+            Result(talk.calls[0].id, "dust " * 40),
+            text="",
+            calls=(Call("look", {"where": f"box {number}"}, f"call_7Gh{number}kLm2PqRs9TuVwX"),),
+        )
+        talks.append(talk)
+
+    def cleared(history: list[Turn]) -> list[Turn]:
+        old = [replace(turn, text="[cleared]") if isinstance(turn, Result) else turn for turn in history[:-1]]
+        return [*old, history[-1]]
+
+    talks.append(then(talk, Result(talk.calls[0].id, "dust"), shape=cleared))
+    made = placed([(each, "anthropic.messages", False) for each in talks])
+    assert len({exchange.conversation for exchange in made}) == 1
+    assert made[-1].link == Link("e4")
+
+
+def test_a_beginning_that_was_cut_off_does_not_part_a_conversation() -> None:
+    one = first()
+    two = then(one, Result(IDS[0], "A trunk."))
+    three = then(two, User("Open it."), shape=lambda history: history[3:])
+    made = placed([(talk, "openai.chat", False) for talk in (one, two, three)])
+    assert made[2].link == Link("e1")
+    assert made[2].conversation == made[0].conversation
+
+
+def test_words_that_a_client_puts_before_each_question_do_not_part_a_conversation() -> None:
+    one = Talk((User("[10:31] Hello."),), text="Hi.")
+    two = then(one, User("[10:32] And now?"), text="Yes.")
+    three = then(two, User("[10:33] Still?"), text="No.")
+
+    def stamped_once(history: list[Turn]) -> list[Turn]:
+        return [
+            replace(turn, text=turn.text[8:]) if n == 2 and isinstance(turn, User) else turn
+            for n, turn in enumerate(history)
+        ]
+
+    four = then(three, User("[10:34] Why?"), text="So.", shape=stamped_once)
+    made = placed([(talk, "openai.chat", False) for talk in (one, two, three, four)])
+    assert [exchange.link for exchange in made] == [None, Link("e0"), Link("e1"), Link("e2")]
+    assert len({exchange.conversation for exchange in made}) == 1
+
+
+def test_another_question_with_the_same_short_answer_is_another_conversation() -> None:
+    one = Talk((User("Is it dry?"),), text="Yes.")
+    unseen = Talk((User("Is it wet?"), Assistant("Yes."), User("How wet?")), text="Very.")
+    made = placed([(talk, "openai.chat", False) for talk in (one, unseen)])
+    assert made[1].link is None
+    assert made[0].conversation != made[1].conversation
+
+
+@pytest.mark.parametrize(
+    "said",
+    [LONG[:60], LONG + " (I looked twice.)", "Well. " + LONG],
+    ids=["cut", "with more behind it", "with more before it"],
+)
+@pytest.mark.parametrize("before", [0, 1], ids=["the first answer", "a later answer"])
+def test_an_answer_that_a_client_edits_does_not_part_a_conversation(before: int, said: str) -> None:
+    one = Talk((ASK,), text="A trunk, I believe.")
+    two = then(one, User("Are you sure?"), text=LONG) if before else replace(one, text=LONG)
+    three = then(replace(two, text=said), User("Open it."), text="It is locked.")
+    four = then(three, User("Break it."), text="Gladly.")
+    made = placed([(talk, "openai.chat", False) for talk in ([one, two] if before else [two]) + [three, four]])
+    assert len({exchange.conversation for exchange in made}) == 1
+    assert made[-2].link == Link(f"e{len(made) - 3}")
+
+
+def test_an_answer_from_elsewhere_goes_on_from_what_failed() -> None:
+    one = Talk((ASK,), text="A trunk.", status=503)
+    two = then(one, User("Open it."), text="It is locked.", status=200)
+    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+    assert made[0].conversation == made[1].conversation
+
+
+def test_candidates_that_begin_alike_are_branches() -> None:
+    one = Talk((ASK,), text=LONG + " The letters are from 1871.")
+    other = replace(one, text=LONG + " The letters are from 1913.")
+    talks = [
+        one,
+        other,
+        then(one, User("Read one."), text="Dear Ada."),
+        then(other, User("Read one."), text="Dear Bo."),
+    ]
+    made = placed([(talk, "openai.chat", False) for talk in talks])
+    assert [exchange.link for exchange in made[2:]] == [Link("e0"), Link("e1")]
+    assert made[2].conversation != made[3].conversation
+
+
+THOUGHT = "They want to know. So I look."
+
+
+@pytest.mark.parametrize("said", [f"<think>{THOUGHT}</think>\n\nA trunk.", f"{THOUGHT}</think>\nA trunk."])
+def test_thinking_that_a_client_takes_out_of_the_text_does_not_part_a_conversation(said: str) -> None:
+    one = Talk((ASK,), text=said)
+    two = then(replace(one, text="A trunk."), User("Open it."))
+    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+
+
+def test_an_answer_without_words_is_gone_on_from() -> None:
+    one = Talk((ASK,), text="")
+    two = then(one, User("Hello?"))
+    made = placed([(talk, "openai.chat", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+    assert made[0].conversation == made[1].conversation
+
+
+def test_what_was_delivered_is_gone_on_from() -> None:
+    ledger = Ledger()
+    leaked = Talk((ASK,), text="<tool_call>look</tool_call>")
+    repaired = first()
+    came, got = (
+        read({**talk.record("openai.chat", False), "id": "e0"})
+        for talk in (replace(repaired, text=leaked.text, calls=()), repaired)
+    )
+    ledger.record(ledger.place(replace(came, delivered=got.reply)))
+    after = then(repaired, Result(IDS[0], "A trunk."))
+    assert ledger.place(read({**after.record("openai.chat", False), "id": "e1"})).link == Link("e0")
+
+
+def test_what_the_assistant_had_begun_to_say_is_part_of_its_answer() -> None:
+    one = Talk((ASK, Assistant("In the attic")), text=" there is a trunk.")
+    two = Talk((ASK, Assistant("In the attic there is a trunk."), User("Open it.")), text="It is locked.")
+    made = placed([(talk, "anthropic.messages", False) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+
+
+SUMMARY = "\n".join((
+    "The user wanted to know what is in the attic of the old house, and in its cellar.",
+    "We looked into the attic and found a trunk with letters from the year 1871.",
+    "The cellar is still to be looked at; the key hangs beside the kitchen door.",
+))  # fmt: skip
+
+
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages", "openai.responses", "google.generate_content"])
+def test_a_history_that_was_replaced_by_its_summary_is_a_branch_of_it(api: str) -> None:
+    one = first()
+    two = then(one, Result(IDS[0], "A trunk."))
+    three = then(two, User("Summarise what we have done."), text=f"<summary>\n{SUMMARY}\n</summary>")
+    anew = Talk((User(f"This goes on from an earlier talk. So far:\n\n{SUMMARY}\n\nGo on."),), text="To the cellar.")
+    made = placed([(talk, api, False) for talk in (one, two, three, anew)])
+    assert made[3].link == Link("e2", "compaction")
+    assert made[3].conversation not in {exchange.conversation for exchange in made[:3]}
+
+
+def test_a_branch_knows_the_calls_of_its_trunk_and_no_others() -> None:
+    one = Talk((ASK,), calls=(Call("look", {"n": 1}, "call_1"),))
+    two = then(one, Result("call_1", "dust"), text="", calls=(Call("look", {"n": 2}, "call_2"),))
+    again = then(one, Result("call_1", "gold"), text="", calls=(Call("look", {"n": 3}, "call_3"),))
+    ledger = Ledger()
+    for number, talk in enumerate((one, two, again)):
+        record = {**talk.record("openai.chat", False), "id": f"e{number}"}
+        exchange = ledger.place(read(record))
+        ledger.record(exchange)
+    assert [call.id for call in ledger.calls(exchange.conversation)] == ["call_1", "call_3"]
+    assert [call.id for call in ledger.alike("look", '{"n": 1}', exchange.conversation)] == ["call_1"]
+    assert ledger.alike("look", '{"n": 2}', exchange.conversation) == ()
+    found = ledger.returned("call_1", exchange.conversation)
+    assert found is not None
+    assert found.exchange == "e2"
+
+
+def test_a_response_is_gone_on_from_by_its_id() -> None:
+    one = Talk((ASK,), text="A trunk.")
+    two = Talk((User("Open it."),), text="It is locked.", request={"previous_response_id": "resp_01"})
+    made = placed([(talk, "openai.responses", True) for talk in (one, two)])
+    assert made[1].link == Link("e0")
+    assert made[1].conversation == made[0].conversation
+
+
+@pytest.mark.parametrize("headers", [[{"x-session-id": "s1"}, {"x-session-id": "s2"}]])
+def test_what_a_client_says_about_its_sessions_decides(headers: list[dict[str, str]]) -> None:
+    one = Talk((ASK,), text="A trunk.")
+    made = placed([(one, "openai.chat", False), (then(one, User("Open it.")), "openai.chat", False)], headers)
+    assert made[0].conversation != made[1].conversation
+    assert made[1].link == Link("e0")
+
+
+# --- bounds --------------------------------------------------------------------------------------------------------
+
+
+def _talks() -> Iterator[Exchange]:
+    draw = random.Random(7)
+    world = World(draw, calls=True)
+    for _ in range(400):
+        yield exchange_of(world.step())
+
+
+def test_nothing_stays_behind_when_all_is_forgotten() -> None:
+    lineage = Lineage(most=40)
+    for exchange in _talks():
+        place = lineage.place(exchange)
+        assert place is not None
+        lineage.record(replace(exchange, conversation=place.conversation), place)
+    kept = {name: len(value) for name, value in vars(lineage).items() if name not in ("_most", "_weight", "_number")}
+    assert vars(lineage)["_weight"] <= 40
+    assert max(kept.values()) <= 40, kept
+
+
+def test_one_long_conversation_loses_its_oldest_exchanges_and_goes_on() -> None:
+    lineage = Lineage(most=30)
+    history: tuple[Said, ...] = ()
+    seen = set()
+    for number in range(60):
+        one = Passed(f"e{number}", (*history, ("user", f"more {number}")), ("assistant", f"well {number}"))
+        history = one.path
+        exchange = exchange_of(one)
+        place = lineage.place(exchange)
+        assert place is not None
+        lineage.record(replace(exchange, conversation=place.conversation), place)
+        seen.add(place.conversation)
+    assert len(seen) == 1

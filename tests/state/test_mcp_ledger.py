@@ -1,0 +1,185 @@
+"""What is remembered of servers of tools: which tools are whose, which calls passed, and within which bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pytest
+
+from tests.build import Call, Talk, User, read, schema
+from tests.rules.mcp import QUERY, call, called, error, introduced, listed, note, post, request, result, text
+from wirelint.apis import by_name
+from wirelint.model import Arguments, Tool
+from wirelint.state.ledger import Ledger
+from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
+
+SEARCH = Tool("search", "/tools/0", "Search the wiki.", QUERY)
+SERVED = {"search": ("Search the wiki.", QUERY)}
+
+
+def wire(records: Iterable[Mapping[str, Any]], **bounds: int) -> ToolWire:
+    made = ToolWire(**bounds)
+    for number, record in enumerate(records):
+        made.record(read(record, number))
+    return made
+
+
+def named(name: str, described: str = "Search the wiki.", parameters: Any = QUERY) -> Tool:
+    return Tool(name, "/tools/0", described, parameters)
+
+
+def facts(passed: Passed) -> tuple[str, str, bool | None, bool]:
+    return passed.name, passed.text, passed.error, passed.answered
+
+
+ANSWERS = {
+    "a result": (called("search", {}, "2 hits"), ("search", "2 hits", None, True)),
+    "a failure": (called("search", {}, text("no", is_error=True)), ("search", "no", True, True)),
+    "an error of the protocol": (
+        post(call("search"), error("Unknown tool", 2)),
+        ("search", "Unknown tool", True, True),
+    ),
+    "another id": (post(call("search"), result(text("x"), 3)), ("search", "", None, False)),
+    "nothing": (post(call("search"), "", status=202), ("search", "", None, False)),
+}
+
+
+@pytest.mark.parametrize(("record", "expected"), ANSWERS.values(), ids=ANSWERS)
+def test_what_came_of_a_call(record: dict[str, Any], expected: Any) -> None:
+    (passed,) = wire([record]).passed("search", None)
+    assert facts(passed) == expected
+
+
+SAME = {
+    "the name itself": (SEARCH, True),
+    "in another case": (named("Search"), True),
+    "the prefix of Claude Code": (named("mcp__wiki__search", "anything"), True),
+    "the server's name": (named("acme_wiki__search", "anything"), True),
+    "a part of the server's address": (named("intranet.search", "anything"), True),
+    "any prefix, the same description": (named("w-search"), True),
+    "any prefix, a description that was cut": (named("w/search", "Search the"), True),
+    "any prefix, another description": (named("web_search", "Search the web."), False),
+    "any prefix, no description": (named("web_search", ""), False),
+    "other parameters": (named("search", parameters=schema(url="string")), False),
+    "the prefix of a server, other parameters": (named("mcp__wiki__search", parameters=schema(url="string")), False),
+    "no schema": (named("search", parameters=None), True),
+    "an ending of a word": (named("research"), False),
+    "another name": (named("search_all"), False),
+}
+
+
+@pytest.mark.parametrize(("tool", "same"), SAME.values(), ids=SAME)
+def test_whether_a_tool_is_the_server_s(tool: Tool, same: bool) -> None:
+    url = "http://intranet.test:8765/mcp"
+    known = wire([introduced("acme-wiki", url=url), listed(SERVED, url=url), called("search", {}, "x", url=url)])
+    assert bool(known.serving(tool.name, tool)) == same
+    assert bool(known.passed(tool.name, tool)) == same
+
+
+def test_a_call_of_an_undeclared_tool_goes_by_its_name() -> None:
+    known = wire([listed(SERVED), called("search", {}, "x")])
+    assert known.passed("search", None)
+    assert not known.passed("web_search", None)
+
+
+DIGESTS = {
+    "order": ('{"a":1,"b":2}', '{"b": 2, "a": 1}', True),
+    "null": ('{"a":1,"b":null}', '{"a":1}', True),
+    "nothing": ("", "{}", True),
+    "a number": ('{"a":1}', '{"a":2}', False),
+    "a type": ('{"a":1}', '{"a":"1"}', False),
+    "no JSON": ("a b", "a b", True),
+}
+
+
+@pytest.mark.parametrize(("one", "other", "equal"), DIGESTS.values(), ids=DIGESTS)
+def test_arguments_that_are_equal(one: str, other: str, equal: bool) -> None:
+    assert (digest_of(Arguments(one)) == digest_of(Arguments(other))) == equal
+
+
+def test_ids_are_those_of_a_session() -> None:
+    """Two clients begin to count at the same number; each gets its own answer, on a stream that ends later."""
+    asked = [post(call("search", id_=1), "", status=202, headers={"mcp-session-id": one}) for one in ("a", "b")]
+    opens = {"accept": "text/event-stream"}
+    heard = [
+        post(None, [result(text(f"for {one}"), 1)], stream=True, method="GET", headers={"mcp-session-id": one, **opens})
+        for one in ("b", "a")
+    ]
+    assert [passed.text for passed in wire([*asked, *heard]).passed("search", None)] == ["for a", "for b"]
+
+
+def test_the_older_transport_is_put_together() -> None:
+    base = "http://127.0.0.1:8765"
+    asked = post(call("search", id_=4), "Accepted", status=202, url=f"{base}/messages/?session_id=7c")
+    answer = json.dumps(result(text("3 hits"), 4))
+    stream = f"event: endpoint\ndata: /messages/?session_id=7c\n\nevent: message\ndata: {answer}\n\n"
+    heard = {
+        "request": {"method": "GET", "url": f"{base}/sse", "headers": {"accept": "text/event-stream"}},
+        "response": {"headers": {"content-type": "text/event-stream"}, "body": stream},
+    }
+    other = {**heard, "response": {**heard["response"], "body": stream.replace("7c", "8d").replace("3 hits", "9 hits")}}
+    (passed,) = wire([asked, other, heard]).passed("search", None)
+    assert facts(passed) == ("search", "3 hits", None, True)
+
+
+def test_a_batch_of_calls() -> None:
+    asked = [call("search", {"query": "a"}, 1), note(), call("search", {"query": "b"}, 2)]
+    known = wire([post(asked, [result(text("for b"), 2), result(text("for a"), 1)])])
+    assert [passed.text for passed in known.passed("search", None)] == ["for a", "for b"]
+
+
+def test_a_request_that_waits() -> None:
+    known = wire([post(request("tools/list", 5), "", status=202)])
+    later = read(post(note(), "", status=202))
+    assert known.waits(later, "5") == "tools/list"
+    assert known.waits(later, "6") is None
+
+
+def test_what_came_first() -> None:
+    made = read(
+        Talk((User("x"),), "", (Call("search", {}, "c1"),), tools={"search": QUERY}).record("openai.chat", False)
+    )
+    before, after = ToolWire(), ToolWire()
+    for known, order in ((before, (listed(SERVED), made)), (after, (made, listed(SERVED)))):
+        for one in order:
+            known.record(one if not isinstance(one, dict) else read(one))
+    assert [known.was_listed_before(known.serving("search", SEARCH)[0], "c1") for known in (before, after)] == [
+        True,
+        False,
+    ]
+
+
+def test_something_passed_unread() -> None:
+    lost = post(call("search"), "", end="unread")
+    known = wire([listed(SERVED)])
+    assert known.is_read(known.serving("search", SEARCH)[0])
+    known.record(read(lost))
+    assert not known.is_read(known.serving("search", SEARCH)[0])
+
+
+def test_bounds() -> None:
+    many = [called("search", {"n": n}, "x" * 100, n) for n in range(50)]
+    assert len(wire(many, max_calls=10).passed("search", None)) == 10
+    kept = wire(many, max_text=1000).passed("search", None)
+    assert [passed.exchange for passed in kept] == [f"test:{n}" for n in range(40, 50)]
+    servers = wire([listed(SERVED, url=f"http://h{n}.test/mcp") for n in range(20)], max_servers=5)
+    assert len(servers.serving("search", SEARCH)) == 5
+    waiting = wire([post(call("search", id_=n), "", status=202) for n in range(30)], max_calls=3)
+    assert [bool(waiting.waits(read(post(note(), "")), str(n))) for n in (0, 29)] == [False, True]
+
+
+def test_the_ledger_of_models_does_not_hear_of_it() -> None:
+    ledger = Ledger()
+    ledger.record(read(called("search", {}, "x", "call_1")))
+    assert ledger.tools.passed("search", None)
+    assert ledger.issued("call_1") is None
+    assert list(ledger.all_calls()) == []
+    assert by_name("mcp") is not None
+
+
+def test_nothing_is_kept_where_there_is_no_server() -> None:
+    known = wire([Talk((User("x"),), "", (Call("search", {}, "c1"),)).record("openai.chat", False)])
+    assert not known
+    assert known.earlier("c1") == 0

@@ -1,0 +1,224 @@
+"""What is known of when events came: gaps between them, what counts as one, and how much of it is kept."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from wirelint.events import Frame, says_nothing
+from wirelint.timing import ArrivalLog, Arrivals, Gap
+
+
+def log(*chunks: tuple[float, int, tuple[int, ...]]) -> ArrivalLog:
+    """(when, how many events were complete then, which of those said nothing)."""
+    made = ArrivalLog()
+    idle: set[int] = set()
+    for at, count, pings in chunks:
+        made.add(at, b"data")
+        made.count_to(count)
+        idle |= set(pings)
+    for number in sorted(idle):
+        made.pass_over(number)
+    return made
+
+
+GAPS: dict[str, tuple[ArrivalLog, list[Gap]]] = {
+    "nothing": (log(), []),
+    "from the request to the first event": (log((50, 1, ())), [Gap(None, 0, 0, 50, 0)]),
+    "two in one chunk": (log((50, 2, ()), (70, 3, ())), [Gap(None, 0, 0, 50, 0), Gap(1, 2, 50, 70, 0)]),
+    "half an event": (log((50, 0, ()), (70, 1, ())), [Gap(None, 0, 0, 70, 0)]),
+    "a ping between": (log((50, 1, ()), (60, 2, (1,)), (80, 3, ())), [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 1)]),
+    "pings before all": (log((20, 1, (0,)), (40, 2, (1,)), (60, 3, ())), [Gap(None, 2, 0, 60, 2)]),
+    "a ping with the event": (log((50, 1, ()), (80, 3, (1,))), [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 0)]),
+    "a ping at the time of the event": (
+        log((50, 1, ()), (80, 2, (1,)), (80, 3, ())),
+        [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 0)],
+    ),
+    "a ping behind the event": (log((50, 2, (1,)), (80, 3, ())), [Gap(None, 0, 0, 50, 0), Gap(0, 2, 50, 80, 1)]),
+    "pings at the end": (log((50, 1, ()), (70, 2, (1,)), (90, 3, (2,))), [Gap(None, 0, 0, 50, 0)]),
+    "too short": (log((5, 1, ()), (14, 2, ())), []),
+}
+
+
+@pytest.mark.parametrize("name", GAPS)
+def test_gaps(name: str) -> None:
+    made, gaps = GAPS[name]
+    assert list(made.arrivals(framed=True).gaps(10)) == gaps
+
+
+REST: dict[str, tuple[ArrivalLog, Gap]] = {
+    "nothing came": (log(), Gap(None, None, 0, 100, 0)),
+    "after an event": (log((50, 1, ())), Gap(0, None, 50, 100, 0)),
+    "pings since": (log((50, 1, ()), (60, 2, (1,)), (70, 3, (2,))), Gap(0, None, 50, 100, 2)),
+    "pings before and since": (log((10, 1, (0,)), (50, 2, ()), (60, 3, (2,))), Gap(1, None, 50, 100, 1)),
+    "nothing but pings": (log((10, 1, (0,)), (50, 2, (1,))), Gap(None, None, 0, 100, 2)),
+    "half an event": (log((50, 1, ()), (90, 1, ())), Gap(0, None, 50, 100, 0)),
+}
+
+
+@pytest.mark.parametrize("name", REST)
+def test_the_time_after_the_last_event(name: str) -> None:
+    made, gap = REST[name]
+    assert made.arrivals(framed=True).rest(100) == gap
+
+
+def test_an_event_comes_with_the_chunk_that_completes_it() -> None:
+    arrivals = log((10, 0, ()), (20, 3, ()), (30, 3, ()), (40, 4, ())).arrivals(framed=True)
+    assert [arrivals.at(number) for number in range(5)] == [20, 20, 20, 40, None]
+
+
+def test_the_answer_begins_once() -> None:
+    made = log((10, 1, ()), (20, 2, ()), (30, 3, ()))
+    for number in (1, 2):
+        made.answers(number)
+    assert made.arrivals(framed=True).answered == 20
+    assert log((10, 1, ())).arrivals(framed=True).answered is None
+
+
+BEGUN = {
+    "nothing": (log(), None),
+    "at once": (log((0, 1, ())), 0),
+    "pings first": (log((10, 1, (0,)), (20, 2, (1,)), (30, 3, ())), 30),
+    "pings alone": (log((10, 1, (0,)), (20, 2, (1,))), None),
+    "pings later": (log((10, 1, ()), (20, 2, (1,)), (30, 3, ())), 10),
+}
+
+
+@pytest.mark.parametrize("name", BEGUN)
+def test_when_anything_was_said(name: str) -> None:
+    made, begun = BEGUN[name]
+    assert made.arrivals(framed=True).begun == begun
+
+
+BODIES: dict[str, tuple[tuple[bytes, ...], float | None, list[Gap]]] = {
+    "at once": ((b'{"a": 1}',), 0, []),
+    "white space first": ((b" ", b"\n", b"{}"), 40, [Gap(None, 2, 0, 40, 2)]),
+    "white space alone": ((b" ", b"\n"), None, []),
+    "in pieces": ((b'{"a"', b": 1", b" ", b"}"), 0, [Gap(0, 1, 0, 20, 0), Gap(1, 2, 20, 40, 0), Gap(2, 3, 40, 60, 0)]),
+}
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_chunks_of_a_whole_body_stand_for_events(name: str) -> None:
+    pieces, answered, gaps = BODIES[name]
+    made = ArrivalLog()
+    for number, piece in enumerate(pieces):
+        made.add(20.0 * number, piece)
+    arrivals = made.arrivals(framed=False)
+    assert (arrivals.answered, list(arrivals.gaps(10)), arrivals.framed) == (answered, gaps, False)
+
+
+def test_what_is_known_now_does_not_change_later() -> None:
+    made = log((10, 1, ()))
+    before = made.arrivals(framed=True)
+    made.add(50, b"more")
+    made.count_to(2)
+    assert (list(before.times), list(before.counts)) == ([10], [1])
+
+
+def test_chunks_are_joined_above_a_number_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is kept of the times is what a capture has of them: both give the same gaps."""
+    monkeypatch.setattr("wirelint.timing._MOST_CHUNKS", 3)
+    made, again = ArrivalLog(), ArrivalLog()
+    for number, at in enumerate((0, 10, 20, 30, 40, 1500, 1600, 40_000)):
+        made.add(float(at), b"event")
+        made.count_to(number + 1)
+    assert list(made.chunks) == [(0, 5), (10, 5), (20, 15), (1500, 10), (40_000, 5)]
+    counted = 0
+    for when, size in made.chunks:
+        counted += size // 5
+        again.add(when, b"e" * size)
+        again.count_to(counted)
+    assert list(made.arrivals(framed=True).gaps(1000)) == list(again.arrivals(framed=True).gaps(1000))
+
+
+def test_gaps_are_those_of_a_plain_look() -> None:
+    """Against a reader that looks at one event after the other."""
+    chance = random.Random(3)
+    for _ in range(300):
+        at, count, idle, chunks = 0.0, 0, [], []
+        for _ in range(chance.randint(0, 9)):
+            at += chance.choice((0, 3, 12, 30))
+            new = chance.choice((0, 1, 1, 2, 3))
+            idle += [number for number in range(count, count + new) if chance.random() < 0.4]
+            count += new
+            chunks.append((at, count, ()))
+        made = log(*chunks)
+        for number in idle:
+            made.pass_over(number)
+        arrivals = made.arrivals(framed=True)
+        assert list(arrivals.gaps(10)) == _plain(arrivals, set(idle), count)
+        assert arrivals.last() == next(
+            ((number, arrivals.at(number)) for number in reversed(range(count)) if number not in idle), None
+        )
+
+
+def _plain(arrivals: Arrivals, idle: set[int], count: int) -> list[Gap]:
+    gaps: list[Gap] = []
+    before, start = None, 0.0
+    for number in range(count):
+        at = arrivals.at(number)
+        assert at is not None
+        if number in idle:
+            continue
+        since = 0 if before is None else before + 1
+        pings = sum(one in idle and (arrivals.at(one) or 0) < at for one in range(since, number))
+        if at - start >= 10:
+            gaps.append(Gap(before, number, start, at, pings))
+        before, start = number, at
+    return gaps
+
+
+FRAMES: dict[str, tuple[Frame, bool]] = {
+    "a comment": (Frame(0, b"", None, None), True),
+    "no data": (Frame(0, b"", "ping", ""), True),
+    "a name": (Frame(0, b"", "ping", "{}"), True),
+    "a name, and words": (Frame(0, b"", "keepalive", "still here"), True),
+    "a type": (Frame(0, b"", None, '{"type": "ping"}'), True),
+    "a type further on": (Frame(0, b"", None, '{"sequence_number":7,"type":"keepalive"}'), True),
+    "a method": (Frame(0, b"", "message", '{"jsonrpc":"2.0","id":1,"method":"ping"}'), True),
+    "an empty document": (Frame(0, b"", None, " {} "), True),
+    "broken": (Frame(0, b"", None, None, (("broken-json", "x"),)), False),
+    "progress": (Frame(0, b"", None, '{"type": "response.web_search_call.searching"}'), False),
+    "a word of the model": (Frame(0, b"", None, '{"delta": "ping"}'), False),
+    "something unknown": (Frame(0, b"", "status", '{"queue": 3}'), False),
+    "a long one": (Frame(0, b"", None, '{"type": "ping", "text": "' + "x" * 400 + '"}'), False),
+}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_what_says_nothing(name: str) -> None:
+    frame, nothing = FRAMES[name]
+    assert says_nothing(frame) is nothing
+
+
+@pytest.mark.parametrize("most", [1, 3, 4, 5, 1 << 16])
+@pytest.mark.parametrize("before", [(), (b" ",), (b"data",), (b"\n", b"data")], ids=str)
+@pytest.mark.parametrize("several", range(4))
+def test_chunks_of_one_event_each_told_together(
+    monkeypatch: pytest.MonkeyPatch, most: int, before: tuple[bytes, ...], several: int
+) -> None:
+    """Together they say what they say one by one, or have to be told so."""
+    monkeypatch.setattr("wirelint.timing._MOST_CHUNKS", most)
+    times, sizes = [7.0 + number for number in range(several)], [4] * several
+    logs = (ArrivalLog(), ArrivalLog())
+    for made in logs:
+        for number, data in enumerate(before):
+            made.add(float(number), data)
+            made.count_to(number + 1)
+    together, single = logs
+    fits = together.add_events(times, sizes, len(before) + several)
+    assert fits == (several > 0 and b"data" in before and len(before) + several <= most)
+    for number, at in enumerate(times if fits else (), len(before) + 1):
+        single.add(at, b"data")
+        single.count_to(number)
+    assert together.chunks == single.chunks
+    for framed in (False, True):
+        one, other = together.arrivals(framed=framed), single.arrivals(framed=framed)
+        assert (list(one.times), list(one.counts), list(one.idle)) == (
+            list(other.times),
+            list(other.counts),
+            list(other.idle),
+        )
+    assert together.now == single.now

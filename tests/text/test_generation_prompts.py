@@ -1,0 +1,56 @@
+"""The header that is appended, to the byte, and what it is appended to."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rules import missing_generation_prompt as prompts
+from wirelint.text.families import family
+from wirelint.text.generation_prompts import TEMPLATES, missing_header, template_of
+
+APPENDED: dict[str, tuple[str, str, str]] = {
+    # prompt, model, what is appended
+    "ChatML": (prompts.CHATML, "Qwen/Qwen3-8B", "<|im_start|>assistant\n"),
+    "ChatML, no line feed": (prompts.CHATML.rstrip(), "Qwen/Qwen3-8B", "\n<|im_start|>assistant\n"),
+    "Kimi": (prompts.KIMI, "kimi-k2", "<|im_assistant|>assistant<|im_middle|>"),
+    "Llama 3": (prompts.LLAMA3, "", "<|start_header_id|>assistant<|end_header_id|>\n\n"),
+    "Llama 4": (prompts.LLAMA4, "", "<|header_start|>assistant<|header_end|>\n\n"),
+    "Gemma": (prompts.GEMMA, "", "<start_of_turn>model\n"),
+    "Gemma, no line feed": (prompts.GEMMA.rstrip(), "", "\n<start_of_turn>model\n"),
+    "Gemma 4": (prompts.GEMMA4, "", "<|turn>model\n"),
+    "DeepSeek": (prompts.DEEPSEEK, "", "<｜Assistant｜>"),
+    "GLM": (prompts.GLM, "", "<|assistant|>"),
+    "GLM by its model": (prompts.GLM.removeprefix("[gMASK]<sop>"), "zai-org/GLM-4.5", "<|assistant|>"),
+    "Phi 3": (prompts.PHI3, "microsoft/Phi-3-mini", "<|assistant|>\n"),
+    "Phi 4": (prompts.PHI4, "microsoft/phi-4", "<|im_start|>assistant<|im_sep|>"),
+    "Phi 4 mini": (prompts.PHI4_MINI, "microsoft/Phi-4-mini-instruct", "<|assistant|>"),
+    "Cohere": (prompts.COHERE, "", "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"),
+    "harmony": (prompts.HARMONY, "", "<|start|>assistant"),
+    "Granite": (prompts.GRANITE, "", "<|start_of_role|>assistant<|end_of_role|>"),
+    "MiniMax": (prompts.MINIMAX, "", "]~b]ai\n"),
+    "Apertus": (prompts.APERTUS, "", "<|assistant_start|>"),
+    "Zephyr": (prompts.ZEPHYR, "", "<|assistant|>\n"),
+    "Tulu": (prompts.TULU, "", "<|assistant|>\n"),
+    "Tulu, no line feed": (prompts.TULU.rstrip(), "", "\n<|assistant|>\n"),
+}
+
+
+@pytest.mark.parametrize("name", APPENDED)
+def test_what_is_appended(name: str) -> None:
+    prompt, model, text = APPENDED[name]
+    missing = missing_header(prompt, family(model))
+    assert missing is not None
+    assert missing.text == text
+    assert missing_header(prompt + text, family(model)) is None
+
+
+@pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.family)
+def test_the_header_of_a_template_is_a_turn_of_its_assistant(template) -> None:  # type: ignore[no-untyped-def]
+    """Or becomes one with what the model writes first."""
+    begun = next(turn for rest in ("", "<|message|>") if (turn := template.turn.match(template.header + rest)))
+    assert begun["role"] in template.assistant
+
+
+def test_plain_text_has_no_template() -> None:
+    assert template_of("Fruits: apple, pear,") is None
+    assert template_of("") is None

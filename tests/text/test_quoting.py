@@ -1,0 +1,126 @@
+"""What counts as quoted, with exact offsets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from wirelint.text import quoting
+from wirelint.text.quoting import fence_is_whole_message, is_quoted, quoted_spans
+
+SPANS = [
+    ("plain", "Nothing here, *not* even <b>this</b>.", []),
+    ("empty", "", []),
+    ("inline", "use `ls` now", ["`ls`"]),
+    ("inline-twice", "`a` or `a`", ["`a`", "`a`"]),
+    ("inline-double", "use `` a`b `` now", ["`` a`b ``"]),
+    ("inline-unclosed", "a ` b", []),
+    ("inline-lengths-differ", "a ``b` c", []),
+    ("inline-escaped", r"a \`b\` c", []),
+    ("inline-escaped-slash", r"a \\`b` c", ["`b`"]),
+    ("inline-slash-inside", r"`a\` b`", [r"`a\`"]),
+    ("inline-over-lines", "a `b\nc` d", ["`b\nc`"]),
+    ("inline-not-over-paragraphs", "a `b\n\nc` d", []),
+    ("inline-in-heading", "# The `x` flag #\n", ["`x`"]),
+    ("inline-in-setext", "The `x` flag\n===\n", ["`x`"]),
+    ("inline-in-list", "- one `x`\n  two `y`\n", ["`x`", "`y`"]),
+    ("inline-indented-continuation", "para\n      `x`\n", ["`x`"]),
+    ("inline-in-html-attribute", 'a <b title="`">`c`</b>', ["`c`"]),
+    ("inline-after-autolink", "<http://a.b/`> `c`", ["`c`"]),
+    ("inline-unicode", "é𝄞 `ü` ✓", ["`ü`"]),
+    ("inline-crlf", "a\r\nb `c`\r\nd `e`\r\n", ["`c`", "`e`"]),
+    ("inline-of-blanks", "a `  ` b", ["`  `"]),
+    ("fence", "a\n```py\nx\n```\nb", ["```py\nx\n```\n"]),
+    ("fence-tilde", "~~~\nx\n~~~", ["~~~\nx\n~~~"]),
+    ("fence-unclosed", "a\n```\nx\n\ny", ["```\nx\n\ny"]),
+    ("fence-longer", "````\n```\n````\n", ["````\n```\n````\n"]),
+    ("fence-closer-with-text", "```json\n{}\n```<x>\nb", ["```json\n{}\n```<x>\nb"]),
+    ("fence-in-list", "1. a\n   ```\n   x\n   ```\n2. b", ["   ```\n   x\n   ```\n"]),
+    ("fence-crlf", "a\r\n```\r\nx\r\n```\r\nb", ["```\r\nx\r\n```\r\n"]),
+    ("indented", "a\n\n    x\n    y\n\nb", ["    x\n    y\n"]),
+    ("indented-tab", "a\n\n\tx\n", ["\tx\n"]),
+    ("indented-is-continuation", "a\n    x\n", []),
+    ("quote", "a\n\n> b `c`\n> d\n\ne", ["> b `c`\n> d\n"]),
+    ("quote-lazy", "> b\nc\n\nd", ["> b\nc\n"]),
+    ("quote-in-list", "- > b\n- c", ["- > b\n"]),
+    ("html-block", "<invoke name=\"a\">\n```\nx\n</invoke>", []),
+    ("html-block-ends", "<div>\n\n```\nx\n```\n</div>", ["```\nx\n```\n"]),
+    ("greater-than", "a > b\nand c -> d", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "quoted"), [case[1:] for case in SPANS], ids=[case[0] for case in SPANS])
+def test_spans(text: str, quoted: list[str]) -> None:
+    assert [text[start:end] for start, end in quoted_spans(text)] == quoted
+
+
+IS_QUOTED = [
+    ("in-a-fence", "```\n«x»\n```", True),
+    ("after-a-fence", "```\na\n```\n«x»", False),
+    ("in-inline-code", "`«x»` b", True),
+    ("inline-code-itself", "«`x`» b", True),
+    ("between-inline-code", "`a` «x» `b`", False),
+    ("in-a-quote", "> «x»", True),
+    ("begins-before-a-fence", "«x\n```json\n{}\n```»", False),
+    ("begins-in-a-fence", "```\n«x\n```\ny»", True),
+    ("indented", "a:\n\n    «x\n    y»\n\nb", True),
+    ("only-the-first-line-indented", "a\n\n    «x\ny»", False),
+    ("indented-inside-a-tag", "<a>\n    «<b>»\n</a>", False),
+    ("html-block", "«<a>\nb\n</a>»", False),
+]
+
+
+@pytest.mark.parametrize(("marked", "quoted"), [case[1:] for case in IS_QUOTED], ids=[case[0] for case in IS_QUOTED])
+def test_is_quoted(marked: str, quoted: bool) -> None:
+    text = marked.replace("«", "").replace("»", "")
+    start = marked.index("«")
+    assert is_quoted(text, start, marked.index("»") - 1) is quoted
+
+
+WHOLE = [
+    ("fence", "```xml\n<a/>\n```", True),
+    ("fence-in-blank-lines", "\n\n```\na\n```\n \n", True),
+    ("fence-unclosed", "```\na", True),
+    ("indented", "    a\n    b", True),
+    ("words-before", "So:\n```\na\n```", False),
+    ("words-after", "```\na\n```\nso", False),
+    ("two-fences", "```\na\n```\n```\nb\n```", False),
+    ("inline-code", "`a`", False),
+    ("quote", "> a", False),
+    ("plain", "a", False),
+    ("empty", "", False),
+]
+
+
+@pytest.mark.parametrize(("text", "whole"), [case[1:] for case in WHOLE], ids=[case[0] for case in WHOLE])
+def test_fence_is_whole_message(text: str, whole: bool) -> None:
+    assert fence_is_whole_message(text) is whole
+
+
+PIECES = st.sampled_from(
+    ["`", "``", "```", "~~~", "\n", "\n\n", "    ", "> ", "- ", "1. ", "\\", "<b>", '<i t="`">', "a", " ", "é", "\r\n", "#"]
+)  # fmt: skip
+SOUP = st.lists(PIECES, max_size=24).map("".join)
+
+
+@given(SOUP)
+def test_spans_are_ordered_and_inside(text: str) -> None:
+    end = 0
+    for start, stop in quoted_spans(text):
+        assert end <= start < stop <= len(text)
+        end = stop
+
+
+@given(SOUP)
+def test_every_inline_code_of_the_parser_is_found(text: str) -> None:
+    """Against the parser with all its rules, outside block quotes, where all is quoted anyway."""
+    wanted, depth = 0, 0
+    for token in MarkdownIt("commonmark").parse(text):
+        depth += {"blockquote_open": 1, "blockquote_close": -1}.get(token.type, 0)
+        if token.type == "inline" and not depth:
+            wanted += sum(child.type == "code_inline" for child in token.children or [])
+    found = [text[span.start : span.end] for span in quoting._spans(text) if span.kind == "inline"]
+    assert len(found) == wanted
+    assert all(span[0] == span[-1] == "`" for span in found)

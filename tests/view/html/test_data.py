@@ -1,0 +1,266 @@
+"""What a page is made of: places, evidence, messages that are kept once, silences, counts; and how it is written."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from markupsafe import Markup
+
+from tests.build import Call, Talk, User
+from tests.view.html.pages import LEAK, TOOLS, Page, page, record, sample
+from wirelint.capture.offline import Checked
+from wirelint.capture.readers import Problem
+from wirelint.model import Arguments, HostedCall, Opaque, Part, Reasoning, Text, Timing, ToolCall, ToolResult
+from wirelint.rule import Finding
+from wirelint.timing import Arrivals
+from wirelint.view.html import Section, write_report
+from wirelint.view.html.blocks import Blocks
+from wirelint.view.html.places import Place, Turn, mark, place
+from wirelint.view.html.plain import absolute, clip, compact, dump, part, relative, utf16
+from wirelint.view.html.summary import Summary
+from wirelint.view.html.timeline import strip
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    section = Section("Scorecard", Markup('<p id="card">42</p>'))
+    return page(tmp_path_factory.mktemp("page") / "report.html", sample(), title="a <run>", sections=(section,))
+
+
+def finding(pointer: str | None, message: str = "said so", span: tuple[int, int] | None = None) -> Finding:
+    return Finding("XX901", "made-up", "error", "high", "model", "response", message, pointer, None, None, span)
+
+
+TURNS = (
+    Turn("/messages/0", [{"at": "/content"}]),
+    Turn("/messages/1", [{"at": "/content"}, {"at": "/tool_calls/0"}, {"at": "/tool_calls/1"}]),
+    Turn("/messages/10", [{"at": ""}]),
+    Turn("", [{"at": "^/choices/0/message/content"}]),
+)
+PLACES: dict[str, tuple[str | None, Place | None]] = {
+    "no pointer": (None, None),
+    "a part": ("/messages/1/content", Place(1, 0)),
+    "inside a part": ("/messages/1/tool_calls/1/function/arguments", Place(1, 2)),
+    "a message": ("/messages/1", Place(1, None)),
+    "a number that begins alike": ("/messages/10", Place(2, 0)),
+    "a field of a message that is no part": ("/messages/1/name", Place(1, None)),
+    "above several parts: their message": ("/messages/1/tool_calls", Place(1, None)),
+    "a part with its whole pointer": ("/choices/0/message/content", Place(3, 0)),
+    "elsewhere": ("/temperature", None),
+}
+
+
+@pytest.mark.parametrize(("pointer", "expected"), PLACES.values(), ids=PLACES)
+def test_a_finding_stands_at_its_place(pointer: str | None, expected: Place | None) -> None:
+    assert place(finding(pointer), TURNS) == expected
+
+
+CALL = {"text": '{"city": "Oslo"}', "name": "look_up", "id": "call_1"}
+MARKS: dict[str, tuple[Finding, dict[str, Any], list[Any] | None]] = {
+    "a span": (finding("/c", span=(2, 5)), {"text": "abcdefg"}, ["text", 2, 5]),
+    "a span behind a pair of surrogates": (finding("/c", span=(2, 5)), {"text": "\U0001f600bcdefg"}, ["text", 3, 6]),
+    "a span beyond the text": (finding("/c", "'no'", span=(90, 95)), {"text": "abc"}, None),
+    "the field that the pointer names": (finding("/calls/0/function/name"), CALL, ["name", 0, 7]),
+    "an id in the message": (finding("/calls/0", "`call_1` is mangled"), CALL, ["id", 0, 6]),
+    "words in the message": (finding("/calls/0", 'city: "Oslo" is not known'), CALL, ["text", 10, 14]),
+    "the beginning of what was shortened": (
+        finding("/c", "says 'The end of…all'"),
+        {"text": "x. The end of it all"},
+        ["text", 3, 13],
+    ),
+    "nothing that stands there": (finding("/calls/0", "`zzz` is mangled"), CALL, None),
+}
+
+
+@pytest.mark.parametrize(("found", "shown", "expected"), MARKS.values(), ids=MARKS)
+def test_evidence_is_marked(found: Finding, shown: dict[str, Any], expected: list[Any] | None) -> None:
+    assert mark(found, shown) == expected
+
+
+PARTS: dict[str, tuple[Part, dict[str, Any]]] = {
+    "text": (Text("hi", "/m/0/content"), {"at": "/content", "kind": "text", "text": "hi"}),
+    "elsewhere": (Text("hi", "/system"), {"at": "^/system", "kind": "text", "text": "hi"}),
+    "opaque thinking": (Reasoning("gAAA", "/m/0", opaque=True), {"at": "", "kind": "reasoning", "text": ""}),
+    "a call without an id": (
+        ToolCall(None, "f", Arguments("{}"), "/m/0/c"),
+        {"at": "/c", "kind": "call", "text": "{}", "name": "f", "id": None},
+    ),
+    "a failed result": (
+        ToolResult("c1", "no", "/m/0", is_error=True),
+        {"at": "", "kind": "result", "text": "no", "name": None, "id": "c1", "error": True},
+    ),
+    "run by the provider": (
+        HostedCall("h", "web_search", "/m/0"),
+        {"at": "", "kind": "hosted", "name": "web_search", "id": "h"},
+    ),
+    "an image": (Opaque("image", "/m/0"), {"at": "", "kind": "opaque", "name": "image"}),
+}
+
+
+@pytest.mark.parametrize(("value", "expected"), PARTS.values(), ids=PARTS)
+def test_parts_are_plain(value: Part, expected: dict[str, Any]) -> None:
+    assert part(value, "/m/0") == expected
+    assert absolute(relative(value.pointer, "/m/0"), "/m/0") == value.pointer
+
+
+def test_texts_are_bounded_and_every_string_can_be_written() -> None:
+    assert len(clip("x" * 300_000)) < 200_100
+    assert json.loads(dump({"a\ud800": ["\udfff", {"b": "ok"}]})) == {"a\ufffd": ["\ufffd", {"b": "ok"}]}
+    deep: list[Any] = []
+    for _ in range(200_000):
+        deep = [deep]
+    assert compact(deep) == "(nested too deeply to be shown)"
+    assert [utf16("a\U0001f600b", n) for n in (-1, 0, 1, 2, 3, 9)] == [0, 0, 1, 3, 4, 4]
+
+
+def test_a_message_is_kept_once_and_blocks_know_their_firsts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wirelint.view.html.blocks._BLOCK", 40)
+    out = io.BytesIO()
+    blocks = Blocks(out)
+    numbers = []
+    for n in range(4):  # each asks with all that was said before
+        numbers.append([blocks.message({"role": "user", "parts": [f"turn {k}"]}) for k in range(n + 1)])
+        assert blocks.exchange({"number": n}) == n
+    blocks.close()
+    assert numbers == [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]]
+    assert blocks.firsts == [[0, 0], [1, 1], [2, 2], [3, 3]]
+    assert out.getvalue().count(b"<script ") == 4
+
+
+STRIPS: dict[str, tuple[tuple[tuple[float, int], ...], Timing, list[list[float]] | None]] = {
+    "no times": ((), Timing(), None),
+    "times that are none": (((float("nan"), 5), (float("inf"), 5)), Timing(duration=5.0), None),
+    "a duration alone": ((), Timing(duration=900.0), []),
+    "steady": (((100.0, 5), (200.0, 5), (300.0, 5)), Timing(duration=310.0), []),
+    "a second of silence": (((100.0, 5), (1200.0, 5)), Timing(duration=1300.0), [[100.0, 1200.0]]),
+    "a second in an hour": (((100.0, 5), (1200.0, 5), (1300.0, 5)), Timing(duration=1400.0 * 20), [[1300.0, 28000.0]]),
+    "long before the first": (((9000.0, 5), (9100.0, 5)), Timing(duration=9200.0), []),
+    "silence to the end": (((100.0, 5),), Timing(duration=5000.0), [[100.0, 5000.0]]),
+}
+
+
+@pytest.mark.parametrize(("chunks", "timing", "gaps"), STRIPS.values(), ids=STRIPS)
+def test_silences(chunks: tuple[tuple[float, int], ...], timing: Timing, gaps: list[list[float]] | None) -> None:
+    drawn = strip(chunks, timing)
+    assert (None if drawn is None else drawn["gaps"]) == gaps
+
+
+def test_a_ping_ends_no_silence_and_ticks_are_bounded() -> None:
+    chunks = ((100.0, 9), (1500.0, 2), (3000.0, 9))
+    arrivals = Arrivals([100.0, 1500.0, 3000.0], [1, 2, 3], [1], 0)
+    drawn = strip(chunks, Timing(duration=3000.0), arrivals)
+    assert drawn is not None
+    assert drawn["gaps"] == [[100.0, 3000.0]]
+    many = strip([(float(n), 3) for n in range(50_000)], Timing())
+    assert many is not None
+    ticks = many["ticks"]
+    assert isinstance(ticks, list)
+    assert len(ticks) <= 601
+    assert (
+        sum(tick[1] for tick in ticks if isinstance(tick, list) and isinstance(tick[1], int))
+        == many["bytes"]
+        == 150_000
+    )
+
+
+def test_summary_counts_and_draws() -> None:
+    summary = Summary()
+    for n, item in enumerate(sample()):
+        timed = replace(item, timing=Timing(1_770_000_000.0 + n * 60))
+        summary.add(Checked(timed, None, (finding("/c"), finding("/d")) if n == 1 else ()))
+    (rule,) = summary.counts("rule")
+    assert (rule.name, rule.note, rule.total, rule.affected, rule.worst) == ("XX901", "made-up", 2, 1, "error")
+    assert [(count.name, count.exchanges) for count in summary.counts("provider")] == [("llm.test", 7)]
+    chart = summary.chart()
+    assert chart is not None
+    assert (chart.timed, chart.start) == (True, "2026-02-02 02:40:00")
+    assert {bar.kind for bar in chart.bars} == {"error", "clean"}
+    assert all(0 <= bar.x <= 600 and bar.y >= 0 and bar.y + bar.height <= 100.01 for bar in chart.bars)
+    summary.add(Checked(replace(sample()[0], timing=Timing()), None))
+    chart = summary.chart()
+    assert chart is not None
+    assert not chart.timed
+
+
+def test_rows_and_details(made: Page) -> None:
+    rows = {row["id"]: (row, made.exchanges[n]) for n, row in enumerate(made.rows)}
+    assert made.written.exchanges == len(rows) == 7
+    row, leak = rows["leak"]
+    assert (row["api"], row["model"], row["provider"]) == ("openai.chat", "acme-1", "llm.test")
+    assert row["title"] == "How warm is it in Oslo?"
+    assert [one["code"] for one in row["findings"]][:1] == ["LK101"]
+    found = leak["findings"][0]
+    field, start, end = found["mark"]
+    text = leak["reply"][0]["parts"][0][field].encode("utf-16-le")
+    assert (found["at"], text[start * 2 : end * 2].decode("utf-16-le")) == ([0, 0], LEAK)
+    row, repaired = rows["repaired"]
+    assert row["rewritten"]
+    assert [choice["finish"] for choice in repaired["delivered"]] == ["tool_calls"]
+    assert repaired["fixes"][0]["before"] == LEAK
+    assert any(line.startswith("+") and "call_Qk3z" in line for line in repaired["diff"])
+    asked = {turn[2] for turn in leak["request"]}
+    assert asked < {turn[2] for turn in rows["clean-2"][1]["request"]}, "the same messages stand in both, once"
+
+
+def test_the_page_is_locked_and_whole(made: Page) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', made.html)
+    assert policy is not None
+    rules = dict(rule.split(" ", 1) for rule in policy[1].replace("&#39;", "'").split("; "))
+    assert (rules["default-src"], rules["base-uri"], rules["form-action"]) == ("'none'",) * 3
+    for tag in ("script", "style"):
+        texts = re.findall(rf"<{tag}>(.*?)</{tag}>", made.html, re.S)
+        digest = base64.b64encode(hashlib.sha256(texts[0].encode()).digest()).decode()
+        assert (len(texts), rules[f"{tag}-src"]) == (1, f"'sha256-{digest}'")
+    assert re.findall(r"""\s(?:src|href|action|style|on[a-z]+)=["'](?!#|data:,)[^"']*""", made.html) == []
+    assert "<title>a &lt;run&gt; · wirelint</title>" in made.html
+    assert '<p id="card">42</p>' in made.html
+    assert 'class="scorecard"' not in made.html, "no reply made a call"
+    assert 'data-manual="LK101"' in made.html
+    assert LEAK not in made.html
+
+
+def test_a_scorecard_where_calls_were_made(tmp_path: Path) -> None:
+    call = Call("look_up", {"city": "Oslo"}, "call_Qk3zYw8Nn2VtLr6PsDfB4hXc")
+    talks = [Talk((User("Oslo?"),), calls=(call,), tools=TOOLS, model=f"m-{n}") for n in range(9)]
+    made = page(tmp_path / "r.html", [record(talk, "x") for talk in talks])
+    assert made.html.count('class="scorecard"') == 1
+    assert "the 8 most used of 9" in made.html
+
+
+def test_same_ids_get_anchors_of_their_own(tmp_path: Path) -> None:
+    talk = Talk((User("Hello"),), text="Hello.")
+    made = page(tmp_path / "r.html", [record(talk, "a"), record(talk, "a"), record(talk, "")])
+    assert [row["anchor"] for row in made.rows] == ["a", "a~2", "exchange"]
+
+
+def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> object:
+        raise KeyError("gone")
+
+    monkeypatch.setattr("wirelint.view.html.exchange.strip", broken)
+    made = page(tmp_path / "r.html", sample())
+    assert made.written.exchanges == 7
+    assert all("could not lay this exchange out (KeyError)" in one["notes"][0] for one in made.exchanges)
+
+
+def test_a_page_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    out.write_text("before")
+
+    def broken() -> Iterator[Checked | Problem]:
+        yield Checked(sample()[0], None)
+        raise RuntimeError("gone")
+
+    with pytest.raises(RuntimeError, match="gone"):
+        write_report(broken(), out)
+    assert write_report([Problem("x", "", "unreadable", "", True)], out).exchanges == 0
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("r.html", "before")]

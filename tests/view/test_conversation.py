@@ -1,0 +1,165 @@
+"""An exchange as a conversation: turns, results beside their calls, thinking folded, findings at their place."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
+from wirelint.capture.fixing import Fixed, fix
+from wirelint.capture.offline import Checked, check
+from wirelint.view.conversation import conversation, index
+
+TOOLS = {"look_up": schema(city="string")}
+OSLO, ROME = Call("look_up", {"city": "Oslo"}, "call_a1"), Call("look_up", {"city": "Rome"}, "call_b2")
+THOUGHT = " ".join(f"word{number}" for number in range(40))
+MARKUP = '<tool_call>{"name": "look_up", "arguments": {"city": "Oslo"}}</tool_call>'
+
+TALKS: dict[str, tuple[Talk, str, list[str]]] = {
+    "results stand beside their calls": (
+        Talk(
+            (
+                User("How warm is it?"), Assistant("Let me see.", (OSLO, ROME)),
+                Result("call_a1", "12 degrees"), Result("call_b2", "20 degrees"),
+            ),
+            text="12 and 20.", tools=TOOLS,
+        ),
+        "ALL",
+        [
+            "       tools     look_up",
+            "",
+            "       user      How warm is it?",
+            "",
+            "       assistant Let me see.",
+            '                 → look_up {"city": "Oslo"}  call_a1',
+            "       tool      ← 12 degrees  call_a1",
+            '                 → look_up {"city": "Rome"}  call_b2',
+            "       tool      ← 20 degrees  call_b2",
+            "",
+            "       reply     12 and 20.",
+            "                 ■ stop",
+        ],
+    ),
+    "a result without a call has its own place": (
+        Talk((User("Go."), Result("call_zz", "odd")), text="Yes."),
+        "truncated-stream",
+        [
+            "       user      Go.",
+            "",
+            "       tool      ← odd  call_zz",
+            "",
+            "       reply     Yes.",
+            "                 ■ stop",
+        ],
+    ),
+    "thinking is folded": (
+        Talk((User("Go."),), text="Yes.", reasoning=THOUGHT),
+        "ALL",
+        [
+            "       user      Go.",
+            "",
+            "       reply     ▸ word0 word1 word2 word3 word4 word5 word6 word7 word8 word9…",
+            "                 (40 words of thinking)",
+            "                 Yes.",
+            "                 ■ stop",
+        ],
+    ),
+    "a finding in the margin": (
+        Talk((User("Go."),), text=MARKUP, tools=TOOLS),
+        "xml-leak",
+        [
+            "       tools     look_up",
+            "",
+            "       user      Go.",
+            "",
+            'LK101  reply     <tool_call>{"name": "look_up", "arguments": {"city":',
+            '                 "Oslo"}}</tool_call>',
+            "                 ● xml-leak (gateway) a call of look_up stands in the text as",
+            "                 hermes_json markup  [response /choices/0/message/content]",
+            "                   fix (unsafe): promote to a call of look_up",
+            "                 ■ stop",
+        ],
+    ),
+    "orders to the terminal are shown": (
+        Talk((User("a\x1b[2Jb\tc"),), text="\x07"),
+        "truncated-stream",
+        ["       user      a\\u001b[2Jb    c", "", "       reply     \\u0007", "                 ■ stop"],
+    ),
+}  # fmt: skip
+
+
+def checked(talk: Talk, rules: str) -> Checked:
+    (found,) = check([as_record(talk.record("openai.chat", False))], REGISTRY.select([rules]))
+    assert isinstance(found, Checked)
+    return found
+
+
+def shown(found: Checked, width: int = 80, *, colour: bool = False, **how: bool) -> list[str]:
+    out = io.StringIO()
+    system: Any = "standard" if colour else None
+    console = Console(file=out, width=width, color_system=system, force_terminal=colour, highlight=False)
+    console.print(conversation(found, **how))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("name", TALKS)
+def test_the_conversation(name: str) -> None:
+    talk, rules, lines = TALKS[name]
+    whole = shown(checked(talk, rules))
+    start = whole.index(lines[0])
+    assert whole[start : start + len(lines)] == lines
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_it_fits(width: int) -> None:
+    for talk, rules, _ in TALKS.values():
+        assert max(map(len, shown(checked(talk, rules), width))) <= width
+
+
+def test_thinking_is_unfolded() -> None:
+    found = checked(TALKS["thinking is folded"][0], "ALL")
+    for how in ({"thinking": True}, {"full": True}):
+        text = " ".join(" ".join(shown(found, **how)).split())
+        assert THOUGHT in text
+        assert "words of thinking" not in text
+
+
+def test_the_evidence_is_underlined() -> None:
+    lines = shown(checked(TALKS["a finding in the margin"][0], "xml-leak"), colour=True)
+    assert any("\x1b[4;31m<tool_call>" in line for line in lines)
+
+
+def test_evidence_far_into_a_long_text_is_shown() -> None:
+    talk = Talk((User("Go."),), text="x" * 5_000 + " " + MARKUP + " " + "y" * 5_000, tools=TOOLS)
+    text = "".join("".join(shown(checked(talk, "xml-leak"))).split())
+    assert "<tool_call>" in text
+    assert "(+4801characters)…" in text
+    assert "xxxx" * 60 not in text
+
+
+def test_both_sides_stand_one_after_the_other() -> None:
+    record = as_record(Talk((User("Go."),), text=MARKUP, tools=TOOLS).record("openai.chat", False))
+    (fixed,) = fix([record], REGISTRY.select(["xml-leak"]), REGISTRY.permit("unsafe"))
+    assert isinstance(fixed, Fixed)
+    (found,) = check([fixed.record], REGISTRY.select(["xml-leak"]))
+    assert isinstance(found, Checked)
+    lines = shown(found)
+    came = next(number for number, line in enumerate(lines) if line.startswith("LK101  reply"))
+    sent = next(number for number, line in enumerate(lines) if line.startswith("    ✎  delivered"))
+    assert came < sent
+    assert '→ look_up {"city":"Oslo"}' in lines[sent]
+    assert any("fixed (unsafe)" in line for line in lines[came:sent])
+
+
+def test_the_list_fits_and_names_the_worst_first() -> None:
+    talks = [TALKS["a finding in the margin"][0], Talk((User("Hi."),), text="Hi.")]
+    for width in (80, 160):
+        found = [checked(talk, "ALL") for talk in talks]
+        lines = [line.plain for line in index(found, width)]
+        assert lines[0].startswith("● test:1")
+        assert "xml-leak" in "".join(lines)
+        assert lines[-1].startswith("✓ test:1")
+        assert max(map(len, lines)) <= width

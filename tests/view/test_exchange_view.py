@@ -1,0 +1,208 @@
+"""What is shown of an exchange: for every API, and case by case."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, chunk, forms, schema, sse
+from wirelint.apis import APIS
+from wirelint.capture.fixing import fix
+from wirelint.capture.offline import Checked, check
+from wirelint.fix import FixPolicy
+from wirelint.model import Side
+from wirelint.view.exchange_view import Shown, lines, plain
+
+SEARCH = Call("search", {"q": "launch"}, "call_11")
+HISTORY = (User("When do we launch?"), Assistant("Let me look.", (SEARCH,)), Result("call_11", "On the 4th."))
+TOOLS = {"search": ("Searches.", schema(["q"], q="string"))}
+TALK = Talk(history=HISTORY, tools=TOOLS, text="On the fourth.", reasoning="The note says so.", model="acme-1")
+
+
+def judged(record: Any, *rules: str) -> Checked:
+    made = next(iter(check([as_record(record)], REGISTRY.select(rules or ("ALL",)))))
+    assert isinstance(made, Checked)
+    return made
+
+
+def repaired(record: Any) -> Checked:
+    made = next(iter(fix([as_record(record)], REGISTRY.rules, FixPolicy("unsafe"))))
+    return Checked(made.record, made.exchange, made.findings)  # type: ignore[union-attr]
+
+
+def text(checked: Checked, side: Side, width: int = 400, **shown: Any) -> str:
+    return plain(lines(Shown(checked, **shown), side, width))
+
+
+@pytest.mark.parametrize(("api", "stream"), forms(*(api.NAME for api in APIS)))
+def test_every_api_shows_both_sides(api: str, stream: bool) -> None:
+    checked = judged(TALK.record(api, stream))
+    request, response = text(checked, "request"), text(checked, "response")
+    assert request.startswith(f"{api} · "), request
+    assert response.startswith(f"{api} · "), response
+    asked = '→ search {"q":"sky"}' if api == "mcp" else "launch?"
+    assert asked in request
+    assert "On the fourth." in response
+    assert "On the fourth." not in request
+
+
+TURNS = {
+    "a result stands below its call": (HISTORY, ["→ search", "← On the 4th."], "tool       ←"),
+    "a result without its call keeps its place": (
+        (*HISTORY[:1], Result("call_99", "Nobody asked.")),
+        ["tool       ← Nobody asked.  call_99"],
+        "→",
+    ),
+    "a call of an id that is used again": (
+        (*HISTORY, Assistant("", (SEARCH,)), Result("call_11", "On the 5th.")),
+        ["→ search", "← On the 4th.", "→ search", "← On the 5th."],
+        "tool       ←",
+    ),
+    "a failed call": (
+        (*HISTORY[:2], Result("call_11", "no such index", is_error=True)),
+        ["→ search", "← error no such index"],
+        "tool       ←",
+    ),
+    "an empty answer": ((User("Hello"), Assistant(""), User("Hello?")), ["Hello", "Hello?"], "→"),
+    "a long history": (
+        tuple(User(f"Word {number} of the user.") for number in range(40)),
+        ["… 28 earlier messages", "Word 28 of", "Word 39 of"],
+        "Word 27 of",
+    ),
+    "long thinking is folded": (
+        (User("Hi."), Assistant("Hello.", (), "I think, and think. " * 50)),
+        ["thinking, 1,000 characters: I think", "Hello."],
+        "I think, and think. " * 10,
+    ),
+    "long words are shortened": ((User("x" * 2100),), ["x" * 2000 + "… (+100 characters)"], "x" * 2001),
+}
+
+
+@pytest.mark.parametrize("name", TURNS)
+def test_turns(name: str) -> None:
+    history, expected, absent = TURNS[name]
+    api = "anthropic.messages" if "fail" in name or "think" in name else "openai.chat"
+    record = Talk(history=history, tools=TOOLS, text="Well.").record(api, False)
+    shown = text(judged(record, "xml-leak"), "request", 4000)
+    position = 0
+    for part in expected:
+        position = shown.find(part, position)
+        assert position >= 0, f"{part!r} not there, or not in its place:\n{shown}"
+        position += len(part)
+    assert absent not in shown, shown
+
+
+LEAK = 'I look.\n<invoke name="search"><arg name="q">launch</arg></invoke>'
+
+
+def test_findings_stand_below_their_part_and_say_what_can_be_done() -> None:
+    record = Talk(history=HISTORY[:1], tools=TOOLS, text=LEAK).record("openai.chat", False)
+    checked = judged(record, "xml-leak")
+    page = text(checked, "response").split("\n")
+    place = next(number for number, line in enumerate(page) if "<invoke" in line)
+    assert page[place + 1].strip().startswith("‼ error xml-leak (gateway): a call of search stands in the text")
+    assert page[place + 2].strip() == "can be repaired (unsafe): promote to a call of search"
+    assert "1 error" in page[1]
+    assert "see the response as well: xml-leak" in text(checked, "request")
+
+
+def test_a_finding_in_a_message_that_would_be_folded_unfolds_it() -> None:
+    history = (HISTORY[0], Assistant("Let me look.", (dataclasses.replace(SEARCH, id="functionssearch0"),)))
+    rest = tuple(User(f"Word {number}.") for number in range(30))
+    record = Talk(history=(*history, Result("functionssearch0", "4th"), *rest), tools=TOOLS).record(
+        "openai.chat", False
+    )
+    record["request"]["body"] = record["request"]["body"].replace("acme-1", "kimi-k2")
+    checked = judged(record)
+    pointed = [one for one in checked.findings if (one.pointer or "").startswith("/messages/1/")]
+    assert pointed, checked.findings
+    assert f"{pointed[0].severity} {pointed[0].name} " in text(checked, "request").split("… ")[0]
+    assert "→ search" in text(checked, "request").split("… ")[0]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_was_rewritten_stands_before_and_after(stream: bool) -> None:
+    record = Talk(history=HISTORY[:1], tools=TOOLS, text=LEAK).record("openai.chat", stream)
+    page = text(repaired(record), "response")
+    assert '- <invoke name="search">' in page
+    assert 'sent on    + I look.\n           + → search {"q":"launch"}' in page
+    assert "- finish reason: stop" in page
+    assert "+ finish reason: tool_calls" in page
+    assert "✎ LK101 xml-leak (unsafe) promoted a call of search" in page
+
+
+def test_an_exchange_that_is_under_way_says_so() -> None:
+    record = Talk(text="Half a word").record("openai.chat", True)
+    record["response"]["body"] = sse(chunk({"content": "Half a "}), done=False)
+    checked = judged(record, "xml-leak")
+    checked = dataclasses.replace(checked, findings=())
+    page = text(checked, "response", open=True)
+    assert "still under way: 7 characters have come so far, in 1 event\n" in page
+    assert "nothing found so far" in page
+    assert "reply      Half a\n           … more may come" in page
+    nothing = dataclasses.replace(checked, exchange=dataclasses.replace(checked.exchange, reply=None, status=None))  # type: ignore[type-var]
+    assert "nothing of the reply has come yet" in text(nothing, "request", open=True)
+
+
+def test_a_result_that_came_later_stands_below_its_call() -> None:
+    record = Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True)
+    page = text(judged(record), "response", later={"call_11": "On the 4th."}.get)
+    assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  came back later' in page
+
+
+ODD: dict[str, tuple[dict[str, Any], str]] = {
+    "an error of the provider": ({"body": '{"error": {"message": "overloaded"}}', "status": 529}, "overloaded"),
+    "no reply": ({"body": "", "status": None}, "(no reply)"),
+    "an empty reply": ({"body": '{"choices": []}'}, "(empty)"),
+    "a reply that is no JSON": ({"body": "<html>"}, "openai.chat"),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_replies(name: str) -> None:
+    response, expected = ODD[name]
+    record = Talk().record("openai.chat", False)
+    record["response"].update(response)
+    assert expected in text(judged(record), "response")
+
+
+HOSTILE = "\x1b[31m red \x07 \x1b]0;title\x07 \u202e turned \x9b31m \x00 \ud800"
+
+
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages", "mcp"])
+def test_nothing_of_the_wire_steers_a_terminal(api: str) -> None:
+    call = Call(HOSTILE, {HOSTILE: HOSTILE}, HOSTILE)
+    history = (User(HOSTILE), Assistant(HOSTILE, (call,), HOSTILE), Result(HOSTILE, HOSTILE))
+    talk = Talk(history, HOSTILE, (call,), HOSTILE, {HOSTILE: schema()}, finish=HOSTILE, system=HOSTILE, model=HOSTILE)
+    for stream in (False, True):
+        record = talk.record(api, stream)
+        for side in ("request", "response"):
+            body = record[side]["body"]
+            record[side]["body"] = body.encode("utf-8", "backslashreplace").decode()
+        for checked in (judged(record), repaired(record)):
+            for side in ("request", "response"):
+                page = text(checked, side, 60)  # type: ignore[arg-type]
+                assert all(line.isprintable() for line in page.split("\n")), repr(page)
+
+
+def test_lines_are_broken_below_their_text_and_none_is_empty() -> None:
+    words = "one two three four five six seven eight nine ten " * 4 + "x" * 200
+    record = Talk(history=(User("Hi."),), tools=TOOLS, text=words, calls=(SEARCH,)).record("openai.chat", False)
+    page = text(judged(record), "response", 50).split("\n")
+    assert max(map(len, page)) <= 50, page
+    assert all(page)
+    body = page[next(number for number, line in enumerate(page) if line.startswith("reply")) :]
+    assert all(line.startswith((" " * 11, "reply ")) for line in body)
+    assert "".join(line[11:] for line in body).replace(" ", "").startswith(words.replace(" ", ""))
+
+
+def test_json_as_text_is_not_taken_apart_by_lines_of_ours() -> None:
+    """A reply that imitates a finding stands in the column of what was said."""
+    record = Talk(text="fine\n‼ error xml-leak (gateway): not true").record("openai.chat", False)
+    page = text(judged(record), "response").split("\n")
+    assert [line for line in page if "not true" in line] == ["           ‼ error xml-leak (gateway): not true"]
+    assert json.loads(record["response"]["body"])  # it was a good reply
+    assert "nothing to complain about" in page[1]

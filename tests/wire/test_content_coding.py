@@ -1,0 +1,239 @@
+"""Content codings: undone for every cut of the bytes, and refused when they are not what they say."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import tracemalloc
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.cuts import split
+from wirelint.wire.content_coding import CodingError, TooLargeError, decode, decoder
+
+TEXT = ('data: {"choices":[{"delta":{"content":"Grüße"}}]}\n\n' * 4).encode()
+
+
+def raw_deflate(data: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-15)
+    return packer.compress(data) + packer.flush()
+
+
+def flushed(data: bytes, wbits: int) -> bytes:
+    """As servers that stream do it: every event flushed by itself."""
+    packer = zlib.compressobj(wbits=wbits)
+    parts = [packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) for part in data.splitlines(keepends=True)]
+    return b"".join(parts) + packer.flush()
+
+
+def zstd(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor().compress(data)
+
+
+def zstd_streamed(data: bytes) -> bytes:
+    packer = zstandard.ZstdCompressor().compressobj()
+    return packer.compress(data) + packer.flush()
+
+
+HALF, SIZE = len(TEXT) // 2, len(TEXT).to_bytes(2, "little")
+# (content-encoding, body): each body is TEXT
+BODIES: dict[str, tuple[str | None, bytes]] = {
+    "none": (None, TEXT),
+    "empty header": ("", TEXT),
+    "identity": ("identity", TEXT),
+    "gzip": ("gzip", gzip.compress(TEXT)),
+    "x-gzip": ("x-gzip", gzip.compress(TEXT)),
+    "upper case": ("GZIP", gzip.compress(TEXT)),
+    "gzip, flushed": ("gzip", flushed(TEXT, 31)),
+    "gzip, two members": ("gzip", gzip.compress(TEXT[:HALF]) + gzip.compress(TEXT[HALF:])),
+    "gzip, an empty member": ("gzip", gzip.compress(b"") + gzip.compress(TEXT)),
+    "gzip, padded with zeros": ("gzip", gzip.compress(TEXT) + bytes(20)),
+    "gzip, followed by something else": ("gzip", gzip.compress(TEXT) + b"trailer"),
+    "deflate": ("deflate", zlib.compress(TEXT)),
+    "deflate, raw": ("deflate", raw_deflate(TEXT)),
+    "deflate, raw and flushed": ("deflate", flushed(TEXT, -15)),
+    "deflate, raw and stored": ("deflate", b"\x01" + SIZE + bytes(byte ^ 0xFF for byte in SIZE) + TEXT),
+    "br": ("br", brotli.compress(TEXT)),
+    "zstd": ("zstd", zstd(TEXT)),
+    "zstd, streamed": ("zstd", zstd_streamed(TEXT)),
+    "zstd, two frames": ("zstd", zstd(TEXT[:HALF]) + zstd(TEXT[HALF:])),
+    "zstd, a skippable frame": ("zstd", b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" + zstd(TEXT)),
+    "a chain": ("gzip, br", brotli.compress(gzip.compress(TEXT))),
+    "a chain of three": ("deflate,identity , zstd", zstd(zlib.compress(TEXT))),
+    "twice the same": ("gzip, gzip", gzip.compress(gzip.compress(TEXT))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("coding", "body"), BODIES.values(), ids=BODIES)
+def test_every_cut(coding: str | None, body: bytes) -> None:
+    assert decode(coding, body) == TEXT
+    for place in range(1, len(body)):
+        undone = decoder(coding)
+        assert b"".join(undone.feed(piece) for piece in split(body, [place])) == TEXT, place
+    undone = decoder(coding)
+    assert b"".join(undone.feed(piece) for byte in body for piece in (bytes([byte]), b"")) == TEXT
+
+
+@pytest.mark.parametrize(("coding", "body"), BODIES.values(), ids=BODIES)
+def test_a_truncated_body_gives_what_it_has(coding: str | None, body: bytes) -> None:
+    for size in range(len(body)):
+        assert TEXT.startswith(decode(coding, body[:size])), size
+
+
+WHOLE = {name: found for name, found in BODIES.items() if found[0] not in (None, "", "identity") and ", " not in name}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_coding_is_finished_at_its_end_and_not_before(name: str) -> None:
+    coding, body = WHOLE[name]
+    undone = decoder(coding)
+    states = [undone.finished]  # nothing has come that would have an end
+    for piece in (body[:-1], body[-1:]):
+        undone.feed(piece)
+        states.append(undone.finished)
+    assert states == [True, False, True]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("step", [1, 5, 1000])
+def test_what_was_decoded_before_the_damage_is_not_lost(coding: str, step: int) -> None:
+    packer = zlib.compressobj(wbits=31 if coding == "gzip" else 15)
+    body = packer.compress(TEXT) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 9
+    undone, got = decoder(coding), b""
+    for start in range(0, len(body), step):
+        try:
+            got += undone.feed(body[start : start + step])
+        except CodingError as error:
+            got += error.plain
+            break
+    else:
+        pytest.fail("the damage was not seen")
+    assert got == TEXT
+
+
+def test_what_is_decoded_of_a_chain_before_the_damage_is_not_lost() -> None:
+    packer = zlib.compressobj(wbits=31)
+    body = brotli.compress(packer.compress(TEXT) + packer.flush(zlib.Z_SYNC_FLUSH) + b"\xff" * 9)
+    with pytest.raises(CodingError) as caught:
+        decode("gzip, br", body)
+    assert caught.value.plain == TEXT
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_flushed_events_come_at_once(coding: str) -> None:
+    if coding in ("br", "zstd"):
+        parts = _flushed_parts(coding)
+    else:
+        packer = zlib.compressobj(wbits=31 if coding == "gzip" else 15)
+        parts = [packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) for part in (b"one", b"two")]
+    undone = decoder(coding)
+    assert [undone.feed(part) for part in parts] == [b"one", b"two"]
+
+
+def _flushed_parts(coding: str) -> list[bytes]:
+    if coding == "br":
+        squeezer = brotli.Compressor()
+        return [squeezer.process(part) + squeezer.flush() for part in (b"one", b"two")]
+    packer = zstandard.ZstdCompressor().compressobj()
+    return [packer.compress(part) + packer.flush(zstandard.COMPRESSOBJ_FLUSH_BLOCK) for part in (b"one", b"two")]
+
+
+# (content-encoding, body) that must be refused
+REFUSED: dict[str, tuple[str, bytes]] = {
+    "gzip, plain text": ("gzip", TEXT),
+    "gzip, JSON": ("gzip", b'{"choices": []}'),
+    "gzip, raw deflate": ("gzip", raw_deflate(TEXT)),
+    "gzip, damaged": ("gzip", gzip.compress(TEXT)[:10] + b"\xff" * 40),
+    "gzip, wrong checksum": ("gzip", gzip.compress(TEXT)[:-8] + bytes(8)),
+    "deflate, plain text": ("deflate", b"\xff" * 40),
+    "br, JSON": ("br", b'{"choices": [' + b"\xff" * 40),
+    "zstd, plain text": ("zstd", TEXT),
+    "zstd, gzip": ("zstd", gzip.compress(TEXT)),
+    "chain in the wrong order": ("br, gzip", brotli.compress(gzip.compress(TEXT))),
+}
+
+
+@pytest.mark.parametrize(("coding", "body"), REFUSED.values(), ids=REFUSED)
+def test_refused(coding: str, body: bytes) -> None:
+    with pytest.raises(CodingError):
+        decode(coding, body)
+    for pieces in (split(body, [1]), split(body, range(1, len(body)))):
+        undone = decoder(coding)
+        with pytest.raises(CodingError):
+            b"".join(map(undone.feed, pieces))
+
+
+@pytest.mark.parametrize("coding", ["compress", "gzip, aes128gcm", "dcb"])
+def test_unknown_codings_are_named(coding: str) -> None:
+    with pytest.raises(CodingError, match=coding.split(", ")[-1]):
+        decoder(coding)
+
+
+PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", gzip.compress),
+    "deflate": ("deflate", zlib.compress),
+    "raw": ("deflate", raw_deflate),
+    "br": ("br", brotli.compress),
+    "zstd": ("zstd", zstd),
+}
+
+
+@pytest.mark.parametrize(("coding", "pack"), PACKERS.values(), ids=PACKERS)
+@settings(deadline=None)
+@given(plain=st.binary(max_size=200), data=st.data())
+def test_round_trip(coding: str, pack: Callable[[bytes], bytes], plain: bytes, data: st.DataObject) -> None:
+    body = pack(plain)
+    places = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=6)))
+    undone = decoder(coding)
+    assert b"".join(undone.feed(piece) for piece in split(body, places)) == plain
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, br"])
+@settings(deadline=None)
+@given(body=st.binary(max_size=60))
+def test_garbage_is_decoded_or_refused(coding: str, body: bytes) -> None:
+    with contextlib.suppress(CodingError):
+        assert isinstance(decode(coding, body), bytes)
+
+
+def brotli_bomb() -> bytes:
+    packer = brotli.Compressor(quality=5)
+    parts = [packer.process(bytes(1 << 20)) + packer.flush() for _ in range(64)]
+    return b"".join([*parts, bytes(packer.finish())])
+
+
+# Each makes 64 MiB of zeros, and more than a thousand times its own size.
+BOMBS: dict[str, Callable[[], bytes]] = {
+    "gzip": lambda: gzip.compress(bytes(64 << 20)),
+    "deflate": lambda: zlib.compress(bytes(64 << 20)),
+    "br": brotli_bomb,
+    "zstd": lambda: zstd(bytes(64 << 20)),
+    "gzip, gzip": lambda: gzip.compress(gzip.compress(bytes(64 << 20))),
+    "zstd, identity": lambda: zstd(bytes(64 << 20)),
+}
+
+
+@pytest.mark.parametrize("coding", BOMBS)
+def test_a_bomb_is_stopped_before_it_fills_the_memory(coding: str) -> None:
+    bomb = BOMBS[coding]()
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLargeError):
+            decoder(coding, 1 << 20).feed(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 40 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_limit_is_the_size_of_the_plain_body(name: str) -> None:
+    coding, body = BODIES[name]
+    assert decode(coding, body, len(TEXT)) == TEXT
+    with pytest.raises(TooLargeError):
+        decode(coding, body, len(TEXT) - 1)

@@ -1,0 +1,141 @@
+"""A mitmproxy that belongs to one command: the process behind `wirelint run` and `wirelint doctor`.
+
+Theory of operation. Its parent talks to it by standard input and output, a line of JSON each. First it says where it
+listens: a port as an HTTP proxy, and one a base URL that leads to a vendor; all are bound at port 0, so none is looked for
+first and lost before it is used. Then it waits for one line: `{"stop": SECONDS}`, how long exchanges that are under way
+may take to end. The end of standard input means that the parent is gone, and it ends at once. All else that mitmproxy
+prints goes to standard error, which the parent leads to a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any, TextIO
+
+from mitmproxy import ctx, http, options
+from mitmproxy.proxy.mode_servers import ServerInstance
+from mitmproxy.tools.dump import DumpMaster
+
+from wirelint.addon.addon import Inspector
+from wirelint.addon.starting import StartError, start
+from wirelint.launch.doctor.clients import ANSWER, PATH
+
+_POLL = 0.05
+_LOOPBACK = "127.0.0.1"
+
+
+class Private:
+    """The addon that keeps the parent informed and obeys it."""
+
+    name = "wirelint-private"
+
+    def __init__(self, origins: list[str], report: TextIO) -> None:
+        self._origins = origins
+        self._report = report
+        self._answers = bool(os.environ.pop("WIRELINT_DOCTOR", ""))
+        self._servers: dict[int, tuple[str, Any]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def running(self) -> None:
+        login = os.environ.pop("WIRELINT_UPSTREAM_AUTH", "")
+        if login:
+            ctx.options.update(upstream_auth=login)  # type: ignore[no-untyped-call]
+        self._begin(self._open())
+
+    def requestheaders(self, flow: http.HTTPFlow) -> None:
+        """A client that takes its base URL through the proxy as well would pass twice; here it takes the short way."""
+        request = flow.request
+        if request.port in self._servers and request.host in (_LOOPBACK, "localhost"):
+            own, (origin, _) = flow.client_conn.sockname[1], self._servers[request.port]
+            if own != request.port:
+                scheme, _, address = origin.partition("://")
+                host, _, port = address.rpartition(":")
+                request.scheme, request.host, request.port = scheme, host.strip("[]"), int(port)
+
+    def request(self, flow: http.HTTPFlow) -> None:
+        """What `wirelint doctor` asks, no server but this one can answer."""
+        if self._answers and flow.request.path == PATH:
+            flow.response = http.Response.make(200, ANSWER, {"content-type": "text/plain"})
+
+    async def _open(self) -> None:
+        manager = ctx.master.addons.get("proxyserver")  # type: ignore[no-untyped-call]
+        try:
+            for origin in self._origins:
+                server: Any = ServerInstance.make(f"reverse:{origin}@{_LOOPBACK}:0", manager)
+                await server.start()
+                self._servers[server.listen_addrs[0][1]] = (origin, server)
+        except (OSError, ValueError) as error:
+            self._say({"failed": f"a port for {origin} cannot be opened: {error}"})
+            ctx.master.shutdown()  # type: ignore[no-untyped-call]
+            return
+        threading.Thread(target=self._listen, args=(asyncio.get_running_loop(),), daemon=True).start()
+        self._say(
+            {
+                "port": next((address[1] for address in manager.listen_addrs()), 0),
+                "bases": {origin: port for port, (origin, _) in self._servers.items()},
+                "confdir": str(Path(ctx.options.confdir).expanduser()),
+            }
+        )
+
+    def _listen(self, loop: asyncio.AbstractEventLoop) -> None:
+        line = sys.stdin.readline()
+        seconds = float(json.loads(line)["stop"]) if line else 0.0
+        loop.call_soon_threadsafe(lambda: self._begin(self._drain(seconds)))
+
+    async def _drain(self, seconds: float) -> None:
+        inspector = ctx.master.addons.get("wirelint")  # type: ignore[no-untyped-call]
+        end = asyncio.get_running_loop().time() + seconds
+        while isinstance(inspector, Inspector) and inspector.is_busy() and asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(_POLL)
+        for _, server in self._servers.values():
+            await server.stop()
+        ctx.master.shutdown()  # type: ignore[no-untyped-call]
+
+    def _begin(self, coroutine: object) -> None:
+        task: asyncio.Task[None] = asyncio.ensure_future(coroutine)  # type: ignore[call-overload]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _say(self, value: object) -> None:
+        self._report.write(json.dumps(value) + "\n")
+        self._report.flush()
+
+
+def main() -> None:
+    """Runs until the parent is gone or says so. `argv`: the origins, with commas, then arguments of mitmdump."""
+    report = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    origins = [origin for origin in sys.argv[1].split(",") if origin]
+
+    def make(given: options.Options) -> DumpMaster:
+        master = DumpMaster(given)
+        master.addons.add(Private(origins, report))  # type: ignore[no-untyped-call]
+        return master
+
+    errors = _Errors(logging.ERROR)
+    logging.getLogger().addHandler(errors)
+    try:
+        start("mitmdump", sys.argv[2:], make, "--set mode=regular@PORT")
+    except StartError as error:
+        errors.first = str(error)
+        sys.exit(2)
+    finally:
+        if errors.first:
+            # Flushed here: an interpreter that ends because of SystemExit in a task may forget what a buffer holds.
+            report.write(json.dumps({"failed": errors.first}) + "\n")
+            report.flush()
+
+
+class _Errors(logging.Handler):
+    """Keeps the first error: while mitmproxy starts, it is the reason why it does not."""
+
+    first = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.first = self.first or record.getMessage().removeprefix("wirelint: ")

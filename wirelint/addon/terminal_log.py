@@ -1,0 +1,175 @@
+"""The lines of a run as a terminal shows them: in columns, in colour, findings under their exchange.
+
+    16:20:11 ✓ openai.chat        gpt-4.1-mini        200  1.84 s 1 call   3f2a9c11
+    16:20:14 ● anthropic.messages claude-sonnet-4-5   200 12.31 s 2 calls  77c0b1d2
+               ● xml-leak (gateway) a call of search_notes stands in the text  [response /content/0, event 9]
+               ✎ xml-leak (safe) promoted a call of search_notes
+
+The lines themselves are plain text and go through `logging` (see `log`); each carries along how it looks here. The handler
+that mitmproxy prints to a terminal with gets a formatter that knows of that; every other one, and a pipe, has the text.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeAlias
+
+from mitmproxy.addons.termlog import TermLogHandler
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text
+
+from wirelint.addon.verdict import CheckResult
+from wirelint.addon.words import one_line, shorten
+from wirelint.model import Exchange
+from wirelint.rule import AppliedFix, Finding
+from wirelint.text.signs import ERRORS
+from wirelint.view.layout import hung
+from wirelint.view.screen import Screen
+from wirelint.view.writer import MARKS, STYLES, known_note, place
+
+LOOK = "wirelint_look"
+"""The attribute of a log record that says how its line looks: a `Look`."""
+Look: TypeAlias = Callable[[int], Iterable[Text]]
+"""The lines for a terminal of that many columns, after the time; lines that stand beneath it begin with blanks."""
+
+_TIME = len("16:20:11 ")
+_BENEATH = 2
+"""Where findings begin, under the API's name."""
+_API, _STATUS, _TOOK, _CALLS, _ID = 18, 3, 7, 8, 8
+_FORM, _TOKEN = len("stream"), len("first 12.34 s")
+_MODEL = (10, 40)
+_WIDE = 104
+_MESSAGE = 400
+
+
+def exchange_look(verdict: CheckResult) -> Look:
+    """An exchange that has ended. One without findings is a dim line."""
+    record = verdict.record
+
+    def look(width: int) -> Iterator[Text]:
+        style = "" if verdict.new else "dim"
+        mark = Text(MARKS[verdict.worst], STYLES[verdict.worst]) if verdict.worst else Text("✓", "green dim")
+        took, token = record.timing.duration, record.timing.first_token
+        calls = f"{verdict.calls} call{'s' if verdict.calls > 1 else ''}" if verdict.calls else ""
+        if verdict.exchange is None or (record.status or 0) >= 400:
+            mark = mark if verdict.worst else Text("-", "dim")
+        yield _row(
+            mark, verdict.api or unread(verdict), verdict.model, record.status, seconds(took), calls, record.id, style,
+            width, verdict.streamed, f"first {seconds(token)}" if token is not None and verdict.streamed else "",
+        )  # fmt: skip
+        if record.end not in ("complete", "unknown"):
+            yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
+        if verdict.known:
+            yield Text(f"{' ' * _BENEATH}{known_note(verdict.known)}", "dim")
+
+    return look
+
+
+def early_look(exchange: Exchange, model: str, findings: Iterable[Finding]) -> Look:
+    """An exchange that is still open, and something is wrong with it already."""
+    worst = next(severity for severity in MARKS if any(finding.severity == severity for finding in findings))
+
+    def look(width: int) -> Iterator[Text]:
+        streamed = exchange.reply is not None and exchange.reply.streamed
+        took = seconds(exchange.timing.duration or 0.0)
+        mark = Text(MARKS[worst], STYLES[worst])
+        yield _row(mark, exchange.api, model, exchange.status, took, "open", exchange.id, "", width, streamed, "")
+
+    return look
+
+
+def finding_look(finding: Finding) -> Look:
+    style = STYLES[finding.severity]
+    text = Text.assemble((f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer})", style))
+    text.append(f" {shorten(one_line(finding.message), _MESSAGE)}").append(f"  [{one_line(place(finding))}]", "dim")
+    return lambda width: hung(text, width, _BENEATH, 2)
+
+
+def fix_look(fix: AppliedFix) -> Look:
+    text = Text.assemble((f"✎ {fix.name}", "bold green"), (f" ({fix.safety})", "green"))
+    text.append(f" {shorten(one_line(fix.title), _MESSAGE)}", "green")
+    return lambda width: hung(text, width, _BENEATH, 2)
+
+
+def note_look(note: str) -> Look:
+    return lambda width: hung(Text(one_line(note), "dim"), width, _BENEATH, 2)
+
+
+def unread(verdict: CheckResult) -> str:
+    """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
+    return "unread request" if verdict.findings else "unknown API"
+
+
+def seconds(milliseconds: float | None) -> str:
+    if milliseconds is None:
+        return ""
+    value = milliseconds / 1000
+    return f"{value:.2f} s" if value < 10 else f"{value:.1f} s"
+
+
+def _row(
+    mark: Text, api: str, model: str, status: int | None, took: str, calls: str, name: str, style: str, width: int,
+    streamed: bool, token: str,
+) -> Text:  # fmt: skip
+    wide = width + _TIME >= _WIDE
+    columns = (1, _API, _STATUS, _TOOK, _CALLS, _ID, *((_FORM, _TOKEN) if wide else ()))
+    room = min(max(width - sum(columns) - len(columns), _MODEL[0]), _MODEL[1])
+    failed = status is None or status >= 400
+    row = Text.assemble(mark, (f" {_cell(api, _API)} ", style), (_cell(model, room), style or "bold"))
+    row.append(f" {'-' if status is None else status:>{_STATUS}}", "red" if failed else style)
+    row.append(f" {took:>{_TOOK}} ", style)
+    if wide:
+        row.append(f"{'stream' if streamed else '':<{_FORM}} {token:<{_TOKEN}} ", style)
+    return row.append(f"{calls:<{_CALLS}} ", style).append(one_line(name[:_ID]), style or "cyan")
+
+
+def _cell(text: str, size: int) -> str:
+    text = one_line(text)
+    if cell_len(text) > size:
+        text = f"{set_cell_size(text, size - 1).rstrip()}…"
+    return set_cell_size(text, size)
+
+
+class Formatter(logging.Formatter):
+    """Shows our own records in their looks, all others as they were shown before."""
+
+    def __init__(self, before: logging.Formatter) -> None:
+        super().__init__(datefmt="%H:%M:%S")
+        self._before = before
+
+    def format(self, record: logging.LogRecord) -> str:
+        look: Look | None = getattr(record, LOOK, None)
+        if look is None:
+            return self._before.format(record)
+        width = shutil.get_terminal_size().columns
+        lines = list(look(width - _TIME))
+        console = _console(width)
+        for number, line in enumerate(lines):
+            beneath = line.plain.startswith(" ")
+            head = " " * _TIME if number or beneath else f"{self.formatTime(record, self.datefmt)} "
+            console.print(Text.assemble((head, "dim"), line), soft_wrap=True)
+        out = console.file
+        assert isinstance(out, io.StringIO)
+        encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+        return out.getvalue().removesuffix("\n").encode(encoding, ERRORS).decode(encoding)
+
+
+def settle() -> None:
+    """Has terminals show our lines in their looks."""
+    for handler in logging.getLogger().handlers:
+        if _is_terminal(handler) and not isinstance(handler.formatter, Formatter):
+            handler.setFormatter(Formatter(handler.formatter or logging.Formatter()))
+
+
+def _is_terminal(handler: Any) -> bool:
+    return isinstance(handler, TermLogHandler) and handler.has_vt_codes and os.environ.get("TERM") != "dumb"
+
+
+def _console(width: int) -> Screen:
+    """What colours there are, NO_COLOR and the terminal's name say; rich asks the environment for them."""
+    return Screen(io.StringIO(), force_terminal=True, width=width, legacy_windows=False)

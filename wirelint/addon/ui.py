@@ -1,0 +1,83 @@
+"""All that people see of flows in mitmweb and the console: the content view, replies while they stream, commands, and how
+many flows are kept. This is what the inspector tells these parts, and nothing in here raises. None of them is an addon of
+its own: mitmproxy asks every addon there is about every event, twice, and has no use for most of the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mitmproxy import ctx, flow, http
+from mitmproxy.addonmanager import Loader
+
+from wirelint.addon.commands import Commands
+from wirelint.addon.contentview import Viewer, install
+from wirelint.addon.export_commands import Papers
+from wirelint.addon.failures import Failures
+from wirelint.addon.flow_retention import Keeping
+from wirelint.addon.live_preview import Glimpses, forget_drawn, is_shown
+from wirelint.addon.looking import Insight, Looking
+from wirelint.addon.memory import Memory
+from wirelint.addon.timeouts import Open
+from wirelint.addon.verdict import CheckResult
+from wirelint.capture.offline import Checked
+
+
+class Desk:
+    """`found` gives the exchanges under way."""
+
+    def __init__(self, insight: Insight, found: Callable[[], Iterable[Open]], failures: Failures) -> None:
+        self._failures, self._insight = failures, insight
+        self._memory = Memory()
+        looking = Looking(insight, self._memory)
+        self._viewer = Viewer(looking, failures)
+        self._glimpses = Glimpses(found, self.show, failures)
+        self._keeping = Keeping(self._most, self._memory.forget, failures)
+        self._commands = (Commands(insight, looking, self._memory), Papers(insight, looking))
+        self._remove: Callable[[], None] = lambda: None
+
+    def load(self, loader: Loader) -> None:
+        try:
+            self._remove = install(self._viewer)
+        except Exception as error:  # fail open: bodies are shown by mitmproxy's own views
+            self._failures.tell("adding the content view", error)
+        for commands in self._commands:
+            loader.master.commands.collect_commands(commands)
+
+    def done(self) -> None:
+        self._remove()
+        self._memory.clear()
+        self._glimpses.done()
+        self._keeping.done()
+
+    def begins(self, flow: flow.Flow) -> None:
+        """A flow begins, whatever it speaks."""
+        self._keeping.begins(flow)
+
+    def began(self) -> None:
+        """An exchange is under way."""
+        self._glimpses.wake()
+
+    def ending(self, flow: http.HTTPFlow) -> None:
+        """An exchange ends, and its reply's body is about to be looked for."""
+        self._glimpses.take_back(flow)
+
+    def judged(self, flow: http.HTTPFlow, verdict: CheckResult) -> None:
+        """There is a verdict on a flow."""
+        if is_shown():
+            checked = Checked(verdict.record, verdict.exchange, verdict.findings).folded
+            self._memory.keep(flow, checked, verdict.notes, verdict.record.id)
+            forget_drawn()
+
+    def show(self, flow: http.HTTPFlow) -> None:
+        """Has a flow shown anew."""
+        try:
+            view = ctx.master.addons.get("view")  # type: ignore[no-untyped-call]
+            if view is not None:
+                view.update([flow])
+        except Exception as error:  # fail open
+            self._failures.tell("showing the verdict", error)
+
+    def _most(self) -> int | None:
+        settings = self._insight.settings()
+        return settings.keep_flows if settings is not None else None

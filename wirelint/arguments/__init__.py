@@ -1,0 +1,1 @@
+"""Arguments of tool calls: JSON text, schemas, placeholders and repairs."""

@@ -1,0 +1,210 @@
+r"""Native markup that stuck to the arguments of a call when a server's parser cut it out of the text.
+
+Three shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), a value on which the tags hang that closed
+it (`{"path": "a.txt</parameter></function>"}`), and a value that swallowed the next parameter
+(`{"pattern": "x</parameter>\\n<parameter name=\\"path\\">src"}`, with `path` declared and not given). What was meant by
+the first two is what is left without the tags. A text that holds the opening tag too is about markup, and so may be one
+that is stored or searched for; there a single tag says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from wirelint.arguments.argument_strings import is_data, writes_file
+from wirelint.dialects.coercion import properties_of
+from wirelint.jsonvalues import Json
+from wirelint.model import Request, Tool
+from wirelint.text.asking import hears
+
+_NAMES = (
+    "parameter", "param", "function", "invoke", "tool_call", "tool_calls", "function_call", "function_calls", "arg_key",
+    "arg_value", "argument", "arg", "minimax:tool_call", "seed:tool_call", "longcat_tool_call",
+)  # fmt: skip
+_PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
+_TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
+_ANY = "|".join(map(re.escape, _TAGS))
+_CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
+_OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
+_KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
+_NEXT = re.compile(
+    rf"</\s?(?:{_ANY})\s?>\s*"
+    rf"(?:<\s?(?:{_ANY})(?:\s+name\s?=\s?|\s?=\s?)[\"']?(?P<name>[\w.-]{{1,80}})[\"']?(?:\s+string=[\"']?\w+[\"']?)?\s?>"
+    r"|<arg_key>(?P<key>[\w.-]{1,80})</arg_key>)"
+)
+_NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
+# The same closing tags as JSON may spell them.
+_SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
+_TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
+_BEGINS = re.compile(r"<|\\(?=u|\Z)")
+_LONGEST_TAIL = 512
+_BEGUN_LITERALS = frozenset([f"</{tag}>"[:length] for tag in _TAGS for length in range(len(tag) + 3)])
+"""All that a closing tag begins with, itself not included."""
+_LONGEST_LITERAL = 64
+_ESCAPES = (("\\/", "/"), ("\\u003c", "<"), ("\\u003C", "<"), ("\\u003e", ">"), ("\\u003E", ">"))
+_CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
+
+
+@dataclass(frozen=True, slots=True)
+class Polluted:
+    """What holds markup, in words, the markup, and the arguments without it; None where a line end stands before it."""
+
+    where: str
+    markup: str
+    cleaned: Json
+
+
+def closing_tag(text: str, end: int) -> re.Match[str] | None:
+    """The closing tag of a tool call that ends at an offset."""
+    place = text.rfind("</", max(end - 48, 0), end)
+    return _CLOSER.fullmatch(text, place, end) if place >= 0 else None
+
+
+def opening_tag(text: str, start: int) -> re.Match[str] | None:
+    """The opening tag of a tool call, without attributes, that begins at an offset."""
+    return _OPENER.match(text, start)
+
+
+def may_be_polluted(text: str) -> bool:
+    return "</" in text or "<\\/" in text or "\\u003" in text or "<arg" in text or "<parameter" in text
+
+
+def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted | None:
+    """The markup in the arguments of a call; None when there is none, or when it may be meant."""
+    if not isinstance(arguments, dict):
+        return None
+    properties = properties_of(tool.schema) if tool is not None else {}
+    cleaned: dict[str, Json] = {}
+    found: list[tuple[str, str]] = []
+    clean = True
+    for key, value in arguments.items():
+        name = _name(key, properties, arguments)
+        if name != key:
+            found.append((f"the key {key!r}", key.replace(name, "", 1)))
+        tail = _tail(value, key, arguments, request) if isinstance(value, str) else ""
+        if tail and isinstance(value, str):
+            found.append((f"the value of {name}", tail))
+            value = value[: -len(tail)]
+            clean = clean and not value[-1].isspace()
+        elif isinstance(value, str) and (swallowed := _swallowed(value, name, properties, arguments, request)):
+            found.append((f"the value of {name}", swallowed))
+            clean = False
+        cleaned[name] = value
+    if not found or len(cleaned) < len(arguments):
+        return None
+    where = " and ".join(place for place, _ in found[:3])
+    return Polluted(where, found[0][1].strip(), cleaned if clean else None)
+
+
+def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) -> str:
+    """The declared parameter that a key means when the tags are taken off it."""
+    if key in properties or not _KEY_TAG.search(key):
+        return key
+    name = _KEY_TAG.sub("", key)
+    return name if name in properties and name not in arguments else key
+
+
+def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) -> str:
+    """The closing tags at the end of a value, from the first of them on."""
+    closers = list(_closers_at_end(value))
+    if not closers:
+        return ""
+    start = closers[-1].start()
+    kept = value[:start]
+    tags = {closer[0] for closer in closers}
+    is_place = writes_file({key: value})
+    stored = is_data(key) or (writes_file(arguments) and not is_place)
+    opened = any(f"<{tag.strip('</ >')}" in kept for tag in tags)
+    if not kept.strip() or opened or (stored and len(tags) < 2) or hears(request, *tags):
+        return ""
+    return value[start:]
+
+
+def _swallowed(
+    value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
+) -> str:
+    """The tags inside a value that end it and begin a parameter that is declared and missing.
+
+    Tags may have the names of the parameters: `</path>` in the value of path, and `<note>` behind it.
+    """
+    if "</" not in value:
+        return ""
+    match = _NEXT.search(value)
+    named = f"</{key}>"
+    if match is None and (place := value.find(named)) >= 0:
+        match = _NEXT_NAMED.match(value, place + len(named))
+    if match is None:
+        return ""
+    start = match.start() if match.re is _NEXT else match.start() - len(named)
+    begun, name = value[:start], next(group for group in match.groups() if group)
+    opener = match[0].partition(">")[2].strip()[:5] if match.re is _NEXT else f"<{key}"
+    if name not in properties or name in arguments or opener in begun or hears(request, opener):
+        return ""
+    return value[start : match.end()]
+
+
+def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
+    """From the last to the first."""
+    end = len(value.rstrip())
+    while end and value[end - 1] == ">" and (place := value.rfind("</", max(end - 48, 0), end)) >= 0:
+        closer = _CLOSER.fullmatch(value, place, end)
+        if closer is None:
+            return
+        yield closer
+        end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place
+
+
+class MarkupWatcher:
+    """Looks for closing tags at the end of a string of an argument text that is still arriving."""
+
+    __slots__ = ("_length", "_tail", "_wrong")
+
+    def __init__(self) -> None:
+        self._length = 0
+        self._tail = ""
+        self._wrong: int | None = None
+
+    @property
+    def suspicious(self) -> bool:
+        return self._wrong is not None
+
+    @property
+    def complete(self) -> bool:
+        return False
+
+    def feed(self, piece: str) -> int:
+        self._length += len(piece)
+        if self._wrong is not None:
+            return self._wrong
+        if not self._tail and "<" not in piece and "\\" not in piece:
+            return self._length
+        text = self._tail + piece
+        waits = self._look(text)
+        self._tail = text[waits:] if len(text) - waits <= _LONGEST_TAIL else ""
+        return self._length - len(self._tail)
+
+    def _look(self, text: str) -> int:
+        """The place from which on the text waits for more."""
+        place = 0
+        while begun := _BEGINS.search(text, place):
+            place = begun.start()
+            tail = _TAIL.match(text, place)
+            end = tail.end() if tail is not None else place
+            if text[end : end + 1] == '"' and tail is not None:
+                self._wrong = self._length - len(text) + place
+                return place
+            if (tail is not None and end == len(text)) or _may_close(text[end : end + _LONGEST_LITERAL]):
+                return place
+            place = max(end, place + 1)
+        return len(text)
+
+
+def _may_close(text: str) -> bool:
+    """Whether all of a text is the beginning of a closing tag, as JSON may spell it."""
+    for spelt, plain in _ESCAPES:
+        text = text.replace(spelt, plain)
+    cut = next((escape for escape in _CUT_ESCAPES if text.endswith(escape)), "")
+    text = text.removesuffix(cut)
+    return text in _BEGUN_LITERALS

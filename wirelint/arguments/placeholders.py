@@ -1,0 +1,222 @@
+"""Values such as stand in for one that nobody knew: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
+
+A model that has to fill a parameter and was not told what with writes what the documentation of such tools is full of.
+Where a value of that kind may be real for its parameter, as `default` is for a namespace, the parameter's purpose decides,
+and what stays uncertain has low confidence. Text, code, patterns and queries are not judged: there everything may be meant.
+Whether somebody said the value is for `unsaid` to find out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from wirelint.arguments.parameters import Purpose, purpose, words_of
+from wirelint.model import Confidence
+
+LONGEST = 300
+"""Characters of a value above which it is no stand-in."""
+
+_REFERENCES: frozenset[Purpose] = frozenset({"path", "secret", "id", "host", "address"})
+"""Parameters whose values name something that exists somewhere."""
+
+_THINGS = (
+    "api|access|secret|auth|project|user|username|name|file|path|repo|repository|org|organi[sz]ation|company|domain"
+    "|website|site|server|host|app|account|bucket|database|db|token|key|password|email|id|tenant|workspace|directory|folder"
+    "|channel|client|instance|cluster|region|zone|team|service|endpoint|url|subscription|resource|group|index|table|model"
+    "|device|store|shop|business|phone|number|image|document|home|dir|webhook|slack|github|openai|customer|deployment|vault"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What gives a value away. `why` completes "… is": `no path but what documentation writes for one`.
+
+    `void`: it spells that there is no value, so nothing is lost without it. `stem`: what somebody who meant it would say.
+    """
+
+    why: str
+    confidence: Confidence = "high"
+    void: bool = False
+    stem: str = ""
+    word: bool = False
+    """An ordinary word: that it stands somewhere in a long prompt says nothing."""
+    form: bool = False
+    """The form that values have: that a declaration or a prompt describes it says nothing."""
+
+
+_SLOTS: tuple[re.Pattern[str], ...] = (
+    re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
+    re.compile(
+        r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
+        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
+        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
+        r"\s*[>\]}]{1,2}$",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
+        r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder|\.\.\.|…)$",
+        re.IGNORECASE,
+    ),
+)
+_YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
+_DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
+_DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
+_ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
+_STEPS = re.compile(r"[/\\@:?&=.,#]+")
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
+_CODE_HOSTS = re.compile(
+    r"github|gitlab|bitbucket|huggingface|docker|slack|notion|atlassian|azure|amazonaws", re.IGNORECASE
+)
+_PATH = re.compile(
+    r"(?:^|[/\\:\s])(?:path[/\\]+to(?:[/\\]|$)|(?:absolute|full|actual|real|some|example)[/\\]+path(?:[/\\]|$)"
+    r"|(?:home|Users)[/\\]+(?:user_?name|your_?name|<[^<>]+>|your_?user_?name)(?:[/\\]|$))",
+    re.IGNORECASE,
+)
+_LOGIN = re.compile(
+    r"^[a-z][a-z0-9+.-]*://(?:user(?:_?name)?|admin|root|postgres|login|<[^<>]+>):(?:pass(?:word|wd)?|pwd|secret|changeme|<[^<>]+>)@",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"^(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|[^@\s]+@)?(?:[a-z0-9-]+\.)*"
+    r"(?P<host>example\.(?:com|org|net)|example|test\.com|domain\.com|yourdomain\.com|somewhere\.com)(?::\d+)?(?:[/?#]\S*)?$",
+    re.IGNORECASE,
+)
+_VOID = frozenset({"null", "undefined"})
+_NOTHING = frozenset({"none", "nil", "nan"})
+_UNKNOWN = frozenset(
+    {"unknown", "unspecified", "not specified", "not provided", "not_provided", "not_specified", "not available"}
+    | {"tbd", "to be determined", "n/a", "not applicable", "not known", "not given"}
+)
+_DUMMY_SECRET = re.compile(
+    r"^(?:(?:dummy|fake|sample|test|example|my)[_-]?)?(?:api[_-]?key|token|secret|password|access[_-]?token)$|^(?:dummy|fake"
+    r"|sample)(?:[_-]\w+)?$|^(?:sk|pk|ghp|xoxb)?[-_]?(?:x{3,}|\*{3,}|1234567890?|abc123|abcdefg?)\w{0,8}$",
+    re.IGNORECASE,
+)
+_DUMMY_ID = re.compile(
+    r"^(?:[a-z]{1,12}[_-]?)?(?:123|1234|12345|123456|1234567|12345678|123456789|1234567890)$", re.IGNORECASE
+)
+_LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
+_DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
+_NIL_UUID = "00000000-0000-0000-0000-000000000000"
+_DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
+_DUMMY_ADDRESS = re.compile(
+    r"^\d{1,4} main st(?:reet)?\b|^\+?1?[-. ]?\(?555\)?[-. ]|^\+?1?234567890$|^\+?1?[-. ]?123[-. ]?456[-. ]?7890$",
+    re.IGNORECASE,
+)
+_SUSPECT = re.compile(
+    r"null|none|nil|nan|undefined|n/a|yyyy|jjjj|aaaa|hh:mm|not[ _]|unknown|unspecified|tbd|to be|default"
+    r"|your|path|example|test\.com|here"
+    r"|insert|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
+    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400|^0{8}-0",
+)
+
+
+def sign(value: str, name: str, described: str = "") -> Sign | None:
+    """What gives a text away that stands in a parameter of this name. `described`: what the tool says of the parameter."""
+    plain_value = value.strip()
+    if not plain_value or len(value) > LONGEST:
+        return None
+    what = purpose(name)
+    if what == "prose":
+        return None
+    if what == "command":
+        return _in_command(value)
+    folded = plain_value.casefold()
+    if _SUSPECT.search(folded) is None:
+        return _echo(plain_value, name, what)
+    if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
+        return found
+    if _DATE_FORM.match(folded) and what != "kind" and _ABOUT_FORMS.isdisjoint(words_of(name)):
+        return Sign("the form of a date or time, not one", "medium", form=True)
+    if "your" in folded and (blank := _yours(plain_value)):
+        return Sign("a blank to be filled in", "high", stem=blank)
+    if any(pattern.search(plain_value) for pattern in _SLOTS):
+        return Sign("a blank to be filled in", "high", stem=plain_value)
+    if (match := _PATH.search(plain_value)) is not None and " " not in plain_value[: match.start()]:
+        return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
+    if (match := _LOGIN.match(plain_value)) is not None:
+        return Sign("an address with a login of the documentation", "medium", stem=match[0])
+    if (match := _EXAMPLE.match(plain_value)) is not None and _is_address(plain_value, what):
+        return Sign("an address that is reserved for examples", "medium", stem=match["host"])
+    return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)
+
+
+def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], described: str) -> Sign | None:
+    """A word in the place of a value: for nothing at all, for what is not known, for whatever there is."""
+    if folded in _VOID and what != "kind":
+        return Sign("the word for nothing, not a value", "high", void=True, word=True)
+    if folded in _NOTHING and what in _REFERENCES:
+        return Sign("the word for nothing, not a value", "medium", void=True, word=True)
+    if folded in _UNKNOWN:
+        sure: Confidence = "medium" if what in _REFERENCES and what != "address" else "low"
+        return Sign("what is said of a value that is not known", sure, word=True)
+    if folded in ("default", "default_path", "default_workspace", "default_directory", "default_folder") and (
+        what == "path" or (what == "id" and "session" not in words)
+    ):
+        if what == "id":
+            return Sign("no id but the word for whatever is usual", "low", word=True)
+        named = re.search(r"path|director|folder", described, re.IGNORECASE) is not None
+        return Sign("no path but the word for whatever is usual", "high" if named else "medium", word=True)
+    if folded in ("string", "str") and what != "kind" and "name" not in words:
+        return Sign(
+            "the name of its own type", "medium" if what in _REFERENCES and what != "address" else "low", word=True
+        )
+    return None
+
+
+def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
+    match what:
+        case "secret" if _DUMMY_SECRET.match(value):
+            return Sign("what documentation writes for a key", "medium", word=True)
+        case "id" if folded in _DUMMY_UUIDS:
+            return Sign("an id that documentation is full of", "medium")
+        case "id" if folded == _NIL_UUID:
+            return Sign("the id of nothing", "medium")
+        case "id" | "secret" if _DUMMY_ID.match(value) or _LETTERED_ID.match(value):
+            return Sign("an id such as examples have", "low")
+        case "person" if _DUMMY_PERSON.match(value):
+            return Sign("a name such as examples have", "low")
+        case "address" if _DUMMY_ADDRESS.match(value):
+            return Sign("an address such as examples have", "low")
+        case _:
+            return None
+
+
+def _echo(value: str, name: str, what: Purpose) -> Sign | None:
+    """A parameter's own name in the place of its value: `file_path` for file_path."""
+    words = words_of(name)
+    if len(words) > 1 and what in _REFERENCES and words_of(value) == words and value.replace("_", "").isalnum():
+        return Sign("the name of its own parameter", "medium", word=True)
+    return None
+
+
+def _in_command(value: str) -> Sign | None:
+    """A path of the documentation among the words of a command; what is quoted or piped in may be text."""
+    if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
+        return None
+    for word in value.split():
+        if (match := _PATH.search(word)) is not None:
+            return Sign("a command on what documentation writes for a path", "medium", stem=match[0].strip("/\\: "))
+    return None
+
+
+def _yours(value: str) -> str:
+    """What is left to be filled in of a value, `your-domain` of `https://your-domain.com/`; empty when nothing is.
+
+    Pages have names with `your` in them (`/help/reset-your-password`), so it has to begin a step, and in the paths of most
+    sites it has to be spelt as no page is.
+    """
+    url = _URL.match(value)
+    if url is None:
+        own = re.search(r"(?:^|[/\\])your[/\\]\w+", value, re.IGNORECASE)
+        return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
+    steps = _STEPS.split(f"{url['host']}{url['rest']}")
+    path = _STEPS.split(url["path"])
+    steps += path if _CODE_HOSTS.search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    return next((step for step in steps if _YOURS.match(step)), "")
+
+
+def _is_address(value: str, what: Purpose) -> bool:
+    return "@" in value or "://" in value or what in ("host", "address")

@@ -1,0 +1,317 @@
+"""JSON Schemas of tools: compiled once, and what a set of arguments breaks.
+
+Theory of operation. Declared schemas are written for many dialects at once: drafts 4 to 2020-12, OpenAPI (`nullable`,
+boolean bounds), Gemini (`OBJECT`), hand-made ones (`"type": "str"`, `"required": true`). Providers take them all, so a
+schema is first brought to plain JSON Schema; what cannot be meant as a constraint is left out, and what still does not
+compile is unknown: `validator` gives None, and rules skip. `format` is an annotation and not judged. Nothing is ever
+fetched: a reference that leaves the schema makes it unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import jsonschema_rs
+import orjson
+
+from wirelint.dialects.coercion import coerce
+from wirelint.model import Json, Tool
+from wirelint.text.excerpts import excerpt
+
+_LARGEST = 1 << 18
+"""Bytes of a schema above which it is not compiled."""
+_DEEPEST = 64
+_ERRORS_READ = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that a value breaks. `path` leads to the place in the value, `keyword` is the schema's.
+
+    `types` are the JSON types that would have been allowed there; empty when types are not the matter.
+    """
+
+    path: tuple[str | int, ...]
+    keyword: str
+    words: str
+    types: frozenset[str] = frozenset()
+
+    @property
+    def where(self) -> str:
+        """`plan[0].status`; empty for the whole value."""
+        shown = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return shown.removeprefix(".")
+
+
+class Validator:
+    """A compiled schema of tool arguments."""
+
+    __slots__ = ("_compiled",)
+
+    def __init__(self, compiled: jsonschema_rs.Validator) -> None:
+        self._compiled = compiled
+
+    def accepts(self, value: Json) -> bool:
+        try:
+            return self._compiled.is_valid(value)
+        except ValueError:  # an integer or a text that the validator cannot hold: unknown is not wrong
+            return True
+
+    def violations(self, value: Json) -> tuple[Violation, ...]:
+        """What the value breaks, shallow places first; at most a few dozen."""
+        if self.accepts(value):
+            return ()
+        found: list[Violation] = []
+        for error in self._compiled.iter_errors(value):
+            if (violation := _violation(error)) is not None:
+                found.append(violation)
+            if len(found) >= _ERRORS_READ:
+                break
+        return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
+
+    def coerced(self, value: Json) -> Json:
+        """The value with wrong types read as what they spell (`"20"` → 20), if that alone makes it valid; else None."""
+        violations = self.violations(value)
+        if not violations or not all(violation.types and violation.path for violation in violations):
+            return None
+        for violation in violations:
+            changed = _replace(value, violation.path, violation.types)
+            if changed is None:
+                return None
+            (value,) = changed
+        return value if self.accepts(value) else None
+
+
+def validator(tool: Tool | None) -> Validator | None:
+    """The validator of a tool's arguments; None when there is no schema, or none that can be understood."""
+    if tool is None or tool.schema is None:
+        return None
+    source = orjson.dumps(tool.schema)
+    return _compile(source) if len(source) <= _LARGEST else None
+
+
+def plain(tool: Tool | None) -> dict[str, Json] | None:
+    """A tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
+    if tool is None or tool.schema is None:
+        return None
+    source = orjson.dumps(tool.schema)
+    return _read(source) if len(source) <= _LARGEST else None
+
+
+def accepts(tool: Tool | None, value: Json) -> bool | None:
+    """Whether a tool takes these arguments; None when that is unknown."""
+    if tool is None or not isinstance(value, dict):
+        return None
+    if tool.schema is None:
+        return True
+    compiled = validator(tool)
+    return compiled.accepts(value) if compiled is not None else None
+
+
+def required(tool: Tool | None) -> tuple[str, ...]:
+    """The parameters that a tool cannot do without, as its schema names them at the top."""
+    names = tool.schema.get("required") if tool is not None and tool.schema is not None else None
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+
+@lru_cache(maxsize=512)
+def _read(source: bytes) -> dict[str, Json] | None:
+    try:
+        read = _plain(orjson.loads(source), 0)
+    except _TooDeepError:
+        return None
+    return read if isinstance(read, dict) else None
+
+
+@lru_cache(maxsize=512)
+def _compile(source: bytes) -> Validator | None:
+    declared = _read(source)
+    if declared is None:
+        return None
+    # First as declared, then without a `$schema` that nobody knows, then as the draft in which `items` may be a list.
+    draftless = {key: value for key, value in declared.items() if key not in ("$schema", "$id", "id")}
+    attempts = ((jsonschema_rs.validator_for, declared), (jsonschema_rs.validator_for, draftless))
+    for make, schema in (*attempts, (jsonschema_rs.Draft7Validator, draftless)):
+        try:
+            return Validator(make(schema, validate_formats=False, retriever=_refuse))
+        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError, TypeError):
+            continue
+    return None
+
+
+def _refuse(address: str) -> Json:
+    raise ValueError(f"{address} is not fetched")
+
+
+# --- plain JSON Schema ---------------------------------------------------------------------------------------------
+
+_SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
+_SCHEMAS = frozenset({
+    "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
+    "unevaluatedProperties", "unevaluatedItems",
+})  # fmt: skip
+# Annotations constrain nothing; with a wrong type (`"description": null`) they would only keep the schema from compiling.
+_ANNOTATIONS = frozenset({
+    "title", "description", "$comment", "deprecated", "readOnly", "writeOnly", "examples", "example", "default", "format",
+    "contentEncoding", "contentMediaType", "contentSchema", "nullable", "discriminator", "xml", "externalDocs",
+})  # fmt: skip
+_TYPES = {name: name for name in ("null", "boolean", "integer", "number", "string", "array", "object")}
+_ALIASES = {
+    "int": "integer", "long": "integer", "float": "number", "double": "number", "str": "string", "bool": "boolean",
+    "list": "array", "dict": "object", "none": "null",
+} | _TYPES  # fmt: skip
+
+
+class _TooDeepError(Exception):
+    pass
+
+
+def _plain(schema: Json, depth: int) -> Json:
+    """A schema in plain JSON Schema. Only places of schemas are walked: a parameter may be called `nullable`."""
+    if depth > _DEEPEST:
+        raise _TooDeepError
+    if not isinstance(schema, dict):
+        return schema
+    made: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key in _ANNOTATIONS or (value is None and key not in ("const", "enum")):
+            continue
+        if key in _SCHEMA_MAPS and isinstance(value, dict):
+            made[key] = {name: _plain(inner, depth + 1) for name, inner in value.items() if inner is not None}
+        elif key in _SCHEMA_LISTS and isinstance(value, list):
+            made[key] = [_plain(inner, depth + 1) for inner in value]
+        elif key in _SCHEMAS:
+            made[key] = _plain(value, depth + 1)
+        else:
+            made[key] = value
+    _settle_types(made)
+    _settle_bounds(made)
+    return _nullable(made) if schema.get("nullable") is True else made
+
+
+def _settle_types(schema: dict[str, Json]) -> None:
+    if "type" in schema:
+        declared = schema.pop("type")
+        names = declared if isinstance(declared, list) else [declared]
+        known = [_ALIASES.get(name.lower()) if isinstance(name, str) else None for name in names]
+        # `any`, `file`, `TYPE_UNSPECIFIED`: a type that nobody knows forbids nothing.
+        if known and None not in known:
+            schema["type"] = list(dict.fromkeys(known)) if len(set(known)) > 1 else known[0]
+    # `"required": true` on a parameter is draft 3; whether it binds is not said any more.
+    if "required" in schema and not isinstance(schema["required"], list):
+        del schema["required"]
+    if schema.get("enum") == []:
+        del schema["enum"]
+
+
+def _settle_bounds(schema: dict[str, Json]) -> None:
+    for exclusive, inclusive in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        flag = schema.get(exclusive)
+        if isinstance(flag, bool):
+            del schema[exclusive]
+            if flag and inclusive in schema:
+                schema[exclusive] = schema.pop(inclusive)
+    # 19.99 is no multiple of 0.01 in binary; whoever wrote it meant two decimals.
+    if isinstance(schema.get("multipleOf"), float):
+        del schema["multipleOf"]
+
+
+def _nullable(schema: dict[str, Json]) -> dict[str, Json]:
+    kind, values = schema.get("type"), schema.get("enum")
+    if kind is None or {"anyOf", "oneOf", "allOf", "$ref", "const"} & schema.keys():
+        return {"anyOf": [schema, {"type": "null"}]}
+    made = {**schema, "type": [*(kind if isinstance(kind, list) else [kind]), "null"]}
+    if isinstance(values, list):
+        made["enum"] = [*values, None]
+    return made
+
+
+# --- violations ------------------------------------------------------------------------------------------------------
+
+_UNKNOWN = frozenset({"BacktrackLimitExceeded", "RegexEngineFailure", "FromUtf8", "Referencing", "Custom"})
+
+
+def _violation(error: jsonschema_rs.ValidationError) -> Violation | None:
+    kind = type(error.kind).__name__.removeprefix("ValidationErrorKind_")
+    if kind in _UNKNOWN:
+        return None
+    path = tuple(error.instance_path)
+    keyword = str(error.schema_path[-1]) if error.schema_path else "schema"
+    types = frozenset(_allowed_types(error))
+    return Violation(path, keyword, _words(error, keyword, types), types)
+
+
+def _allowed_types(error: jsonschema_rs.ValidationError) -> Iterator[str]:
+    match error.kind:
+        case jsonschema_rs.ValidationErrorKind.Type(types=types):
+            yield from map(str, types)
+        case (
+            jsonschema_rs.ValidationErrorKind.AnyOf(context=context)
+            | jsonschema_rs.ValidationErrorKind.OneOfNotValid(context=context)
+        ):
+            for branch in context:
+                for inner in branch:
+                    if list(inner.instance_path) == list(error.instance_path):
+                        yield from _allowed_types(inner)
+        case jsonschema_rs.ValidationErrorKind.Enum(options=options):
+            # An enumeration of numbers that was given as text, or the other way round.
+            given = isinstance(error.instance, str)
+            kinds = {"integer" if isinstance(option, int) else "string" for option in options}
+            yield from kinds if len(kinds) == 1 and given == (kinds == {"integer"}) else ()
+
+
+def _words(error: jsonschema_rs.ValidationError, keyword: str, types: frozenset[str]) -> str:
+    given = excerpt(_json(error.instance), 40)
+    match error.kind:
+        case jsonschema_rs.ValidationErrorKind.Required(property=name):
+            return f"{excerpt(_unquoted(name), 40)} is missing"
+        case jsonschema_rs.ValidationErrorKind.AdditionalProperties(unexpected=names):
+            shown = ", ".join(excerpt(str(name), 40) for name in names[:3])
+            return f"{shown} {'is no parameter' if len(names) == 1 else 'are no parameters'}"
+        case jsonschema_rs.ValidationErrorKind.Enum(options=options):
+            return f"{given} is not one of {excerpt(', '.join(map(_json, options)), 60)}"
+        case _ if types:
+            return f"{given} is not {' or '.join(sorted(types))}"
+        case _ if keyword in ("anyOf", "oneOf"):
+            return f"{given} fits none of the allowed forms"
+    return excerpt(error.message, 80)
+
+
+def _unquoted(name: object) -> str:
+    return str(name).strip('"')
+
+
+def _json(value: object) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:
+        return str(value)
+
+
+# --- coercion --------------------------------------------------------------------------------------------------------
+
+
+def _replace(value: Json, path: tuple[str | int, ...], types: frozenset[str]) -> tuple[Json] | None:
+    """A copy of `value` with what stands at `path` read as one of `types`; None when it spells none of them."""
+    if not path:
+        read = _read_as(value, types)
+        return None if type(read) is type(value) else (read,)
+    step, rest = path[0], path[1:]
+    if isinstance(value, dict) and isinstance(step, str) and step in value:
+        inner = _replace(value[step], rest, types)
+        return None if inner is None else ({**value, step: inner[0]},)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        inner = _replace(value[step], rest, types)
+        return None if inner is None else ([*value[:step], inner[0], *value[step + 1 :]],)
+    return None
+
+
+def _read_as(value: Json, types: frozenset[str]) -> Json:
+    if isinstance(value, str):
+        return coerce(value, {"type": [*sorted(types)]})
+    if isinstance(value, int | float) and "string" in types:
+        return _json(value)
+    return value

@@ -1,0 +1,364 @@
+"""What a text claims to have been done.
+
+Theory of operation. A claim is a finished action in the first person or in a form that amounts to it: "I searched …",
+"After reading …, I can confirm", "Deleted.", "The mail has been sent", "The search returned nothing". Patterns run
+over single sentences of masked prose (`prose`), so nothing quoted and no code is ever a claim. What makes
+the sentence unreal (a condition before the verb, a modal, a hedge, a question) or negates it leaves no claim. Whether
+a claim concerns a tool at all is not decided here: see `toolkinds`.
+
+Patterns are flat alternatives with bounded gaps, so that a text is read in linear time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Literal
+
+from wirelint.claims.actions import (
+    BASE,
+    GERUND,
+    PARTICIPLE,
+    PAST,
+    Kind,
+)
+from wirelint.claims.claim_patterns import (
+    AFTER,
+    AFTER_I,
+    AFTER_SIGNS,
+    ANSWERED,
+    BY_OTHERS,
+    CAME_OF_IT,
+    CHAINED,
+    CLAUSE_END,
+    CONCLUDED,
+    CONTAINER,
+    DONE,
+    EARLIER,
+    ELSEWHEN,
+    FINITE,
+    FOUND,
+    HEDGED,
+    HYPHENATED,
+    I_THEN,
+    IDIOM,
+    IN_DOING,
+    LABELLED,
+    LETTER,
+    LONGEST_OBJECT,
+    LOOKED,
+    LOOKED_INTO,
+    MADE_NAME,
+    MANAGED,
+    MARKED,
+    MISSED,
+    MOST_CLAIMS,
+    NOTED,
+    OUTCOME,
+    PASSIVE,
+    PASSIVE_SIGNS,
+    PAST_ADVERB,
+    RELATIVE,
+    RESULTS,
+    SAID,
+    SIGNED,
+    SPLIT,
+    STANDS,
+    SUBJECT,
+    SWITCHED,
+    TEMPLATE,
+    TERSE,
+    TESTS,
+    TRANSACTED,
+    TRIED,
+    UNREAL,
+    WENT_THROUGH,
+)
+from wirelint.claims.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
+from wirelint.text.cues import Cues
+from wirelint.text.prose import Prose, Sentence
+
+Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state", "stands", "news"]
+"""How a claim is made. `outcome`: told by its result ("the search returned …"); `terse`: without a subject ("Deleted.");
+`missed`: something that was not found, which says that it was looked for; `state`: that of a thing that was switched;
+`stands`: that of a thing that was ordered ("is reserved"), which is worth something only as an answer to the order;
+`news`: that of something found or told by the way, which is worth something only beside particulars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim with the action it speaks of. `object` is the rest of its sentence as written, `start`, `end` the whole."""
+
+    kinds: frozenset[Kind]
+    verb: str
+    form: Form
+    object: str
+    start: int
+    end: int
+    earlier: bool = False
+
+
+def claims(prose: Prose) -> Iterator[Claim]:
+    """The claims of a text, in the order in which they stand; several of one sentence are possible."""
+    letter: int | None = None
+    looked_until = 0
+    told_until = -1  # the end of the paragraph in which a story of another time has begun
+    for number, sentence in enumerate(prose.sentences):
+        if sentence.start < told_until or sentence.question:
+            continue
+        found = tuple(islice(_claims_of(prose, sentence, number), MOST_CLAIMS))
+        if not found:
+            continue
+        letter = letter_start(prose.text) if letter is None else letter
+        if sentence.start >= letter:
+            return
+        if _in_template(prose, sentence) or LABELLED.match(sentence.masked):
+            continue
+        begun = max(prose.masked.rfind("\n\n", looked_until, sentence.start) + 1, looked_until)
+        looked_until = sentence.end
+        if ELSEWHEN.search(prose.masked, begun, sentence.end):
+            told_until = _paragraph_end(prose.masked, sentence.end)
+        else:
+            yield from found
+
+
+def may_claim(text: str) -> bool:
+    """Whether a text can hold a claim in the first person, by its outcome or in another language, told cheaply.
+
+    What a long text says without a subject ("Deleted."), or did not find, is not looked for.
+    """
+    flat = text.replace("\n", " ")
+    if "e've " in flat or "e’ve " in flat or "e have " in flat:
+        return True
+    for match in I_THEN.finditer(flat):
+        if match.start() and flat[match.start() - 1].isalnum():
+            continue
+        word = match[1].lower()
+        if word in AFTER_I or word.startswith(("re-", "double-")):
+            return True
+    if LOOKED.stand_in(flat) and CAME_OF_IT.stand_in(flat):
+        return True
+    if AFTER_SIGNS.stand_in(flat) and CONCLUDED.stand_in(flat) and AFTER.search(flat):
+        return True
+    return is_foreign(text)
+
+
+def _paragraph_end(text: str, at: int) -> int:
+    end = text.find("\n\n", at)
+    return len(text) if end < 0 else end
+
+
+def letter_start(text: str) -> int:
+    """Where a letter begins that a reply offers: what follows is said by whoever sends it. The length when there is none.
+
+    A salutation on the first line is the reply's own, unless a signature closes it.
+    """
+    found = LETTER.search(text)
+    if found is not None and found.start() == 0 and ":" not in found[0] and "：" not in found[0]:
+        if SIGNED.search(text, found.end()):
+            return 0
+        found = LETTER.search(text, found.end())
+    return found.start() if found else len(text)
+
+
+def _in_template(prose: Prose, sentence: Sentence) -> bool:
+    """Whether a sentence stands in a paragraph with fields to be filled in."""
+    if "{" not in prose.masked and "[" not in prose.masked:
+        return False
+    begun = prose.masked.rfind("\n\n", 0, sentence.start) + 1
+    return TEMPLATE.search(prose.masked, begun, _paragraph_end(prose.masked, sentence.end)) is not None
+
+
+def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
+    own = [*islice(_said(prose, sentence), MOST_CLAIMS), *_managed(prose, sentence), *_told(prose, sentence)]
+    yield from own
+    if not own:
+        yield from _news(prose, sentence)
+        yield from _impersonal(prose, sentence, number)
+        if found := foreign_claim(sentence.masked):
+            # A German verb ends its clause: the object stands before it.
+            yield _claim(prose, sentence, *found, 0)
+
+
+def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+    """In the first person: "I've updated …", "I opened …, fixed it and ran …", "I looked it up", "I tried to open …"."""
+    line = sentence.masked
+    if "I" not in line and "we" not in line and "We" not in line:
+        return
+    for match in SAID.finditer(line):
+        verb, before = match["verb"].lower(), _before(line, match.start("verb"))
+        idiom = IDIOM.match(line, match.start("verb")) or (verb == "run" and not match["have"])
+        idiom = idiom or _would(match, verb)
+        if not idiom and _is_real(line, match.start()) and not HYPHENATED.search(before):
+            # "the query I just ran": the object stands before
+            relative = RELATIVE.search(_before(line, match.start()))
+            at = max(match.start() - len(relative[0]), 0) if relative else match.end()
+            yield _claim(prose, sentence, _kinds(verb), verb, "said", at)
+    for match in SPLIT.finditer(line):
+        verb = f"{match['verb']} {match['particle']}"
+        if verb in PAST and _is_real(line, match.start()):
+            yield _claim(prose, sentence, PAST[verb], verb, "said", match.end("verb"))
+    subject = SUBJECT.search(line)
+    if subject is not None and _is_real(line, subject.start()):
+        for match in CHAINED.finditer(line, subject.end()):
+            if match["verb"] == "run" and "ve " not in subject[0]:
+                continue
+            yield _claim(prose, sentence, _kinds(match["verb"]), match["verb"], "said", match.end())
+    for match in TRIED.finditer(line):
+        if _is_real(line, match.start()):
+            kinds = BASE[match["base"]] if match["base"] else GERUND[match["gerund"]]
+            yield _claim(prose, sentence, kinds, match["base"] or match["gerund"], "said", match.end())
+
+
+_MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup", " quer")
+
+
+def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+    """What somebody "was able to retrieve" or "had a look at"."""
+    line = sentence.masked
+    if not _MANAGED_SIGNS.stand_in(line):
+        return
+    for match in MANAGED.finditer(line):
+        if match["search"] and _is_real(line, match.start()):
+            yield _claim(prose, sentence, frozenset({"search"}), "searched", "said", match.end())
+        elif _is_real(line, match.start()):
+            verb = match["base"] or "look at"
+            yield _claim(prose, sentence, BASE[verb], verb, "said", match.end())
+
+
+def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+    """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
+    line = sentence.masked
+    after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and CONCLUDED.stand_in(line) else None
+    outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
+    missed = MISSED.search(line) if " find " in line or " locate " in line else None
+    if after and _is_real(line, after.start()):
+        verb = after["verb"].lower()
+        yield _claim(prose, sentence, GERUND.get(verb) or PARTICIPLE[verb], verb, "after", after.end("verb"))
+    if outcome and _is_real(line, outcome.start()) and not HEDGED.search(outcome[0]):
+        yield _claim(prose, sentence, frozenset({"search"}), verb_of(outcome), "outcome", 0)
+    elif results and _is_real(line, results.start()):
+        yield _claim(prose, sentence, frozenset({"search", "read"}), "results", "outcome", 0)
+    if missed and _is_real(line, missed.start()):
+        yield _claim(prose, sentence, frozenset({"search"}), missed["verb"], "missed", missed.end())
+
+
+def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
+    """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
+    line = sentence.masked
+    passive = PASSIVE.search(line) if PASSIVE_SIGNS.stand_in(line) else None
+    noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
+    terse = TERSE.match(line)
+    moved = TRANSACTED.match(line) if " been " in line else None
+    switched = SWITCHED.match(line) if " now" in line else None
+    if moved and UNREAL.search(line, moved.end()):
+        return
+    if moved and not BY_OTHERS.search(line):
+        yield _claim(prose, sentence, frozenset({"book", "send"}), moved["noun"], "passive", 0)
+    elif switched:
+        yield _claim(prose, sentence, frozenset({"control"}), (switched["now"] or switched["set"]), "state", 0)
+    elif "test" in line and TESTS.search(line):
+        yield _claim(prose, sentence, frozenset({"run"}), "tests", "passive", 0)
+    elif noted:
+        yield _claim(prose, sentence, PARTICIPLE[noted["verb"]], noted["verb"], "passive", 0)
+    elif passive and _is_real(line, passive.start()) and not BY_OTHERS.search(line):
+        verb = verb_of(passive)
+        yield _claim(prose, sentence, PARTICIPLE[verb], verb, "passive", 0)
+    elif (stands := STANDS.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+        yield _claim(prose, sentence, PARTICIPLE[stands["verb"]], stands["verb"], "stands", 0)
+    elif (through := WENT_THROUGH.match(line)) and not BY_OTHERS.search(line) and not UNREAL.search(line):
+        yield _claim(prose, sentence, frozenset({"run"}), through["verb"], "stands", 0)
+    elif terse and not line.rstrip("* ").endswith((":", "：")) and (MARKED.match(line) or _opens(sentence, number)):
+        verb = terse["verb"].lower()
+        yield _claim(prose, sentence, _kinds(verb), verb, "terse", terse.end())
+
+
+def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
+    """What was found, and what was done by the way: "what I saw after looking it up"."""
+    line = sentence.masked
+    found = FOUND.search(line) if " found " in line else None
+    if found and _is_real(line, found.start()):
+        yield _claim(prose, sentence, frozenset({"search"}), "found", "news", found.end())
+    doing = IN_DOING.search(line) if "ing " in line and _may_tell_how(line) else None
+    if doing and _is_real(line, doing.start()):
+        verb = doing["verb"].lower()
+        kinds = GERUND.get(verb) or PARTICIPLE[verb]
+        if kinds & {"search", "read"}:
+            yield _claim(prose, sentence, kinds, verb, "news", doing.end())
+
+
+def _may_tell_how(line: str) -> bool:
+    """Whether a line has a word that an act stands behind which is told by the way."""
+    lower = line.lower()
+    return "by " in lower or "from " in lower or "after " in lower or "hav" in lower
+
+
+def _opens(sentence: Sentence, number: int) -> bool:
+    """Whether a sentence is one with which a reply begins, not an item of what may be a change log."""
+    return number < 2 and not sentence.bullet
+
+
+def _claim(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, form: Form, at: int) -> Claim:
+    start = sentence.start
+    clause = CLAUSE_END.search(sentence.masked, at, at + LONGEST_OBJECT) if at else None
+    if clause and clause[0] == ":" and verb in LOOKED_INTO:
+        # "I checked the repository: there are two open issues": what was looked for stands behind the colon
+        container = sentence.masked[at : clause.start()]
+        clause = None if CONTAINER.match(container) else clause
+    shown = prose.text[start + at : start + clause.start() if clause else sentence.end]
+    return Claim(
+        kinds,
+        verb,
+        form,
+        shown[:LONGEST_OBJECT],
+        start,
+        sentence.end,
+        EARLIER.search(sentence.masked, max(at - 160, 0), at + LONGEST_OBJECT) is not None,
+    )
+
+
+def _kinds(verb: str) -> frozenset[Kind]:
+    verb = verb.lower()
+    return PAST.get(verb) or PARTICIPLE[verb]
+
+
+def _would(match: re.Match[str], verb: str) -> bool:
+    """Whether "I'd run" is "I would run": the participle is the base form, and no adverb says that it is past."""
+    have = match["have"]
+    return have is not None and have.endswith("d") and verb in BASE and not PAST_ADVERB.search(match[0])
+
+
+def _before(line: str, at: int) -> str:
+    """What stands before an offset, as far back as a clause reaches."""
+    return line[max(at - 160, 0) : at]
+
+
+def _is_real(line: str, at: int) -> bool:
+    """Whether what stands before a verb in its sentence leaves the claim a fact."""
+    before = _before(line, at)
+    return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
+
+
+def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+    """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
+    for name in names:
+        if name not in prose.text or not MADE_NAME.search(name):
+            continue
+        told = re.compile(rf"(?<![\w/.]){re.escape(name)}(?:\(\))?`? (?:tool |call )?{ANSWERED}")
+        for sentence in prose.sentences:
+            # Names stand in code spans, which the mask hides.
+            match = told.search(prose.text, sentence.start, sentence.end)
+            if match and not sentence.question and _is_real(sentence.masked, match.start() - sentence.start):
+                kinds: frozenset[Kind] = frozenset({"search"})
+                yield name, Claim(kinds, name, "outcome", match[0], sentence.start, sentence.end)
+                break
+
+
+def says_done(prose: Prose) -> Claim | None:
+    """A bare "Done." that opens a short reply: it claims whatever was asked for."""
+    match = DONE.match(prose.text)
+    if match is None or len(prose.text) > 200 or "?" in prose.text:
+        return None
+    return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())

@@ -1,0 +1,339 @@
+"""What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
+
+Text protocols count as well: a user message that is itself the result of a tool is evidence, though no API field says
+so.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import orjson
+
+from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, ToolCall, ToolResult
+from wirelint.text.cues import Cues, mentions
+from wirelint.text.remembered import remembered
+
+_RESULT_TEXT = re.compile(
+    r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|"
+    r"^\s*Observation:|"
+    r"^\[[\w.-]+(?: for [^\]\n]{1,200})?\] Result:|^\s*(?:\[|\*\*)?(?:Tool|Function|Command) (?:result|output|"
+    r"response)s?\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_GIVEN = (" result", " output", " response")
+_RESULT_MARKS = Cues(
+    "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
+    "observation:", "] result:",
+)  # fmt: skip
+_RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
+_RESULT_ENDS = Cues(*_GIVEN)
+_SUMMARY = re.compile(
+    r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
+    r"session|work|previous)|"
+    r"previous conversation|compacted|<summary>|earlier in this (?:conversation|session)|progress so far|work "
+    r"(?:done|completed) so far",
+    re.IGNORECASE,
+)
+_SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
+"""In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
+
+_SUPPLIED = re.compile(
+    r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|"
+    r"<(?:context|documents?|sources?|results|passages)>",
+    re.IGNORECASE,
+)
+
+
+_LOOKED_AT = 64
+"""Open calls among which the one is looked for that a result without an id answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A call of the turn with its result; either may be missing from what the client sent."""
+
+    call: ToolCall | None
+    result: ToolResult | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a result says. `counts`: every number that may be the number of hits (empty: unknown)."""
+
+    error: bool
+    counts: frozenset[int]
+
+    @property
+    def empty(self) -> bool:
+        return 0 in self.counts
+
+
+def last_words(request: Request) -> str:
+    """What the user said last, reminders of the client left out; empty when no user spoke."""
+    last = request.last_user
+    return last.words if last is not None else ""
+
+
+def anything_ran(request: Request) -> bool:
+    """Return True if any call, result or hosted tool is in the turn, in an API field or, in text protocols, as text.
+
+    True also where the server holds a part of the turn, which may have any.
+    """
+    if request.hosted or not request.tools_known or not request.shows_turn:
+        return True
+    kinds = (ToolCall, ToolResult, HostedCall, HostedResult)
+    for message in request.turn:
+        for part in message.parts:
+            if isinstance(part, kinds):
+                return True
+    for message in reversed(request.messages):
+        if message.role in ("user", "tool"):
+            return message.role == "tool" or _is_result(message.text)
+    return False
+
+
+def _is_result(text: str) -> bool:
+    lower = text.lower()
+    named = _RESULT_ENDS.stand_in(lower) and _RESULT_WORDS.stand_in(lower)
+    return (named or _RESULT_MARKS.stand_in(lower)) and _RESULT_TEXT.search(text) is not None
+
+
+def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
+    """Calls of some messages with their results, in the order of the results; unpaired ones too.
+
+    Where the API has no ids, results answer the calls of their name in order.
+    """
+    calls = {call.id: call for message in messages for call in message.calls if call.id}
+    nameless = deque(call for message in messages for call in message.calls if not call.id)
+    results = [result for message in messages for result in message.results]
+    paired = [
+        Ran(calls.get(result.call_id) if result.call_id else _next_of(nameless, result.name), result)
+        for result in results
+    ]
+    answered = {result.call_id for result in results}
+    left = (*(call for id_, call in calls.items() if id_ not in answered), *nameless)
+    return (*paired, *(Ran(call, None) for call in left))
+
+
+def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
+    """Takes out the first call of a name; the first of all for a result without one."""
+    for number, call in enumerate(itertools.islice(calls, _LOOKED_AT)):
+        if name in (None, "", call.name):
+            del calls[number]
+            return call
+    return None
+
+
+def was_summarised(request: Request) -> bool:
+    """Return True if not all of the conversation is on record: it begins with a summary or in the middle, or the server
+    holds a part of it.
+    """
+    if request.is_partial:
+        return True
+    spoken = [message for message in request.messages if message.role != "system"]
+    if spoken and spoken[0].role != "user":
+        return True
+    heard = (message.text[:4000] for message in request.messages if message.role != "assistant")
+    return any(mentions(text, _SUMMARY_WORDS) and _SUMMARY.search(text) for text in heard)
+
+
+def introduces(request: Request, word: str) -> bool:
+    """Whether a text of the conversation brings the content of `word` with it: a heading or label, then a block."""
+    if not word:
+        return False
+    spelled = re.escape(word)
+    labelled = re.compile(
+        rf"{spelled}[`'\"*)\]]{{0,3}}[^\n]{{0,40}}(?::[ \t]*\n|:?\s*\n?```|\n```)|^(?:#+|---|===|//|"
+        rf"<\w+)[^\n]{{0,40}}{spelled}"
+        rf"|(?:path|name|file|source|title)=[\"']?[^\"'\n]{{0,80}}{spelled}",
+        re.IGNORECASE | re.MULTILINE,
+    )
+    return any(labelled.search(message.text) for message in request.messages if message.role != "assistant")
+
+
+def supplies_results(request: Request) -> bool:
+    """Whether the prompt itself carries what a tool would have found: passages, documents, search results."""
+    return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
+
+
+def brings_content(request: Request) -> bool:
+    """Whether the last user message holds material of its own: an attachment, a block of code, a long text."""
+    last = request.last_user
+    if last is None:
+        return False
+    return any(isinstance(part, Opaque) for part in last.parts) or "```" in last.words or len(last.words) > 1500
+
+
+# What results say.
+_ERROR_START = re.compile(
+    r"\s*(?:<(?:tool_use_error|error)>|\[?(?:error|fatal|exception|failed|failure|fehler|erreur)\]?\s*[:\-–!]|"
+    r"error[: ]+\w*error\b|"
+    r"traceback \(most recent|\w*(?:Error|Exception): |failed to |permission denied|access denied|unauthorized|"
+    r"forbidden|command not found|"
+    r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|"
+    r"error)|cannot |could not |"
+    r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败|"
+    r"(?:api )?(?:rate limit|quota) exceeded\b|"
+    r"(?:unknown|no such|unsupported) (?:tool|function)\b|(?:the )?(?:tool|function)[^\n]{0,60}? (?:is )?(?:not|n['’]t) "
+    r"(?:loaded|found|available|registered|enabled|known|exist|supported)\b)",
+    re.IGNORECASE,
+)
+_FAILED_COMMAND = re.compile(
+    r"^\s*(?:[\w./-]{1,40}: (?:[^\n]{0,160}: )?(?:operation not permitted|permission denied|no such file or directory|"
+    r"is a directory|not a directory|file exists|directory not empty|read-only file system|device or resource busy|"
+    r"connection refused|no space left on device|command not found)[. ]*$|! \[(?:remote )?rejected\]|"
+    r"make(?:\[\d+\])?: \*\*\*|"
+    r"(?:fatal|error): \S|\S+:\d+:(?:\d+:)? (?:fatal )?error: |error\[E\d+\]|ERROR \d{4} \(|npm (?:ERR!|error)|"
+    r"CONFLICT \(|[\w.]+(?:Error|Exception): \S)",
+    re.IGNORECASE,
+)
+_SHOWS_TEXT = re.compile(
+    r"\b(?:cat|tail|head|less|more|grep|rg|find|ls|du|logs?|journalctl|diff|awk|sed|echo|show|blame)\b|\|"
+)
+_LONGEST_FAILURE = 600
+_EXIT = re.compile(
+    r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b",
+    re.IGNORECASE,
+)
+_FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
+_LONGEST_ERROR = 1500
+_HITS = (
+    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|"
+    r"messages?|emails?|"
+    r"events?|tickets?|orders?|pages?|passages?|treffer|ergebnisse|résultats?|resultados?)"
+)
+_NUMBER = re.compile(
+    rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|"
+    rf"(\d{{1,7}}) ?(?:条|个)(?:结果|记录)",
+    re.IGNORECASE,
+)
+_NONE = re.compile(
+    rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? "
+    rf"(?:found|returned)|^\W*(?:nothing|not) found\b|"
+    r"^\s*(?:none|null|\[\s*\]|\{\s*\}|\(empty\)|empty|没有找到.*|无结果)?\s*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+_COUNT_KEYS = frozenset({
+    "total", "count", "total_count", "totalcount", "totalresults", "total_results", "num_results", "numfound", "total_hits",
+    "hit_count", "result_count", "resultcount", "matches", "hits", "found", "nb_hits", "size",
+})  # fmt: skip
+_LIST_KEYS = frozenset({
+    "results", "hits", "items", "matches", "data", "documents", "docs", "records", "files", "rows", "entries", "articles",
+    "events", "messages", "emails", "orders", "issues", "tickets", "pages", "value", "list", "content",
+})  # fmt: skip
+
+
+_NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
+_ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "faultstring")
+_FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
+"""Lists that tell of what was found, and are not what was found."""
+_REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
+_REFUSALS = frozenset({
+    "conflict", "denied", "declined", "rejected", "refused", "forbidden", "unauthorized", "unauthorised", "invalid",
+    "timeout", "timed_out", "not_found", "unavailable", "bad_request", "aborted", "blocked", "exception", "unsuccessful",
+})  # fmt: skip
+
+
+def outcome(result: ToolResult) -> Outcome:
+    """What a result says about itself."""
+    return _told(result.text, result.is_error is True)
+
+
+@remembered
+def _told(text: str, marked: bool) -> Outcome:
+    """The same of its text. `marked`: the API calls it an error."""
+    text = text.strip()
+    document = _decoded(text)
+    error = marked or _is_error(text, document)
+    return Outcome(error, frozenset() if error else frozenset(_counts(text, document)))
+
+
+def failed_command(text: str, arguments: str) -> bool:
+    """Whether what a shell, a compiler or a database printed is its refusal: by the first or the last of few lines.
+
+    A command that shows a text may show one that speaks of errors.
+    """
+    if len(text) > _LONGEST_FAILURE or _SHOWS_TEXT.search(arguments):
+        return False
+    lines = text.strip().splitlines()
+    return bool(lines) and any(_FAILED_COMMAND.match(line) for line in (lines[0], lines[-1]))
+
+
+def _decoded(text: str) -> Json:
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        decoded: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return decoded
+
+
+def _is_error(text: str, document: Json) -> bool:
+    if isinstance(document, dict):
+        return _says_error(document)
+    if len(text) > _LONGEST_ERROR:
+        return False
+    if _ERROR_START.match(text):
+        return True
+    # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
+    exited = _EXIT.search(text)
+    return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
+
+
+def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
+    told = {key.lower().replace("-", "_"): value for key, value in document.items()}
+    if told.get("iserror") is True or told.get("is_error") is True:
+        return True
+    if any(told.get(key) not in _NO_ERROR for key in _ERROR_KEYS) and not any(
+        told.get(key) for key in _LIST_KEYS - {"content"}
+    ):
+        return True
+    if told.get("errors") not in _NO_ERROR and told.get("data", 1) is None:
+        return True  # GraphQL
+    if told.get("ok") is False or told.get("success") is False:
+        return True
+    if depth:
+        return False
+    status = next((told[key] for key in ("status", "status_code", "statuscode", "outcome") if told.get(key)), None)
+    if isinstance(status, str):
+        plain = status.lower().replace(" ", "_")
+        # A record may have such a state too: only a short answer with its reason speaks of itself.
+        refused = plain in _REFUSALS and len(told) <= 4 and bool(told.keys() & _REASONS)
+        return refused or plain in ("error", "failed", "failure")
+    if isinstance(status, int) and not isinstance(status, bool):
+        return 400 <= status < 600
+    inner = next(iter(told.values())) if len(told) == 1 else None
+    return isinstance(inner, dict) and _says_error(inner, depth + 1)
+
+
+def _counts(text: str, document: Json) -> Iterator[int]:
+    if isinstance(document, list):
+        yield len(document)
+        return
+    if isinstance(document, dict):
+        yield from _counts_of(document, 0)
+        return
+    if _NONE.search(text[:400]):
+        yield 0
+    for found in _NUMBER.finditer(text[:2000]):
+        yield int(next(number for number in found.groups() if number))
+
+
+def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
+    lists = [value for key, value in document.items() if isinstance(value, list) and key.lower() not in _FAULT_KEYS]
+    if len(lists) == 1 and lists[0] and all(isinstance(one, dict) for one in lists[0]):
+        yield len(lists[0])  # the only list of an answer is what was found, whatever its name
+    for key, value in document.items():
+        plain = key.lower().replace("-", "_")
+        if plain in _COUNT_KEYS and isinstance(value, int) and not isinstance(value, bool):
+            yield value
+        elif isinstance(value, list) and plain in _LIST_KEYS:
+            yield len(value)
+        elif isinstance(value, dict) and depth < 2:
+            yield from _counts_of(value, depth + 1)

@@ -1,0 +1,342 @@
+"""What all repairs of text share: the text of a block is held back no longer than it takes to decide on it.
+
+Theory of operation. A block of text is a row of deltas. A `Judge` looks at the text as it comes and says up to which
+offset it is decided (`sure`), and what becomes of stretches before that offset: they stay, they go (`cut`), or they are
+moved to another block (`move`). A delta leaves when all of it is decided: the event itself where nothing in it changes,
+so that its frame leaves byte for byte, else what is left of it. One whose end is open waits as a whole.
+
+Within a candidate nothing overtakes anything. The start of a block waits for its first text that stays: a block of which
+nothing stays never was. Whatever else comes in the candidate makes the judges decide on what they have; at its end they
+are told so, and may put something before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from wirelint.apis.traits import traits
+from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
+from wirelint.fix import RewriteContext
+from wirelint.fixes.text_block import Candidate as Candidate
+from wirelint.fixes.text_block import Item, Judge
+from wirelint.fixes.text_block import MakeRepair as MakeRepair
+from wirelint.fixes.text_block import Pause as Pause
+from wirelint.fixes.text_block import TextBlock as TextBlock
+
+
+class TextRewriter:
+    """The common part; a repair says what judges which block, and what it puts before the end of a candidate."""
+
+    phase: ClassVar[float] = 3
+
+    @property
+    def patient(self) -> bool:
+        return True
+
+    def __init__(self, context: RewriteContext, repair: MakeRepair) -> None:
+        self.context = context
+        self.repair = repair
+        self._strands: dict[int, TextBlock] = {}
+        self._homes: dict[int, int] = {}
+        self._candidates: dict[int, Candidate] = {}
+        self._left = False
+
+    # --- what a repair says -------------------------------------------------------------------------------------------
+
+    def judge(self, strand: TextBlock) -> Judge | None:
+        """What decides on a block's text; None for blocks that are left alone."""
+        return None
+
+    def meet(self, start: Start) -> None:
+        """Something else begins in a candidate."""
+
+    def moved(self, strand: TextBlock, text: str, offset: int, frame: Frame | None) -> Iterable[Event]:
+        """What becomes of text that moves, from an offset in the block."""
+        return ()
+
+    def landed(self, strand: TextBlock, frame: Frame | None) -> Iterable[Event]:
+        """What comes between the last text that has moved and text that stays."""
+        return ()
+
+    def ending(self, candidate: Candidate, event: Event) -> Iterable[Event]:
+        """What leaves at the end of a candidate: the event that ends it, and what comes before it."""
+        return (event,)
+
+    def dying(self, candidate: Candidate) -> Iterable[Event]:
+        """What leaves when a reply breaks off, of what is no longer in the queue."""
+        return ()
+
+    # --- the way through ----------------------------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int | None:
+        lowest: int | None = None
+        for candidate in self._candidates.values():
+            for frame in self._waiting(candidate):
+                if frame is not None and (lowest is None or frame.number < lowest):
+                    lowest = frame.number
+                    break
+        return lowest
+
+    def _waiting(self, candidate: Candidate) -> Iterator[Frame | None]:
+        """The frame of the first event that waits."""
+        for strand in candidate.strands[-2:]:
+            if strand.waits:
+                yield strand.start.frame
+        if candidate.queue:
+            yield candidate.queue[0].event.frame
+
+    def push(self, event: Event) -> Iterable[Event]:
+        match event:
+            case Delta(block, text):
+                strand = self._strands.get(block)
+                if strand is None:
+                    return self._other(event, self._homes.get(block))
+                return self._text(strand, event, text)
+            case Start():
+                return self._start(event)
+            case Close(block):
+                strand = self._strands.get(block)
+                return self._other(event, self._homes.get(block)) if strand is None else self._close(strand, event)
+            case CallUpdate(block):
+                return self._other(event, self._homes.get(block))
+            case Finish(choice):
+                return self._stop(self._candidate(choice), event)
+            case Done():
+                out: list[Event] = []
+                for candidate in self._candidates.values():
+                    out += [one for one in self._stop(candidate, event) if one is not event]
+                return [*out, event]
+            case _:
+                return self._last(event)
+
+    def note(self, event: Delta) -> bool:
+        strand = self._strands.get(event.block)
+        if strand is None or strand.judge is None or strand.sure != strand.length or not strand.opened:
+            return False
+        candidate = self._candidates[strand.choice]
+        if strand.regions or candidate.queue or len(candidate.strands) > 1 or not strand.judge.note(event.text):
+            return False
+        strand.length = strand.sure = strand.length + len(event.text)
+        return True
+
+    def release(self) -> Iterable[Event]:
+        out: list[Event] = []
+        for candidate in self._candidates.values():
+            for strand in candidate.strands:
+                if strand.judge is not None:
+                    strand.judge.give_up()
+                    strand.sure = strand.length
+            out += self._flush(candidate)
+            out += [self._begin(strand) for strand in candidate.strands if strand.waits]
+            out += self.dying(candidate)
+        return out
+
+    def leave(self) -> Iterable[Event]:
+        self._left = True
+        out: list[Event] = []
+        for candidate in self._candidates.values():
+            for strand in candidate.strands:
+                if strand.judge is not None:
+                    strand.judge.leave()
+            out += self._flush(candidate)
+        return out
+
+    def forget(self) -> None:
+        """The reply is over: what holds itself in a circle is let go of."""
+        for strand in self._strands.values():
+            strand.judge = None
+        self._strands.clear()
+        self._candidates.clear()
+
+    def _candidate(self, number: int) -> Candidate:
+        found = self._candidates.get(number)
+        if found is None:
+            found = self._candidates[number] = Candidate(number)
+        return found
+
+    def _start(self, event: Start) -> Iterable[Event]:
+        candidate = self._candidate(event.choice)
+        self._homes[event.block] = event.choice
+        self.meet(event)
+        # In a whole body a block is complete when the next one begins.
+        out = [] if self.context.streamed else self._pause(candidate, "close")
+        out += self._pause(candidate, "other")
+        for strand in candidate.strands:
+            if strand.changed:
+                out += self.landed(strand, event.frame)
+            elif strand.waits and not strand.length:
+                out.append(self._begin(strand))
+        candidate.strands = [strand for strand in candidate.strands if not strand.closed]
+        strand = TextBlock(event, block=event.block)
+        strand.judge = self.judge(strand) if not self._left else None
+        if strand.judge is None:
+            if candidate.queue:
+                candidate.queue.append(Item(event))
+                return out
+            return [*out, event]
+        self._strands[event.block] = strand
+        candidate.strands.append(strand)
+        if not traits(self.context.exchange.api).blocks:  # where a start has no form on the wire
+            strand.opened = True
+            out.append(event)
+        return out
+
+    def _text(self, strand: TextBlock, event: Delta, text: str) -> Iterable[Event]:
+        judge = strand.judge
+        assert judge is not None
+        candidate = self._candidates[strand.choice]
+        out: list[Event] = []
+        if len(candidate.strands) > 1:
+            out = self._pause_others(candidate, strand)
+        start = strand.length
+        strand.length = start + len(text)
+        if strand.sure != start or not strand.opened:
+            strand.places.append((start, event.frame.number if event.frame is not None else 0))
+        judge.add(text)
+        if strand.sure == strand.length and strand.opened and not (strand.regions or candidate.queue):
+            if strand.block != event.block:
+                event = event._replace(block=strand.block)
+            return (event,) if not out else [*out, event]  # nearly all of them
+        if not strand.places:
+            strand.places.append((start, event.frame.number if event.frame is not None else 0))
+        candidate.queue.append(Item(event, strand, start, strand.length))
+        out += self._flush(candidate)
+        return out
+
+    def _close(self, strand: TextBlock, event: Close) -> Iterable[Event]:
+        candidate = self._candidates[strand.choice]
+        out = self._pause_others(candidate, strand)
+        if strand.judge is not None and (strand.sure < strand.length or strand.busy):
+            strand.judge.pause("close")
+        candidate.queue.append(Item(event, strand, strand.length, strand.length))
+        return [*out, *self._flush(candidate)]
+
+    def _stop(self, candidate: Candidate, event: Event) -> Iterable[Event]:
+        out = self._pause(candidate, "stop")
+        for strand in candidate.strands:
+            if strand.changed:
+                out += self.landed(strand, event.frame)
+            elif strand.waits:  # nothing was ever said in it
+                out.append(self._begin(strand))
+        if candidate.ended:  # text behind its end becomes nothing else, and leaves before the stream ends
+            return [*out, *self.dying(candidate), event]
+        candidate.ended = True
+        return [*out, *self.ending(candidate, event)]
+
+    def _other(self, event: Event, choice: int | None) -> Iterable[Event]:
+        if choice is None:
+            return (event,)
+        candidate = self._candidates[choice]
+        if not candidate.queue and not any(map(_is_undecided, candidate.strands)):
+            return (event,)
+        out = self._pause(candidate, "other")
+        if candidate.queue:
+            candidate.queue.append(Item(event))
+            return out
+        return [*out, event]
+
+    def _last(self, event: Event) -> Iterable[Event]:
+        """A whole body may lack a finish reason; then its last event ends it."""
+        events = self.context.frame_events
+        if self.context.streamed or not events or events[-1] is not event:
+            return (event,)
+        out: list[Event] = []
+        for candidate in self._candidates.values():
+            out += [one for one in self._stop(candidate, event) if one is not event]
+        return [*out, event]
+
+    def _pause(self, candidate: Candidate, why: Pause) -> list[Event]:
+        for strand in candidate.strands:
+            if strand.judge is not None and _is_undecided(strand):
+                strand.judge.pause(why)
+        return self._flush(candidate)
+
+    def _pause_others(self, candidate: Candidate, strand: TextBlock) -> list[Event]:
+        for other in candidate.strands:
+            if other is not strand and other.judge is not None and (other.sure < other.length or other.busy):
+                other.judge.pause("other")
+        return self._flush(candidate)
+
+    # --- what leaves --------------------------------------------------------------------------------------------------
+
+    def _flush(self, candidate: Candidate) -> list[Event]:
+        out: list[Event] = []
+        queue = candidate.queue
+        while queue:
+            item = queue[0]
+            strand = item.strand
+            if strand is None:
+                out.append(item.event)
+            elif isinstance(item.event, Close):
+                if strand.sure < strand.length:
+                    break
+                out += self._end(strand, item.event)
+            elif isinstance(item.event, Delta):
+                if strand.sure < item.end:
+                    break
+                out += self._cut_up(strand, item)
+                while strand.places and strand.places[0][0] < item.end:
+                    strand.places.popleft()
+            queue.popleft()
+        return out
+
+    def _end(self, strand: TextBlock, event: Close) -> Iterator[Event]:
+        strand.closed = True
+        if strand.changed:
+            yield from self.landed(strand, event.frame)
+            if not strand.opened:
+                return  # nothing of it stays
+        elif not strand.opened:
+            yield strand.start
+            strand.opened = True
+        if strand.block == event.block:
+            yield event
+        elif strand.block >= 0:
+            yield event._replace(block=strand.block)
+
+    def _cut_up(self, strand: TextBlock, item: Item) -> Iterator[Event]:
+        """What is left of a delta, in order."""
+        event = item.event
+        assert isinstance(event, Delta)
+        place = item.start
+        if not event.text:
+            yield from self._keep(strand, event, None)
+        while strand.regions and strand.regions[0].start < item.end:
+            region = strand.regions[0]
+            start, end = max(region.start, item.start), min(region.end, item.end)
+            if start > place:
+                yield from self._keep(strand, event, event.text[place - item.start : start - item.start])
+            strand.changed = True
+            if region.moves and end > start:
+                yield from self.moved(strand, event.text[start - item.start : end - item.start], start, event.frame)
+            place = max(place, end)
+            if region.end > item.end:
+                break
+            strand.regions.popleft()
+        if place == item.start and item.end > place:
+            yield from self._keep(strand, event, None)
+        elif place < item.end:
+            yield from self._keep(strand, event, event.text[place - item.start :])
+
+    @staticmethod
+    def _begin(strand: TextBlock) -> Start:
+        strand.opened = True
+        return strand.start
+
+    def _keep(self, strand: TextBlock, event: Delta, text: str | None) -> Iterator[Event]:
+        """Text that stays; None: the whole delta, as it is."""
+        if strand.changed:
+            yield from self.landed(strand, event.frame)
+        if not strand.opened:
+            strand.opened = True
+            yield strand.start._replace(frame=event.frame) if strand.changed else strand.start
+        if text is not None:
+            event = event._replace(text=text)
+        yield event if strand.block == event.block else event._replace(block=strand.block)
+
+
+def _is_undecided(strand: TextBlock) -> bool:
+    """Whether a pause has something to decide in a block."""
+    return strand.judge is not None and (strand.sure < strand.length or strand.busy)

@@ -1,0 +1,1 @@
+"""The messages of a request: tool-call ids, pairs of calls and results, turns and roles."""

@@ -1,0 +1,278 @@
+"""Ids of a history that are not what they were when they passed: which, and what they were.
+
+Theory of operation. Calls and results are paired first (`pairing`), so an id is judged with its counterpart. What really
+passed decides (`Ledger`): the same id, then the same letters and digits, then the same call under another id. Where
+nothing passed, the form of an id decides in the few cases in which it can (`ids.restore`).
+
+Where the server keeps a part of the conversation, a result without its call is held against what passed alone.
+
+An id is restored only where that makes no two calls share one which did not share one before. That the same function was
+called with the same arguments tells which call a history means, and no more: where call and result agree on an id that the
+target takes, the client has ids of its own, and they stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from wirelint.apis.traits import traits
+from wirelint.history.id_demands import KimiK2, demand_of, is_broken_native, is_kimi_k2, is_kimi_k3
+from wirelint.history.ids import (
+    Match,
+    Origin,
+    form_of,
+    is_drawn,
+    is_placeholder,
+    key,
+    match,
+    restore,
+    restore_counted,
+)
+from wirelint.history.pairing import Pair, pair
+from wirelint.model import Arguments, Exchange, ToolCall, ToolResult
+from wirelint.state.ledger import Issued, Ledger
+
+Place: TypeAlias = Literal["call", "result", "call and its result"]
+
+_COMPARED = 64
+_REPLACED = "another id in its place"
+_BARE_UUID = 36
+_TELLING = 12
+_OF_A_REPLY = re.compile(r"(?P<stem>(?:[A-Za-z]+[_-])?)\d{1,3}")
+_QUALIFIED = re.compile(r"[^A-Za-z0-9](?P<stem>(?:[A-Za-z]+[_-])?)\d{1,3}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Mangling:
+    """An altered id: of a call, of its result, or of both. `restorable`: the original is known and can be put back."""
+
+    pair: Pair
+    origin: Origin
+    place: Place
+    restorable: bool
+
+    @property
+    def part(self) -> ToolCall | ToolResult:
+        """The part whose id is told of."""
+        answer = self.pair.answer
+        return answer.result if self.place == "result" and answer is not None else self.pair.call
+
+    @property
+    def given(self) -> str:
+        """The id as it stands there."""
+        part = self.part
+        return (part.id if isinstance(part, ToolCall) else part.call_id) or ""
+
+
+def manglings(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
+    """The altered ids of a request's history, in order, one per call."""
+    request = exchange.request
+    if request is None:
+        return
+    pairs, needed = pair(request).pairs, traits(request.api).call_ids
+    left = {answer.result.call_id for answer in pair(request).orphans}
+    history = {each.call.id for each in pairs if each.call.id}
+    found = []
+    for each in pairs:
+        if each.call.form == "legacy" or any(id_ is not None and "[redacted:" in id_ for id_ in each.ids):
+            continue
+        if not (needed or each.call.id):
+            continue  # left out, as the API allows
+        one = _judge(each, exchange, ledger, history, left)
+        if one is not None:
+            found.append(one)
+    if found:
+        yield from _without_collisions(found, pairs)
+    if request.is_partial:
+        yield from _answers_elsewhere(exchange, ledger)
+
+
+def _answers_elsewhere(exchange: Exchange, ledger: Ledger) -> Iterator[Mangling]:
+    """Altered ids of results whose calls the server keeps: what passed is all there is to hold them against."""
+    request = exchange.request
+    for answer in pair(request).orphans if request is not None else ():
+        id_ = answer.result.call_id or ""
+        if not id_ or "[redacted:" in id_ or ledger.issued(id_, exchange.conversation) is not None:
+            continue
+        passed = _nearest(id_, exchange.conversation, ledger)
+        if passed is not None:
+            issued, altered = passed
+            call = ToolCall(issued.id, issued.name, Arguments(issued.arguments), answer.result.pointer)
+            each = Pair(call, answer.position, replace(answer, match=altered))
+            yield Mangling(each, Origin(issued.id, altered.how, altered.certainty), "result", restorable=True)
+
+
+def _nearest(id_: str, conversation: str | None, ledger: Ledger) -> tuple[Issued, Match] | None:
+    """The only call that passed under an id of which another is the altered form."""
+    near = [*ledger.similar(id_, conversation), *ledger.calls(conversation)[-_COMPARED:]]
+    found = {
+        issued.id: (issued, altered)
+        for issued in near
+        if ledger.returned(issued.id, issued.conversation) is None
+        and len(key(id_)) >= _TELLING
+        and (altered := match(issued.id, id_)) is not None
+    }
+    return next(iter(found.values())) if len(found) == 1 else None
+
+
+def _without_collisions(found: Sequence[Mangling], pairs: Sequence[Pair]) -> Iterator[Mangling]:
+    """The same, marked as not restorable where a call of another id has, or would get, the same one."""
+    wanted = {id(one.pair): one.origin.id for one in found if one.restorable and one.place != "result"}
+    sharing: dict[str, list[Pair]] = {}
+    for each in pairs:
+        final = wanted.get(id(each), each.call.id)
+        if final:
+            sharing.setdefault(final, []).append(each)
+    collide = {final for final, group in sharing.items() if len(group) > 1 and _collide(group)}
+    for one in found:
+        yield replace(one, restorable=False) if wanted.get(id(one.pair)) in collide else one
+
+
+def _collide(group: Sequence[Pair]) -> bool:
+    """Whether calls of different ids are more than one call that was sent several times."""
+    if len({each.call.id for each in group}) == 1:
+        return False
+    said = {
+        (each.call.name, each.call.arguments.text, each.answer.result.text if each.answer is not None else None)
+        for each in group
+    }
+    return len(said) > 1 or len({each.position for each in group}) < len(group)
+
+
+def _judge(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str], left: set[str | None]) -> Mangling | None:
+    """What became of the id of a call, or of its result. `left` are the ids of results without a call."""
+    given, answered = each.ids
+    alteration = each.answer.match if each.answer is not None else None
+    origin = _origin(each, exchange, ledger, history)
+    if origin is not None and origin.id == given:
+        origin = None
+    if alteration is None:
+        if origin is None or (origin.id is not None and _forced(exchange, each.call, origin.id)):
+            return None
+        if origin.how == _REPLACED and origin.id not in left and _takes(exchange, each.call):
+            return None
+        return _mangling(each, origin, "call and its result" if each.answer is not None else "call")
+    if origin is None:  # the call's id is the good one, as far as can be known
+        return _mangling(each, Origin(given or None, alteration.how, alteration.certainty), "result")
+    return _mangling(each, origin, "call" if answered == origin.id else "call and its result")
+
+
+def _mangling(each: Pair, origin: Origin, place: Place) -> Mangling:
+    return Mangling(each, origin, place, bool(origin.id))
+
+
+def _origin(each: Pair, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
+    """What the id of a call was when it passed, or must have been; None when there is no sign of a change."""
+    id_, name = each.call.id or "", each.call.name
+    if id_ and ledger.issued(id_, exchange.conversation) is not None:
+        return None
+    passed = _passed(each.call, exchange, ledger, history)
+    if passed is not None:
+        return passed
+    own = restore(id_, name)
+    if own is None and (is_kimi_k2(exchange.model) or is_kimi_k3(exchange.model)):
+        own = restore_counted(id_, name, "functions." if is_kimi_k2(exchange.model) else "")
+    if (own is not None and own.id is not None) or each.answer is None or each.answer.match is None:
+        return own
+    other = each.answer.result.call_id or ""
+    if ledger.issued(other, exchange.conversation) is None and not _better(other, id_):
+        return own
+    found = match(other, id_, name) or each.answer.match
+    return Origin(other, found.how, found.certainty)
+
+
+def _better(other: str, id_: str) -> bool:
+    """Whether, of two ids of which one is the other altered, the result's is the original and the call's is not."""
+    if (id_ == other.casefold() and not other.isupper()) or not id_ or is_placeholder(id_):
+        return True
+    return form_of(other) is not None and form_of(id_) is None and len(key(other)) >= len(key(id_))
+
+
+def _passed(call: ToolCall, exchange: Exchange, ledger: Ledger, history: set[str]) -> Origin | None:
+    conversation = exchange.conversation
+    id_, name = call.id or "", call.name or ""
+    lineage = (*ledger.lineage(conversation), None)
+    for issued in ledger.similar(id_, conversation) if id_ else ():
+        near = issued.conversation in lineage and issued.name == name
+        if (near or is_drawn(issued.id, issued.name)) and issued.id not in history:
+            found = match(issued.id, id_)
+            return Origin(issued.id, found.how if found else "other characters", "high")
+    alike = [] if _foreign(id_, name) else _alike(call, conversation, ledger, history)
+    if len(alike) == 1:
+        found = match(alike[0].id, id_, name)
+        if found is None and id_ and alike[0].api != exchange.api:
+            return None  # ids without anything in common, at another service: it was asked the same
+        how = found.how if found is not None else _REPLACED if id_ else "nothing in its place"
+        return Origin(alike[0].id, how, "high" if found is not None else "medium")
+    if not id_:
+        return None
+    altered = {
+        issued.id: found
+        for issued in ledger.calls(conversation)[-_COMPARED:]
+        if issued.name == name and issued.id not in history and (found := match(issued.id, id_, name)) is not None
+    }
+    for certainty in ("high", "medium", "low"):
+        fitting = [(one, found) for one, found in altered.items() if found.certainty == certainty]
+        if fitting:
+            one, found = fitting[0]
+            return Origin(one, found.how, found.certainty) if len(fitting) == 1 else None
+    return None
+
+
+def _foreign(id_: str, name: str) -> bool:
+    """Whether an id is well-formed as some vendor's own: one that another model gave, not one that a client made up.
+
+    Nine letters and digits are too little to tell when they spell the function's name. A UUID says nothing of a vendor:
+    clients that keep calls in a store of their own put one in the place of every id.
+    """
+    maker = form_of(id_)
+    if maker == "a generator of UUIDs" and len(id_) == _BARE_UUID:
+        return False
+    return maker not in (None, "a counter") and not (maker == "Mistral" and key(name) in key(id_))
+
+
+def _alike(call: ToolCall, conversation: str | None, ledger: Ledger, history: set[str]) -> list[Issued]:
+    """Calls that passed with the same function and arguments, and whose ids were never heard of again.
+
+    An id that did come back belongs to another run of the same prompt.
+    """
+    return [
+        issued
+        for issued in ledger.alike(call.name or "", call.arguments.text, conversation)
+        if issued.id not in history
+        and not _qualifies(call.id or "", issued.id)
+        and ledger.returned(issued.id, conversation) is None
+        and ledger.returned(issued.id, issued.conversation) is None
+    ]
+
+
+def _qualifies(id_: str, issued: str) -> bool:
+    """Whether an id is a counter of one reply (`call_0`) with something put before it: ids of that kind come again and
+    again, and a client that keeps calls by id has to tell them apart.
+    """
+    counter, tail = _OF_A_REPLY.fullmatch(issued), _QUALIFIED.search(id_[-64:])
+    return counter is not None and tail is not None and tail["stem"].endswith(counter["stem"])
+
+
+def _takes(exchange: Exchange, call: ToolCall) -> bool:
+    """Return True if the target takes the id of a call as it is, as far as its demands are known.
+
+    Kimi K2 takes any id, and stops calling tools when its own are replaced.
+    """
+    demand = demand_of(exchange)
+    if isinstance(demand, KimiK2):
+        return form_of(call.id or "") == "Kimi K2"
+    return bool(call.id) and (demand is None or demand.fault(call.id or "", call.name) is None)
+
+
+def _forced(exchange: Exchange, call: ToolCall, original: str) -> bool:
+    """Whether the target would refuse the original, or be misled by it, and takes what stands there now."""
+    demand = demand_of(exchange)
+    if demand is None or not call.id:
+        return False
+    refused = demand.fault(original, call.name) is not None
+    broken = isinstance(demand, KimiK2) and is_broken_native(original, call.name)
+    return (refused or broken) and demand.fault(call.id, call.name) is None

@@ -1,0 +1,200 @@
+"""The order of a request's messages: what of it APIs and prompt templates forbid, and the words in which they refuse it.
+
+Which call a result answers is told by `pairing`; here it is only asked where the two stand. A result without any call is no
+matter of order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from wirelint.history.pairing import pair
+from wirelint.model import Json, Message, Request, Text, ToolResult
+
+Kind = Literal[
+    "assistant-first",  # nobody has spoken to the assistant yet
+    "assistant-last",  # the assistant is to answer itself
+    "same-role",  # two messages of the user, or of the assistant, one after the other
+    "system-late",  # instructions after the conversation has begun, or in it where they have a field of their own
+    "user-after-tool",  # the user speaks before the assistant has read the result
+    "result-before-call",
+    "result-apart",  # other messages stand between a call and its result
+    "result-not-first",  # words before the results, in one message
+    "call-turn",  # Gemini: a call that answers neither the user nor a result
+    "item-apart",  # Responses: an item without the one that it goes with
+]
+
+_RESULTS: frozenset[Kind] = frozenset({"result-before-call", "result-apart"})
+CONTRACTS: dict[str, frozenset[Kind]] = {
+    "openai.chat": _RESULTS,
+    "openai.responses": frozenset({"result-before-call"}),
+    "mistral.chat": _RESULTS | {"user-after-tool", "assistant-last"},
+    "cohere.chat": _RESULTS,
+    "anthropic.messages": frozenset({"result-before-call", "result-not-first"}),
+    "bedrock.converse": _RESULTS,
+    "google.generate_content": _RESULTS,
+    "ollama.chat": frozenset({"result-before-call"}),
+}
+"""What each API forbids by its own reference, and does refuse. Recordings show that newer models of several vendors take an
+assistant who speaks first, two messages of one role, or instructions on the way: of these only a refusal tells."""
+
+_TURNS: frozenset[Kind] = frozenset({"assistant-first", "same-role", "system-late", "user-after-tool"})
+_LAST: frozenset[Kind] = frozenset({"assistant-last"})
+_FIRST: frozenset[Kind] = frozenset({"assistant-first", "system-late"})
+_LATE: frozenset[Kind] = frozenset({"system-late"})
+_SAME: frozenset[Kind] = frozenset({"same-role"})
+_PARTS: frozenset[Kind] = frozenset({"result-not-first", "call-turn"})
+_ITEMS: frozenset[Kind] = frozenset({"item-apart"})
+_WORDS: tuple[tuple[str, frozenset[Kind]], ...] = (
+    (r"\balternat(?:e|es|ing)\b|\broles? must\b", _TURNS),
+    (r"(?:successive|consecutive) [^.]{0,30}(?:messages?|roles?|turns?)|(?:messages?|roles?|turns?) in a row", _SAME),
+    (r"unexpected role|(?:message|role).order|order of (?:the )?(?:messages|roles)", _TURNS | _RESULTS | _LAST),
+    (r"(?:expected|must be the) last|(?:last|final) message|(?:end|ends) with|message prefill", _LAST),
+    (r"first (?:\w+ )?message|(?:start|starts|begin|begins) with|after the optional system message", _FIRST),
+    (r"system (?:message|prompt|role|instruction)s? (?:must|should|has to|needs? to|(?:can|may|is|are) only)", _LATE),
+    (r"at the (?:beginning|start)\b|must be (?:the )?first", _LATE),
+    (r"must (?:be a response to|follow|be followed by)|immediately (?:after|before|follow)", _RESULTS | _PARTS),
+    (r"without its required", _ITEMS),
+)
+_REFUSALS = tuple((re.compile(pattern, re.IGNORECASE), kinds) for pattern, kinds in _WORDS)
+_LOOKED_AT = 32
+_ITEM = re.compile(r"[Ii]tem '(\w{1,128})'")
+
+
+@dataclass(frozen=True, slots=True)
+class Misplaced:
+    """A message, or a part of one, in a place where some API does not want it. `what` completes a sentence about it."""
+
+    kind: Kind
+    pointer: str
+    what: str
+
+
+def refused(error: Json) -> frozenset[Kind]:
+    """What an error says to be in the wrong place; nothing when it speaks of other things."""
+    words = words_of(error)
+    return frozenset(kind for pattern, kinds in _REFUSALS if words and pattern.search(words) for kind in kinds)
+
+
+def words_of(error: Json) -> str:
+    """What an error says, wherever in it that stands."""
+    if isinstance(error, dict):
+        return " ".join(filter(None, (words_of(value) for value in error.values())))
+    if isinstance(error, list):
+        return " ".join(filter(None, (words_of(value) for value in error)))
+    return error[:2000] if isinstance(error, str) else ""
+
+
+def misplaced(request: Request, kinds: frozenset[Kind], error: Json = None) -> Iterator[Misplaced]:
+    """What stands in the wrong place, of the kinds asked for: of each kind the first."""
+    found: dict[Kind, Misplaced] = {}
+    for find in (_turns, _parts, _results):
+        for one in find(request, kinds):
+            if one.kind in kinds:
+                found.setdefault(one.kind, one)
+    if not found.keys().isdisjoint({"same-role", "system-late", "assistant-first"}):
+        found.pop("user-after-tool", None)  # which few forbid
+    yield from found.values()
+    if "item-apart" in kinds:
+        yield from _items(request, words_of(error))
+
+
+def _turns(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
+    if kinds.isdisjoint(_TURNS | {"assistant-last"}):
+        return
+    before: Message | None = None
+    begun = False
+    for message in request.messages:
+        role = message.role
+        if role == "system":
+            if begun or (request.api == "anthropic.messages" and message.pointer != "/system"):
+                yield Misplaced("system-late", message.pointer, "is a system message in the midst of the conversation")
+        elif role == "assistant" and not begun and not request.is_partial:
+            yield Misplaced("assistant-first", message.pointer, "is the first, and the assistant's")
+        elif before is not None and role == before.role and role != "tool":
+            yield Misplaced("same-role", message.pointer, f"is the {role}'s, as the one before it")
+        elif before is not None and before.role == "tool" and role == "user":
+            yield Misplaced("user-after-tool", message.pointer, "is the user's, right after a tool result")
+        before, begun = message, begun or role != "system"
+    if before is not None and before.role == "assistant" and not _goes_on(request):
+        yield Misplaced("assistant-last", before.pointer, "is the last, and the assistant's")
+
+
+def _goes_on(request: Request) -> bool:
+    """Whether the caller says that the assistant is to go on with its own words."""
+    messages = request.body.get("messages")
+    last = messages[-1] if isinstance(messages, list) and messages else None
+    return isinstance(last, dict) and (last.get("prefix") is True or last.get("partial") is True)
+
+
+def _parts(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
+    """What single messages hold, in the light of the one before."""
+    gemini = request.api == "google.generate_content"
+    if not gemini and "result-not-first" not in kinds:
+        return
+    before: Message | None = None
+    for message in request.messages:
+        if message.role == "system":
+            continue
+        if gemini:
+            if before is not None or not request.is_partial:
+                yield from _gemini(message, before)
+        elif message.results and isinstance(message.parts[0], Text) and before is not None and before.calls:
+            pointer = message.parts[0].pointer
+            yield Misplaced("result-not-first", pointer, "has words before the tool results that it brings")
+        before = message
+
+
+def _gemini(message: Message, before: Message | None) -> Iterator[Misplaced]:
+    if message.calls and (before is None or before.role == "assistant"):
+        after = "begins the conversation" if before is None else "follows a turn of the model"
+        yield Misplaced("call-turn", message.pointer, f"calls `{message.calls[0].name}` and {after}")
+
+
+def _results(request: Request, kinds: frozenset[Kind]) -> Iterator[Misplaced]:
+    if kinds.isdisjoint(_RESULTS) or not request.has_history:
+        return
+    if not any(message.results for message in request.messages):
+        return
+    leads: list[int] = []
+    lead = -1
+    for position, message in enumerate(request.messages):
+        leads.append(lead)  # the last message before it that brings no results
+        lead = lead if message.results else position
+    for each in pair(request).pairs:
+        answer = each.answer
+        if answer is None:
+            continue
+        result, message = answer.result, request.messages[answer.position]
+        if answer.position < each.position:
+            yield _misplaced("result-before-call", result, "which stands before its call")
+        elif leads[answer.position] != each.position:
+            between = request.messages[leads[answer.position]].role
+            if message.role != "tool" and _answered_late(request, each.position, answer.position):
+                continue  # a matter of `missing-result`
+            yield _misplaced("result-apart", result, f"and the {between}'s message stands between its call and it")
+
+
+def _answered_late(request: Request, call: int, result: int) -> bool:
+    """Whether the assistant has gone on before a result came, where results are in the user's messages."""
+    between = request.messages[call + 1 : min(result, call + 1 + _LOOKED_AT)]
+    return any(message.role == "assistant" for message in between)
+
+
+def _misplaced(kind: Kind, result: ToolResult, what: str) -> Misplaced:
+    return Misplaced(kind, result.pointer, f"is the result `{result.call_id or result.name or ''}`, {what}")
+
+
+def _items(request: Request, words: str) -> Iterator[Misplaced]:
+    """The item that an error of Responses names: reasoning without what followed it, or a call without its reasoning."""
+    named = _ITEM.search(words)
+    items = request.body.get("input")
+    if named is None or not isinstance(items, list):
+        return
+    for place, item in enumerate(items):
+        if isinstance(item, dict) and item.get("id") == named[1]:
+            yield Misplaced("item-apart", f"/input/{place}", "stands without the item that it goes with")
+            return

@@ -1,0 +1,178 @@
+"""A history as turns: what the user's side said, what the assistant said, in turn, in a form that clients do not change.
+
+The same words come back in many shapes: one message or several, a string or a list of parts, trimmed, without thinking,
+with other ids, with arguments written anew. A turn is all that one side says before the other one speaks again. Its `mark`
+is equal for equal turns whatever the shape: the calls of an assistant by name and by what their arguments mean, else its
+words, white space and thinking aside; the words of a user without what clients put beside them, and what tools gave.
+System messages are no part of it: they carry the date.
+
+A mark costs as much as the turn is long. `size` costs nothing, and tells nearly all turns apart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterable, Sequence
+
+import orjson
+
+from wirelint.model import Arguments, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
+from wirelint.text.digests import sha256, short
+from wirelint.text.remembered import remembered
+
+Size = tuple[int, int, int, int]
+"""Calls, characters of their arguments, results, characters of everything else."""
+
+_END = 24
+_BLANKS = b" \t\r\n"
+_WORDS = (Text, Refusal)
+_THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTALL)
+
+
+class Turn:
+    """What one side says until the other speaks. `said` are a user's words, which reminders are no part of."""
+
+    __slots__ = ("_ends", "_mark", "_parts", "_size", "assistant")
+
+    def __init__(self, assistant: bool, parts: list[Part]) -> None:
+        self.assistant = assistant
+        self._parts = parts
+        self._mark: bytes | None = None
+        self._ends: tuple[str, str] | None = None
+        self._size: Size | None = None
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        return [part for part in self._parts if isinstance(part, ToolCall)]
+
+    @property
+    def results(self) -> list[ToolResult]:
+        return [part for part in self._parts if isinstance(part, ToolResult)]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of its calls, in order."""
+        return tuple([part.id or "" for part in self._parts if isinstance(part, ToolCall)])
+
+    @property
+    def text(self) -> str:
+        return "\n".join([part.text for part in self._parts if isinstance(part, _WORDS)])
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is said in it that a client would send back."""
+        for part in self._parts:
+            if part.text.strip() if isinstance(part, _WORDS) else isinstance(part, (ToolCall, ToolResult, Opaque)):
+                return False
+        return True
+
+    @property
+    def size(self) -> Size:
+        if self._size is None:
+            calls = arguments = results = characters = 0
+            for part in self._parts:
+                if isinstance(part, _WORDS):
+                    characters += len(part.text)
+                elif isinstance(part, ToolCall):
+                    calls += 1
+                    arguments += len(part.arguments.text)
+                elif isinstance(part, ToolResult):
+                    results += 1
+                    characters += len(part.text)
+            self._size = (calls, arguments, results, characters)
+        return self._size
+
+    @property
+    def mark(self) -> bytes:
+        if self._mark is None:
+            made = _assistant(self._parts) if self.assistant else _user(self._parts)
+            self._mark = short(made)
+        return self._mark
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """How it begins and how it ends, of which one at least is left when it was cut or something was put to it.
+
+        Of calls it is what is called; empty where nothing can be told.
+        """
+        if self._ends is None:
+            called = " ".join(part.name or "" for part in self._parts if isinstance(part, ToolCall))
+            plain = f"calls {called}" if called else _plain([p.text for p in self._parts if isinstance(p, _WORDS)])
+            self._ends = (plain, plain) if called else (plain[:_END], plain[-_END:]) if len(plain) >= _END else ("", "")
+        return self._ends
+
+    def extended(self, parts: Iterable[Part]) -> Turn:
+        """The same turn with more said in it."""
+        return Turn(self.assistant, [*self._parts, *parts])
+
+
+def turns_of(request: Request) -> list[Turn]:
+    """The turns of a history, the user's side first and last unless the assistant is; system messages are left out."""
+    turns: list[Turn] = []
+    parts: list[Part] = []
+    assistant: bool | None = None
+    for message in request.messages:
+        if message.role == "system":
+            continue
+        if (speaks := message.role == "assistant") is not assistant:
+            assistant, parts = speaks, []
+            turns.append(Turn(speaks, parts))
+        parts += message.parts if speaks else _without_reminders(message)
+    return turns
+
+
+def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
+    """What a reply adds to a history: a turn for each candidate. It goes on with what the assistant has begun to say."""
+    if reply is None:
+        return []
+    begun = asked[-1] if asked and asked[-1].assistant else Turn(True, [])
+    return [begun.extended(choice.parts) for choice in reply.choices]
+
+
+def content_of(name: str, arguments: str) -> str:
+    """A digest of what is called with what: equal for arguments that are equal as JSON."""
+    plain = arguments.strip()
+    if (value := Arguments(arguments).value) is not None:
+        with contextlib.suppress(orjson.JSONEncodeError):  # lone surrogates, numbers beyond 64 bits: the text will do
+            plain = orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return sha256(f"{name}\0{plain}").hex()[:32]
+
+
+def _without_reminders(message: Message) -> Sequence[Part]:
+    if not [part for part in message.parts if isinstance(part, Text) and part.text[:32].lstrip()[:1] == "<"]:
+        return message.parts
+    words = message.words
+    if len(words) == len(message.text):
+        return message.parts
+    kept: list[Part] = [part for part in message.parts if not isinstance(part, Text)]
+    return [*kept, Text(words, message.pointer)] if words else kept
+
+
+def _assistant(parts: Sequence[Part]) -> str:
+    calls = [
+        content_of(part.name or "", part.arguments.text.strip() or "{}") for part in parts if isinstance(part, ToolCall)
+    ]
+    if calls:
+        return f"calls {' '.join(calls)}"
+    return f"says {_plain([part.text for part in parts if isinstance(part, _WORDS)])}"
+
+
+def _user(parts: Sequence[Part]) -> str:
+    words = _plain([part.text for part in parts if isinstance(part, Text)])
+    given = [_given(part.text) for part in parts if isinstance(part, ToolResult)]
+    return "\0".join((words, *given, str(len([part for part in parts if isinstance(part, Opaque)]))))
+
+
+@remembered
+def _given(text: str) -> str:
+    """A digest of what a tool gave, white space and thinking aside."""
+    return short(_plain([text])).hex()
+
+
+def _plain(texts: Sequence[str]) -> str:
+    text = "\n".join(texts)
+    if "<" in text and ("</th" in text or "</reason" in text):
+        text = _THINKING.sub("", text)
+        text = text.rpartition("</think>")[2]  # templates open it in the prompt
+    return text.encode("utf-8", "surrogatepass").translate(None, _BLANKS).decode("utf-8", "surrogatepass")

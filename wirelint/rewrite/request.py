@@ -1,0 +1,283 @@
+"""Repairs of a request before it is sent: what the rules would change in its body, made one rule after the other.
+
+A request of which no rule has anything to repair is returned as it is: nothing is decoded again, nothing is copied.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+
+from wirelint.apis import as_object, by_name, channel_of, read_request, rereading
+from wirelint.engine import internal
+from wirelint.fix import Answer, AppliedFix, Edit, FixPolicy, RequestFix
+from wirelint.model import Exchange, Json, Request
+from wirelint.rewrite.edits import apply, with_member
+from wirelint.rule import Finding, Rule
+from wirelint.state.ledger import HERE, Ledger, SeenFrom, server_state
+from wirelint.state.server_state import CODE, Replay, ServerState, lost, resend, settle
+from wirelint.text.pointers import at
+
+_MOST_ROUNDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """A request as it goes out. `body` is the very object that came in when nothing was changed.
+
+    `request` is what the forwarded body says, None when what came in was not understood. `faults`: failures of ours.
+    """
+
+    body: bytes
+    request: Request | None
+    repairs: tuple[AppliedFix, ...] = ()
+    faults: tuple[Finding, ...] = ()
+
+
+def mend_request(head: Exchange, body: bytes, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Mended:
+    """Makes every permitted repair that the rules have for a request. Never raises.
+
+    `head` is the exchange before its reply, `body` the bytes that its request was read from, without content codings.
+    Rules follow one another by code; each sees what those before it left. Where something was changed that they look at,
+    they are asked again, since one repair can show what another is needed for. A rule that fails, or whose edits leave no
+    request that can be read, changes nothing and is told of.
+    """
+    if head.request is None or not permit:
+        return Mended(body, head.request)
+    able = _able(tuple(rules), head.api)
+    asked: Sequence[Rule] = able.anything if head.request.has_history else able.words
+    state = server_state(head.request, head.url, ledger)
+    if not asked and state is None:
+        return Mended(body, head.request)
+    work = _Work(head, body, ledger, permit)
+    if state is not None and state.replay is not None:
+        work.resend(state.replay)
+    for _ in range(_MOST_ROUNDS if asked else 0):
+        work.touched = {}
+        for rule in asked:
+            if rule.code not in work.failed:
+                work.ask(rule)
+        if not work.touched:
+            break
+        asked = work.concerned(able.anything)
+    if state is not None:
+        work.settle(state)
+    return Mended(work.body, work.exchange.request, tuple(work.repairs), tuple(work.faults))
+
+
+class _Able(NamedTuple):
+    """The rules that can repair a request, by code: all of them, and those that can where it holds no calls or results."""
+
+    anything: tuple[Rule, ...]
+    words: tuple[Rule, ...]
+
+
+@lru_cache(maxsize=256)
+def _able(rules: tuple[Rule, ...], api: str) -> _Able:
+    able = (rule for rule in rules if type(rule).mend is not Rule.mend and _acts_on(rule, api))
+    anything = tuple(sorted(able, key=lambda rule: rule.code))
+    return _Able(anything, tuple(rule for rule in anything if "history" not in rule.requires_in_request))
+
+
+@lru_cache(maxsize=256)
+def answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
+    """The rules that can answer a request of an API."""
+    return tuple(rule for rule in rules if type(rule).answer is not Rule.answer and _acts_on(rule, api))
+
+
+def _acts_on(rule: Rule, api: str) -> bool:
+    return channel_of(api) in rule.channels and (rule.mends is None or api in rule.mends)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What a client gets for a request that is not sent. `answer` None: the request is to be sent."""
+
+    answer: Answer | None = None
+    faults: tuple[Finding, ...] = ()
+
+
+_NO_ANSWER = Answered()
+
+
+def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Answered:
+    """The first answer to a request that is not let pass: for its server's sake, else by a rule. Never raises."""
+    if head.request is None or not permit:
+        return _NO_ANSWER
+    faults: list[Finding] = []
+    state = server_state(head.request, head.url, ledger)
+    if state is not None and (answer := lost(head, state)) is not None:
+        return Answered(answer)
+    for rule in answering(tuple(rules), head.api):
+        try:
+            answer = rule.answer(head, ledger, permit)
+        except Exception as error:  # fail open: the request goes out
+            fault = internal(f"the answer of {rule.name}", error)
+            faults.append(dataclasses.replace(fault, side="request"))
+            continue
+        if answer is not None and permit.allows(answer.repair.code, answer.repair.safety):
+            return Answered(answer, tuple(faults))
+    return Answered(None, tuple(faults))
+
+
+class _Work:
+    """A request on its way through the rules."""
+
+    def __init__(self, head: Exchange, body: bytes, ledger: Ledger, permit: FixPolicy) -> None:
+        self.exchange, self.body = head.but(conversation=HERE), body
+        self.repairs: list[AppliedFix] = []
+        self.faults: list[Finding] = []
+        self.failed: set[str] = set()
+        self.touched: dict[str, frozenset[str]] = {}
+        """The outermost members that were changed since somebody emptied it, by the code of the rule that did."""
+        self._ledger, self._permit = SeenFrom(ledger, head), permit
+        self._shifts: list[_Shift] = []
+
+    def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
+        """Those for which anything was touched that they have not seen: what a rule changed itself is as it wants it."""
+        return [
+            rule
+            for rule in rules
+            if [
+                code
+                for code, members in self.touched.items()
+                if code != rule.code and not members <= rule.ignored_fields
+            ]
+        ]
+
+    def ask(self, rule: Rule) -> None:
+        """Makes the repairs of one rule: all of them or, if it fails, none."""
+        request = self.exchange.request
+        if "history" in rule.requires_in_request and request is not None and not request.has_history:
+            return
+        self._make(
+            rule.code,
+            f"the repair of requests by {rule.name}",
+            lambda: [
+                (edits, repair)
+                for edits, repair in rule.mend(self.exchange, self._ledger, self._permit)
+                if self._permit.allows(repair.code, repair.safety)
+            ],
+        )
+
+    def resend(self, replay: Replay) -> None:
+        """Makes the request continue from before the reply that it names; the rules then see all that it carries."""
+        request = self.exchange.request
+        if request is not None:
+            self._make(CODE, "sending the conversation again", lambda: list(resend(request, replay)))
+
+    def settle(self, state: ServerState) -> None:
+        """Makes the request fit what the server holds: the other half of repairs that were made of the reply before."""
+        request = self.exchange.request
+        if request is not None:
+            self._make(CODE, "fitting the request to the server's conversation", lambda: list(settle(request, state)))
+
+    def _make(self, code: str, what: str, find: Callable[[], list[RequestFix]]) -> None:
+        try:
+            found = find()
+            edits = [edit for some, _ in found for edit in some]
+            if not edits:
+                return
+            changed, again = self._change(edits)
+            if changed is self.body:
+                return
+            told = (
+                [_placed(repair, self._shifts) for _, repair in found] if self._shifts else [made for _, made in found]
+            )
+            shift = _shift(self.exchange, edits)
+        except Exception as error:  # fail open: the request goes out without the repairs of this rule
+            fault = internal(what, error)
+            self.faults.append(dataclasses.replace(fault, side="request"))
+            self.failed.add(code)
+            return
+        self.body, self.exchange = changed, again
+        self.touched[code] = frozenset([edit.pointer[1:].partition("/")[0] for edit in edits])
+        self.repairs += told
+        if shift is not None and shift.moves:
+            self._shifts.append(shift)
+
+    def _change(self, edits: Sequence[Edit]) -> tuple[bytes, Exchange]:
+        """The body with edits made, and the exchange with what it says then. Raises ValueError."""
+        added = with_member(self.body, edits[0]) if len(edits) == 1 else None
+        if added is None:
+            changed = apply(self.body, edits)
+            return changed, self.exchange if changed is self.body else _read_again(self.exchange, changed)
+        changed, name, value = added
+        api, request = rereading(self.exchange.api), self.exchange.request
+        if api is None or request is None:
+            return changed, _read_again(self.exchange, changed)
+        again = api.read_request_again({**request.body, name: orjson.loads(value)}, request)
+        return changed, self.exchange.but(request=again)
+
+
+def _read_again(exchange: Exchange, body: bytes) -> Exchange:
+    """The exchange with another request body. It stays in the conversation that it came in. Raises ValueError."""
+    document: Json = orjson.loads(body)
+    api = by_name(exchange.api)
+    if api is None or not isinstance(document, (dict, list)):
+        raise ValueError("what is left is no request")
+    request = read_request(api, as_object(document), urlsplit(exchange.url).path)
+    return exchange.but(request=request)
+
+
+class _Shift(NamedTuple):
+    """Which elements one rule took out of which arrays, or put before which: by the pointer that the array had before.
+
+    Each move is the number of an element and whether that one went; in order.
+    """
+
+    moves: dict[str, list[tuple[int, bool]]]
+
+
+def _shift(exchange: Exchange, edits: Sequence[Edit]) -> _Shift | None:
+    edits = [edit for edit in edits if edit.op != "replace"]
+    if not edits:
+        return None
+    moves: dict[str, list[tuple[int, bool]]] = {}
+    body = exchange.request.body if exchange.request is not None else None
+    gone: dict[str, set[int]] = {}
+    for edit in edits:
+        array, _, number = edit.pointer.rpartition("/")
+        if not number.isdecimal() or not isinstance(at(body, array), list):
+            continue
+        if edit.op == "remove":
+            gone.setdefault(array, set()).add(int(number))
+        else:
+            moves.setdefault(array, []).append((int(number), False))
+    for array, numbers in gone.items():
+        moves.setdefault(array, []).extend((number, True) for number in numbers)
+    return _Shift({array: sorted(some) for array, some in moves.items()})
+
+
+def _placed(repair: AppliedFix, shifts: Sequence[_Shift]) -> AppliedFix:
+    """A repair with the pointer that its place had in the body as it came, before elements moved.
+
+    What a rule put in has the place that it was put before.
+    """
+    if repair.pointer is None:
+        return repair
+    pointer = repair.pointer
+    for shift in reversed(shifts):
+        pointer = _before(pointer, shift.moves)
+    return dataclasses.replace(repair, pointer=pointer)
+
+
+def _before(pointer: str, moves: dict[str, list[tuple[int, bool]]]) -> str:
+    path = ""
+    for token in pointer.split("/")[1:]:
+        if token.isdecimal() and path in moves:
+            number = int(token)
+            for moved, went in moves[path]:
+                if went:
+                    number += moved <= number
+                else:
+                    number -= moved < number
+            token = str(number)
+        path = f"{path}/{token}"
+    return path

@@ -1,0 +1,475 @@
+"""The ledger: which ids, calls and results have really passed on this wire, per conversation, bounded.
+
+An exchange is placed in its conversation, judged against what passed before it and recorded after it was judged, in the
+order in which exchanges end. Captures are written in that order too, so reading them back gives every rule the same ledger.
+Which conversation an exchange belongs to is told by `Lineage`. One that branched off from another remembers what is its
+own; what is asked of it is answered from its trunk too, up to the place where it branched off.
+
+Theory of operation. A `_Memory` per conversation holds its calls and results by id. Two indexes lie across all of them:
+by the letters and digits of an id (what is left of it when a client has mangled it), and by what was called with what
+(what is left when a client has replaced it). Conversations are forgotten whole, the least recently used one first, when
+there are too many ids or too much argument text; the only conversation there is loses its oldest ids instead.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import math
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from wirelint.history.id_demands import Demand, complaint
+from wirelint.history.ids import key
+from wirelint.history.turns import content_of
+from wirelint.model import Exchange, Request, Text
+from wirelint.state.issues import Issues
+from wirelint.state.linking import Lineage, Place, Trunk, name_of
+from wirelint.state.mcp_ledger import ToolWire
+from wirelint.state.server_state import ServerState, ids_of, state_after
+from wirelint.text.thinking import begins_inside
+
+if TYPE_CHECKING:
+    from wirelint.rule import Finding
+
+__all__ = [
+    "Issued",
+    "Ledger",
+    "Returned",
+    "SeenFrom",
+    "completed",
+    "content_of",
+    "conversation_of",
+    "key",
+    "server_state",
+]
+
+
+_MOST_COMPLAINTS = 256
+_MOST_INSIDE = 256
+_MOST_BEGUN = 1024
+"""Branches of which no exchange has ended yet."""
+_MOST_STATES = 1024
+"""Replies of which the server holds something else than the client."""
+_MOST_KEPT = 32 << 20
+"""Bytes of conversations that are kept to be sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A tool call that a reply carried, as it stood on the wire. `number` counts the exchanges that have passed."""
+
+    id: str
+    name: str
+    arguments: str
+    exchange: str
+    conversation: str | None
+    number: int = 0
+    api: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """A tool result that a request carried back."""
+
+    call_id: str
+    digest: str
+    exchange: str
+    number: int = 0
+
+
+@dataclass(slots=True)
+class _Memory:
+    """What passed in one conversation, in order. `content` keeps each call's place in the index by content."""
+
+    calls: dict[str, Issued] = field(default_factory=dict)
+    results: dict[str, Returned] = field(default_factory=dict)
+    content: dict[str, str] = field(default_factory=dict)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self.calls or id_ in self.results
+
+
+class Ledger:
+    """What passed, by conversation. `max_ids` counts different ids, `max_text` the characters of their arguments."""
+
+    def __init__(self, *, max_ids: int = 10_000, max_text: int = 16 << 20) -> None:
+        self._max_ids, self._max_text = max_ids, max_text
+        self._ids = self._text = 0
+        self._memories: OrderedDict[str | None, _Memory] = OrderedDict()
+        self._by_key: dict[str, dict[str, dict[str | None, Issued]]] = {}
+        self._by_content: dict[str, dict[str | None, dict[str, Issued]]] = {}
+        self._complaints: OrderedDict[tuple[str, str], Demand] = OrderedDict()
+        self._inside: OrderedDict[tuple[str, str] | str, bool] = OrderedDict()
+        """Whether the last text of a conversation, and of a target, began inside a thought."""
+        self._lineage = Lineage()
+        self._placed: tuple[Exchange, Place | None] | None = None
+        self._begun: OrderedDict[str | None, Trunk] = OrderedDict()
+        self._tools = ToolWire()
+        self._states: OrderedDict[tuple[str, str], ServerState] = OrderedDict()
+        self._issues = Issues()
+
+    @property
+    def tools(self) -> ToolWire:
+        """What servers of tools have said on this wire."""
+        return self._tools
+
+    def place(self, exchange: Exchange) -> Exchange:
+        """The exchange with the conversation that it belongs to, and what it goes on from. The ledger stays as it is.
+
+        An exchange without a reply is placed by its request alone.
+        """
+        if exchange.api == "mcp" or (self._placed is not None and self._placed[0] is exchange):
+            return exchange
+        if exchange.request is not None and exchange.request.previous is not None:
+            exchange = exchange.but(request=completed(exchange.request, exchange.url, self))
+        place = self._lineage.place(exchange)
+        if place is not None:
+            exchange = exchange.but(conversation=place.conversation, link=place.link)
+            if place.trunk:
+                self._begun[place.conversation] = place.trunk
+                self._begun.move_to_end(place.conversation)
+                if len(self._begun) > _MOST_BEGUN:
+                    self._begun.popitem(last=False)
+        self._placed = (exchange, place)
+        return exchange
+
+    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
+        """A conversation and those that it branched off from, the nearest first."""
+        return tuple(name for name, _ in self._reach(conversation))
+
+    def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
+        """The call that passed under exactly this id, in this conversation or, failing that, in any."""
+        found = self._by_key.get(key(id_), {}).get(id_)
+        return self._nearest(found, conversation) if found else None
+
+    def named(self, id_: str, conversation: str | None = None) -> Issued | None:
+        """The call that an id names: the one of this conversation or, failing that, the only one that passed under it."""
+        found = self._by_key.get(key(id_), {}).get(id_, {})
+        here = [name for name, last in self._reach(conversation) if name in found and found[name].number <= last]
+        return found[here[0]] if here else next(iter(found.values())) if len(found) == 1 else None
+
+    def calls(self, conversation: str | None) -> tuple[Issued, ...]:
+        """The calls of a conversation, in the order in which they passed."""
+        return tuple(
+            call
+            for name, last in reversed(self._reach(conversation))
+            if (memory := self._memories.get(name)) is not None
+            for call in memory.calls.values()
+            if call.number <= last
+        )
+
+    def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
+        """Calls of any conversation whose ids are the same when only letters and digits count, case aside.
+
+        One per id: that of the given conversation, else the last one.
+        """
+        return tuple(self._nearest(found, conversation) for found in self._by_key.get(key(id_), {}).values())
+
+    def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
+        """Calls of the same function with the same arguments: of this conversation, then of replies without a request."""
+        found = self._by_content.get(content_of(name, arguments), {})
+        places = dict([*self._reach(conversation), (None, math.inf)]) if found else {}
+        return tuple(
+            call for place, last in places.items() for call in found.get(place, {}).values() if call.number <= last
+        )
+
+    def all_calls(self) -> Iterator[Issued]:
+        for memory in self._memories.values():
+            yield from memory.calls.values()
+
+    def returned(self, call_id: str, conversation: str | None) -> Returned | None:
+        for name, last in self._reach(conversation):
+            memory = self._memories.get(name)
+            found = memory.results.get(call_id) if memory is not None else None
+            if found is not None and found.number <= last:
+                return found
+        return None
+
+    def complaint(self, exchange: Exchange) -> Demand | None:
+        """What the target of an exchange demanded of ids when it last refused some."""
+        return self._complaints.get(_target(exchange))
+
+    def state_under(self, host: str, name: str) -> ServerState | None:
+        """What the server holds under a reply or a stored conversation; None where the client holds it too."""
+        return self._states.get((host, name))
+
+    @property
+    def knows_thoughts(self) -> bool:
+        """Return True if any text began inside a thought."""
+        return bool(self._inside)
+
+    def begins_inside(self, exchange: Exchange) -> bool:
+        """Return True if the last text of the conversation, else of its host and model, began inside a thought."""
+        for name, _ in self._reach(exchange.conversation):
+            if name is not None and name in self._inside:
+                return self._inside[name]
+        return self._inside.get(_target(exchange), False)
+
+    def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        """The findings of a placed exchange, each with its issue: new, or known from an earlier exchange."""
+        reach = self._reach(exchange.conversation) if exchange.api != "mcp" else ()
+        return self._issues.recognise(exchange, findings, reach)
+
+    def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
+        """Takes in what an exchange carried, and its recognised findings. Call it after the exchange was judged."""
+        self._tools.record(exchange)
+        if exchange.api == "mcp":
+            return
+        conversation = exchange.conversation
+        known = self._placed is not None and self._placed[0] is exchange
+        self._lineage.record(exchange, self._placed[1] if known and self._placed else self._lineage.place(exchange))
+        self._placed = None
+        self._begun.pop(conversation, None)
+        if (demand := complaint(exchange)) is not None:
+            self._complaints[_target(exchange)] = demand
+            if len(self._complaints) > _MOST_COMPLAINTS:
+                self._complaints.popitem(last=False)
+        self._note_thought(exchange)
+        self._issues.record(exchange, findings, self._lineage.number)
+        for issued in _issued(exchange, self._lineage.number):
+            self._add(conversation, issued)
+        self._keep_state(exchange)
+        if exchange.request is not None and exchange.request.has_history:
+            self._add_results(exchange, exchange.request)
+        if conversation in self._memories:
+            self._memories.move_to_end(conversation)
+        while self._ids > self._max_ids or self._text > self._max_text:
+            oldest, memory = next(iter(self._memories.items()))
+            if len(self._memories) > 1:
+                self._forget(oldest)
+            else:
+                self._drop(oldest, next(iter(memory.calls or memory.results)))
+
+    def _keep_state(self, exchange: Exchange) -> None:
+        request, reply, host = exchange.request, exchange.reply, urlsplit(exchange.url).netloc
+        if request is not None and request.previous and exchange.status == 404 and exchange.api == "anthropic.messages":
+            self._states.pop((host, request.previous), None)  # the thread is gone, whoever said so
+        if request is None or reply is None or not exchange.ok or reply.error is not None:
+            return
+        state = state_after(exchange, server_state(request, exchange.url, self))
+        for name in {reply.id, request.stored}:
+            if name and state is not None:
+                self._states[host, name] = state
+                self._states.move_to_end((host, name))
+            elif name:
+                self._states.pop((host, name), None)
+        if state is None:
+            return
+        size = sum(state.size for state in self._states.values())
+        while len(self._states) > _MOST_STATES or size > _MOST_KEPT:
+            size -= self._states.popitem(last=False)[1].size
+
+    def _note_thought(self, exchange: Exchange) -> None:
+        """Records whether the texts of a reply began inside a thought; a reply without text tells nothing."""
+        parts = [part for choice in exchange.reply.choices for part in choice.parts] if exchange.reply else []
+        texts = [part.text for part in parts if isinstance(part, Text) and part.text.strip()]
+        inside = any(map(begins_inside, texts))
+        if not texts or not (inside or self._inside) or exchange.reply is None or not exchange.reply.finished:
+            return
+        for place in (_target(exchange), exchange.conversation):
+            if place is not None and (inside or place in self._inside):
+                self._inside[place] = inside
+                self._inside.move_to_end(place)
+        while len(self._inside) > _MOST_INSIDE:
+            self._inside.popitem(last=False)
+
+    def _reach(self, conversation: str | None) -> tuple[tuple[str | None, float], ...]:
+        """The conversations that are asked when one is, the nearest first, each with the last exchange that counts."""
+        return ((conversation, math.inf), *(self._begun.get(conversation) or self._lineage.trunk(conversation)))
+
+    def _nearest(self, places: dict[str | None, Issued], conversation: str | None) -> Issued:
+        for name, last in self._reach(conversation):
+            if (found := places.get(name)) is not None and found.number <= last:
+                return found
+        return next(reversed(places.values()))
+
+    def _add(self, conversation: str | None, issued: Issued) -> None:
+        memory = self._memories.setdefault(conversation, _Memory())
+        if (before := memory.calls.get(issued.id)) is not None:
+            if (before.name, before.arguments) == (issued.name, issued.arguments):
+                issued = dataclasses.replace(issued, number=before.number)  # branches since then know it
+            self._unlist(conversation, memory, issued.id)
+        elif issued.id not in memory:
+            self._ids += 1
+        self._text += len(issued.arguments) + len(issued.id)
+        content = content_of(issued.name, issued.arguments)
+        memory.calls[issued.id] = issued
+        memory.content[issued.id] = content
+        places = self._by_key.setdefault(key(issued.id), {}).setdefault(issued.id, {})
+        places.pop(conversation, None)
+        places[conversation] = issued
+        self._by_content.setdefault(content, {}).setdefault(conversation, {})[issued.id] = issued
+
+    def _add_results(self, exchange: Exchange, request: Request) -> None:
+        given = [result for message in request.turn for result in message.results if result.call_id]
+        if not given:
+            return
+        memory = self._memories.setdefault(exchange.conversation, _Memory())
+        for result in given:
+            id_ = result.call_id or ""
+            if id_ not in memory.results:
+                self._ids += id_ not in memory
+                digest = hashlib.sha256(result.text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+                memory.results[id_] = Returned(id_, digest, exchange.id, self._lineage.number)
+
+    def _forget(self, conversation: str | None) -> None:
+        memory = self._memories[conversation]
+        for id_ in {**memory.calls, **memory.results}:
+            self._drop(conversation, id_)
+        del self._memories[conversation]
+
+    def _drop(self, conversation: str | None, id_: str) -> None:
+        memory = self._memories[conversation]
+        if id_ in memory.calls:
+            self._unlist(conversation, memory, id_)
+        memory.results.pop(id_, None)
+        self._ids -= 1
+
+    def _unlist(self, conversation: str | None, memory: _Memory, id_: str) -> None:
+        """Takes a call out of its memory and both indexes; nothing empty stays behind."""
+        issued = memory.calls.pop(id_)
+        self._text -= len(issued.arguments) + len(id_)
+        content = memory.content.pop(id_)
+        by_id = self._by_key[key(id_)]
+        del by_id[id_][conversation]
+        if not by_id[id_]:
+            del by_id[id_]
+        if not by_id:
+            del self._by_key[key(id_)]
+        places = self._by_content[content]
+        del places[conversation][id_]
+        if not places[conversation]:
+            del places[conversation]
+        if not places:
+            del self._by_content[content]
+
+
+def server_state(request: Request, url: str, ledger: Ledger) -> ServerState | None:
+    """What the server holds under the reply that a request continues from; None where the client holds it too."""
+    name = request.previous or request.stored
+    return ledger.state_under(urlsplit(url).netloc, name) if name is not None else None
+
+
+def completed(request: Request, url: str, ledger: Ledger) -> Request:
+    """The request with the tools that the server keeps for it, if the request that declared them passed here."""
+    state = server_state(request, url, ledger)
+    return state.completed(request) if state is not None else request
+
+
+def _target(exchange: Exchange) -> tuple[str, str]:
+    return urlsplit(exchange.url).netloc, exchange.model
+
+
+def conversation_of(request: Request, headers: Mapping[str, str]) -> str | None:
+    """The name of the conversation that a request begins, by what it says itself: its session, else its first words."""
+    return name_of(request, headers)
+
+
+class Unnamed(Exchange):
+    """An exchange that no ledger has placed: what its request says of its conversation is found out when somebody asks."""
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Unnamed:
+        """The exchange without the name that it may have."""
+        made = object.__new__(cls)
+        made.__dict__.update(exchange.__dict__)
+        made.__dict__.pop("conversation", None)
+        return made
+
+    @cached_property
+    def conversation(self) -> str | None:
+        return conversation_of(self.request, self.request_headers) if self.request is not None else None
+
+
+HERE = "\0"
+"""The conversation of an exchange that is not placed yet (`SeenFrom`)."""
+
+
+class SeenFrom(Ledger):
+    """The ledger as an exchange sees it that has not ended. Its conversation is looked for when it is first asked about.
+
+    Rules get the exchange in the conversation `HERE`, which is a name of none; asked about that, the ledger answers about
+    the one that the exchange belongs to.
+    """
+
+    def __init__(self, ledger: Ledger, exchange: Exchange) -> None:  # it keeps nothing itself
+        self._ledger, self._exchange = ledger, exchange
+        self._found: Exchange | None = None
+
+    def _of(self, conversation: str | None) -> str | None:
+        if conversation != HERE:
+            return conversation
+        if self._found is None:
+            self._found = self._ledger.place(self._exchange)
+        return self._found.conversation
+
+    @property
+    def tools(self) -> ToolWire:
+        return self._ledger.tools
+
+    def place(self, exchange: Exchange) -> Exchange:
+        if exchange.conversation == HERE:
+            exchange = dataclasses.replace(exchange, conversation=self._exchange.conversation)
+        return self._ledger.place(exchange)
+
+    def lineage(self, conversation: str | None) -> tuple[str | None, ...]:
+        return self._ledger.lineage(self._of(conversation))
+
+    def issued(self, id_: str, conversation: str | None = None) -> Issued | None:
+        return self._ledger.issued(id_, self._of(conversation))
+
+    def named(self, id_: str, conversation: str | None = None) -> Issued | None:
+        return self._ledger.named(id_, self._of(conversation))
+
+    def calls(self, conversation: str | None) -> tuple[Issued, ...]:
+        return self._ledger.calls(self._of(conversation))
+
+    def similar(self, id_: str, conversation: str | None = None) -> tuple[Issued, ...]:
+        return self._ledger.similar(id_, self._of(conversation))
+
+    def alike(self, name: str, arguments: str, conversation: str | None) -> tuple[Issued, ...]:
+        return self._ledger.alike(name, arguments, self._of(conversation))
+
+    def all_calls(self) -> Iterator[Issued]:
+        return self._ledger.all_calls()
+
+    def returned(self, call_id: str, conversation: str | None) -> Returned | None:
+        return self._ledger.returned(call_id, self._of(conversation))
+
+    def complaint(self, exchange: Exchange) -> Demand | None:
+        return self._ledger.complaint(exchange)
+
+    def state_under(self, host: str, name: str) -> ServerState | None:
+        return self._ledger.state_under(host, name)
+
+    @property
+    def knows_thoughts(self) -> bool:
+        return self._ledger.knows_thoughts
+
+    def begins_inside(self, exchange: Exchange) -> bool:
+        if not self.knows_thoughts:
+            return False
+        if exchange.conversation == HERE:
+            exchange = dataclasses.replace(exchange, conversation=self._of(HERE))
+        return self._ledger.begins_inside(exchange)
+
+    def recognise(self, exchange: Exchange, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+        return self._ledger.recognise(self.place(exchange), findings)
+
+    def record(self, exchange: Exchange, findings: Sequence[Finding] = ()) -> None:
+        self._ledger.record(exchange, findings)
+
+
+def _issued(exchange: Exchange, number: int) -> Iterator[Issued]:
+    """The calls that passed, under every id that they passed under: as the upstream made them, as the client got them."""
+    for reply in (exchange.reply, exchange.delivered):
+        for choice in reply.choices if reply is not None else ():
+            for call in choice.calls:
+                name, text = call.name or "", call.arguments.text
+                for id_ in ids_of(call, exchange.api):
+                    yield Issued(id_, name, text, exchange.id, exchange.conversation, number, exchange.api)

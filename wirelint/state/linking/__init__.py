@@ -1,0 +1,410 @@
+"""Which exchange goes on from which: conversations linked by what is said in them.
+
+Theory of operation. Every exchange is a `Node`: what it asked beyond the node it goes on from, and what was answered. A
+request is looked up by the last thing that the assistant says in it: nodes that gave this very answer are candidates, and
+so are those that issued the ids of its calls. A candidate is followed back, turn by turn, as long as it agrees with the
+history. One that agrees to the beginning is where the request comes from. Where none does (a client has cleared old
+results, cut the beginning, written a summary), the one that agrees for longest is, if what agrees is telling.
+
+Equal words are a sign only between exchanges of one client with one model at one host (`Scope`). Ids that were drawn, and
+the id of a reply that is continued, are one everywhere. Where several exchanges gave the same calls under ids of which the
+history has none, nothing tells which of them it goes on from, and it goes on from none: so it is when one prompt is
+sent many times side by side.
+
+What goes on from the end of a conversation belongs to it. What goes on from an earlier place, or asks the same again and
+gets another answer, is a branch: a conversation of its own, whose trunk is the other one up to that place. A request
+without any history begins a conversation, unless its words hold the summary that an earlier exchange was asked for.
+
+A history is not hashed anew for each of its requests. Its turns are compared by their sizes, and marks are made of its
+last two turns; of more only where sizes differ, or where several candidates agree. What remains is a look at every message.
+
+Conversations are forgotten whole, the least recently used one first, and a trunk after its branches.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple, TypeAlias
+
+from wirelint.claims.summaries import lines_of, quoted_in
+from wirelint.history.ids import key
+from wirelint.history.sessions import session_of
+from wirelint.history.turns import Turn, answers, turns_of
+from wirelint.model import Exchange, Link, Request, Text
+from wirelint.state.linking.agreement import agree, drawn_ids, is_telling, settle
+from wirelint.state.linking.nodes import COMPARED, Index, Node, Said, Scope, asks_the_same, mark_of, said_the_same
+from wirelint.text.digests import sha256
+
+_LOOKED_BACK = 8
+"""Turns of the assistant, from the last one back, by which a request is looked up."""
+_FOLLOWED = 16
+"""Candidates that are followed back though they asked something else."""
+Trunk: TypeAlias = tuple[tuple[str | None, int], ...]
+"""Conversations that another one branched off from, the nearest first, each with the last exchange that they share."""
+
+
+@dataclass(slots=True, eq=False)
+class _Conversation:
+    """`base` is what its name was made of."""
+
+    base: str
+    trunk: Trunk
+    nodes: list[Node] = field(default_factory=list)
+
+
+class Place(NamedTuple):
+    """Where an exchange belongs. `parent` is the node that it goes on from, `added` the turns that it says beyond that.
+
+    `twin`: all that it says has been said before, question and answer. `edited`: answers that the client has in another
+    form now.
+    """
+
+    conversation: str | None
+    parent: Node | None
+    how: Literal["turn", "fork", "compaction"]
+    added: tuple[Turn, ...]
+    answers: tuple[Turn, ...]
+    base: str
+    trunk: Trunk
+    twin: Node | None = None
+    edited: tuple[tuple[Node, Turn], ...] = ()
+
+    @property
+    def link(self) -> Link | None:
+        return Link(self.parent.exchange, self.how) if self.parent is not None else None
+
+
+class _Found(NamedTuple):
+    """The node that a history goes on from, how many of its turns that node tells of, and answers in another form."""
+
+    node: Node | None
+    at: int
+    edited: tuple[tuple[Node, Turn], ...] = ()
+
+
+class Lineage:
+    """The exchanges that have passed and how they hang together. `most` bounds how many turns and ids are remembered."""
+
+    def __init__(self, most: int = 40_000) -> None:
+        self._most = most
+        self._weight = self._number = 0
+        self._conversations: OrderedDict[str | None, _Conversation] = OrderedDict()
+        self._answers, self._calls, self._openings, self._lines = Index(), Index(), Index(), Index()
+        self._replies: dict[tuple[str, str], Node] = {}
+        self._counts: dict[str, list[int]] = {}
+
+    @property
+    def number(self) -> int:
+        """How many exchanges have been recorded."""
+        return self._number
+
+    def trunk(self, conversation: str | None) -> Trunk:
+        found = self._conversations.get(conversation)
+        return found.trunk if found is not None else ()
+
+    def place(self, exchange: Exchange) -> Place | None:
+        """Where an exchange belongs, by all that was recorded before; None when its request is lost. Changes nothing."""
+        request = exchange.request
+        if request is None:
+            return None
+        turns, scope = turns_of(request), Scope.of(exchange)
+        made = tuple(_answers(exchange, turns))
+        how: Literal["turn", "compaction"] = "turn"
+        found = _Found(self._named_before(request, scope), 0)
+        if found.node is None:
+            found = self._find(turns, scope)
+        parent, at = found.node, found.at
+        if parent is None and (parent := self._summarised(turns, scope)) is not None:
+            how = "compaction"
+        # What an assistant has begun to say is said again in the answer that goes on with it.
+        added = tuple(turns[at:-1] if turns and turns[-1].assistant else turns[at:])
+        session = session_of(request, exchange.request_headers)
+        if session is not None:
+            place = Place(_short(f"session {session}"), parent, how, added, made, f"session {session}", ())
+        else:
+            place = self._beside(parent, added, made, how, scope) or self._branch(request, parent, added, made, how)
+        return place._replace(edited=found.edited) if found.edited else place
+
+    def record(self, exchange: Exchange, place: Place | None) -> None:
+        """Takes an exchange in, at its place."""
+        self._number += 1
+        if place is None:
+            return
+        conversation, reply = exchange.conversation, exchange.reply
+        for node, turn in place.edited:
+            self._learn(node, turn)
+        if place.twin is not None and place.twin.conversation == conversation:
+            self._repeat(place.twin, exchange)
+            return
+        asked, made = (tuple(map(Said.of, turns)) for turns in (place.added, place.answers))
+        node = Node(
+            exchange.id,
+            self._number,
+            Scope.of(exchange),
+            conversation,
+            place.parent,
+            asked,
+            made,
+            lines=tuple([line for turn in place.answers for line in lines_of(turn.text)]),
+            replies=[reply.id] if reply is not None and reply.id else [],
+            broken=not [turn for turn in place.answers if not turn.empty]
+            or reply is None
+            or not reply.finished
+            or exchange.end in ("client-left", "upstream-died"),
+        )
+        thread = self._conversations.get(conversation)
+        if thread is None:
+            thread = self._conversations[conversation] = _Conversation(place.base, place.trunk)
+            count = self._counts.setdefault(place.base, [0, 0])
+            count[0] += 1
+            count[1] += 1
+        thread.nodes.append(node)
+        self._enter(node)
+        self._touch(conversation)
+        self._shrink()
+
+    # --- finding ---------------------------------------------------------------------------------------------------
+
+    def _named_before(self, request: Request, scope: Scope) -> Node | None:
+        return self._replies.get((scope.host, request.previous)) if request.previous is not None else None
+
+    def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
+        """The node that a history goes on from, and how many of its turns that node tells of."""
+        spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
+        for at in reversed(spoken[-_LOOKED_BACK:]):
+            found = self._best(turns, at, scope)
+            if found is not None:
+                settle(found, turns, at)
+                return self._beyond(found, turns, at + 1, scope)
+        return self._beyond(None, turns, 0, scope)
+
+    def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
+        """A later node, where only its answer is not what it was: cut, with something put to it, or none at all."""
+        edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
+        while at + 2 < len(turns) and turns[at + 1].assistant:
+            asked, said = turns[at : at + 1], turns[at + 1]
+            nodes = node.children if node is not None else [*self._openings.latest(mark_of(asked)).values()]
+            alike = [
+                one
+                for one in reversed(nodes[-COMPARED:])
+                if one.scope == scope and not one.children and asks_the_same(one, asked) and _may_have_said(one, said)
+            ]
+            if not alike or (len(alike) > 1 and said.calls):
+                break
+            found = alike[0]
+            node, at = found, at + 2
+            edited.append((found, said))
+        return _Found(node, at, tuple(edited))
+
+    def _best(self, turns: Sequence[Turn], at: int, scope: Scope) -> Node | None:
+        candidates = list(self._candidates(turns[at], scope))
+        if len(candidates) > 1 and at:
+            asked = turns[at - 1].mark
+            near = [node for node in candidates if node.asked and node.asked[-1].mark == asked]
+            candidates = near or candidates[-_FOLLOWED:]
+        judged = [(agree(node, turns, at), node) for node in candidates]
+        if sum(agreement.whole for agreement, _ in judged) > 1:
+            judged = [(agree(node, turns, at, exact=True), node) for node in candidates]
+        agreement, best = max(judged, key=lambda each: each[0], default=(None, None))
+        if agreement is None or best is None:
+            return None
+        if any(turns[at].ids) and not agreement.same_ids:
+            rivals = [one for one, _ in judged if (one.whole, one.like, one.turns) == agreement.content]
+            if len(rivals) > 1:
+                return None
+        return best if agreement.whole or is_telling(turns[at], agreement) else None
+
+    def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
+        """The latest nodes that gave an answer, or issued the ids of its calls."""
+        seen: dict[int, Node] = {}
+        for plain in drawn_ids(turn.calls):
+            seen.update(self._calls.latest(plain))
+        said = self._answers.latest(turn.mark)
+        seen.update({number: node for number, node in said.items() if node.scope == scope})
+        yield from seen.values()
+
+    def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
+        """The exchange whose summary a history begins with."""
+        if not turns or turns[0].assistant or not self._lines:
+            return None
+        hits: dict[int, list[Node]] = {}
+        for line in quoted_in(turns[0].text):
+            for node in self._lines.latest(line).values():
+                if node.scope.client != scope.client:
+                    continue
+                hits.setdefault(node.number, []).append(node)
+        found = max(hits.values(), key=lambda nodes: (len(nodes), nodes[0].number), default=None)
+        return found[0] if found is not None and 2 * len(found) > len(found[0].lines) else None
+
+    # --- naming ----------------------------------------------------------------------------------------------------
+
+    def _beside(
+        self,
+        parent: Node | None,
+        added: tuple[Turn, ...],
+        made: tuple[Turn, ...],
+        how: Literal["turn", "compaction"],
+        scope: Scope,
+    ) -> Place | None:
+        """The place of an exchange that was there before: sent again after it failed, or with the same answer."""
+        newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
+        for one in islice(newest, COMPARED):
+            same = bool(made) and said_the_same(one, made)
+            if one.scope != scope or not (same or (one.broken and not one.children)) or not asks_the_same(one, added):
+                continue
+            thread = self._conversations.get(one.conversation)
+            if thread is not None:
+                twin = one if same else None
+                branch = how == "turn" and parent is not None and one.conversation != parent.conversation
+                said = "fork" if branch else how
+                return Place(one.conversation, parent, said, added, made, thread.base, thread.trunk, twin)
+        return None
+
+    def _branch(
+        self,
+        request: Request,
+        parent: Node | None,
+        added: tuple[Turn, ...],
+        made: tuple[Turn, ...],
+        how: Literal["turn", "compaction"],
+    ) -> Place:
+        """The place of an exchange at the end of its conversation, or of one that begins another."""
+        if parent is None:
+            base = _opening(request)
+            name = self._name(base) if base is not None else None
+            return Place(name, None, how, added, made, base or "", ())
+        thread = self._conversations.get(parent.conversation)
+        if parent.conversation is None or thread is None:
+            return Place(parent.conversation, parent, how, added, made, thread.base if thread is not None else "", ())
+        asked_before = not made and any(asks_the_same(child, added) for child in parent.children)
+        if how == "turn" and not parent.continued and not asked_before:
+            return Place(parent.conversation, parent, how, added, made, thread.base, thread.trunk)
+        trunk = ((parent.conversation, parent.number), *_until(thread.trunk, parent.number))
+        place = Place(self._name(thread.base), parent, "fork", added, made, thread.base, trunk)
+        return place._replace(how=how) if how == "compaction" else place
+
+    def _name(self, base: str) -> str:
+        """A name for a new conversation: that of its opening for the first one, numbered for others."""
+        begun, _ = self._counts.get(base, (0, 0))
+        while (name := _short(f"{base}\0{begun}" if begun else base)) in self._conversations:
+            begun += 1
+        return name
+
+    # --- remembering -----------------------------------------------------------------------------------------------
+
+    def _enter(self, node: Node) -> None:
+        self._weight += node.weight
+        if node.parent is not None:
+            node.parent.children.append(node)
+        for index, marks in self._indexes(node):
+            index.add(marks, node)
+        for reply in node.replies:
+            self._replies[node.scope.host, reply] = node
+
+    def _learn(self, node: Node, turn: Turn) -> None:
+        """Takes in the form that a client has given to an answer."""
+        if len(node.answers) < COMPARED:
+            self._weight += 1 + len(turn.ids)
+            node.answers = (*node.answers, Said.of(turn))
+            self._answers.add([turn.mark], node)
+            self._calls.add([key(id_) for id_ in turn.ids], node)
+
+    def _repeat(self, node: Node, exchange: Exchange) -> None:
+        """Takes in an exchange that says what an earlier one said. What goes on from either goes on from the later one."""
+        node.exchange = exchange.id
+        if exchange.reply is not None and exchange.reply.id and len(node.replies) < COMPARED:
+            node.replies.append(exchange.reply.id)
+            self._replies[node.scope.host, exchange.reply.id] = node
+        self._touch(node.conversation)
+
+    def _leave(self, node: Node) -> None:
+        self._weight -= node.weight
+        if node.parent is not None:
+            node.parent.children.remove(node)
+        for child in node.children:
+            child.parent, child.cut = None, True
+        for index, marks in self._indexes(node):
+            index.drop(marks, node)
+        for reply in node.replies:
+            if self._replies.get((node.scope.host, reply)) is node:
+                del self._replies[node.scope.host, reply]
+
+    def _indexes(self, node: Node) -> Iterator[tuple[Index, set[bytes | str]]]:
+        yield self._answers, {answer.mark for answer in node.answers}
+        yield self._calls, {key(id_) for answer in node.answers for id_ in answer.ids}
+        yield self._lines, set(node.lines)
+        if node.parent is None and not node.cut:
+            yield self._openings, {mark_of(node.asked)}
+
+    def _touch(self, conversation: str | None) -> None:
+        """Counts a conversation as used, and those that it branched off from after it."""
+        for name in (conversation, *[name for name, _ in self.trunk(conversation)]):
+            if name in self._conversations:
+                self._conversations.move_to_end(name)
+
+    def _shrink(self) -> None:
+        while self._weight > self._most:
+            oldest, thread = next(iter(self._conversations.items()))
+            if len(self._conversations) == 1:
+                if len(thread.nodes) < 2:
+                    return
+                self._leave(thread.nodes.pop(0))
+                continue
+            del self._conversations[oldest]
+            for node in thread.nodes:
+                self._leave(node)
+            count = self._counts[thread.base]
+            count[1] -= 1
+            if not count[1]:
+                del self._counts[thread.base]
+
+
+def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
+    """What the client may go on from: each different answer of the upstream, and of what was delivered instead."""
+    if exchange.status is not None and exchange.status >= 400:
+        return
+    seen: set[tuple[bytes, tuple[str, ...]]] = set()
+    for reply in (exchange.reply, exchange.delivered):
+        if reply is None or reply.error is not None:
+            continue
+        for turn in answers(reply, turns):
+            if (said := (turn.mark, turn.ids)) not in seen:
+                seen.add(said)
+                yield turn
+
+
+def _until(trunk: Trunk, number: int) -> Trunk:
+    return tuple((conversation, min(last, number)) for conversation, last in trunk)
+
+
+def _has_said(node: Node, turn: Turn) -> bool:
+    return any(answer.mark == turn.mark for answer in node.answers)
+
+
+def _may_have_said(node: Node, turn: Turn) -> bool:
+    """Whether an answer is one of a node's in another form, or was given in the place of one that never came."""
+    return not node.answers or any(answer.resembles(turn) for answer in node.answers)
+
+
+def name_of(request: Request, headers: Mapping[str, str]) -> str | None:
+    """A short name for the conversation that a request begins: the client's own session, else the first words."""
+    session = session_of(request, headers)
+    base = f"session {session}" if session is not None else _opening(request)
+    return _short(base) if base is not None else None
+
+
+def _opening(request: Request) -> str | None:
+    if request.previous is not None:
+        return f"response {request.previous}"
+    first = next((message for message in request.messages if message.role == "user"), None)
+    if first is None:
+        return None
+    words = "\n".join(part.text for part in first.parts if isinstance(part, Text))
+    return f"opening {words}"
+
+
+def _short(text: str) -> str:
+    return sha256(text).hex()[:12]

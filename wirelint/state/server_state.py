@@ -1,0 +1,380 @@
+"""What a server that keeps conversations holds under a reply, where the client holds something else.
+
+Theory of operation. With `previous_response_id` (OpenAI's Responses), a stored conversation or a message thread (Anthropic)
+the next request carries nothing but new items, and results name their calls by id:
+
+    {"previous_response_id": "resp_1", "input": [{"type": "function_call_output", "call_id": "call_A", "output": "7"}]}
+
+The server knows `call_A` only if it made it. After a repair of reply `resp_1` it may not have: the call came out of text,
+has a new id, or is half of two calls that were glued together. The same is true without any repair when a stream gives one
+call two ids: the server stores the last one, and many clients keep the first. Which id a client keeps is not known when the
+stream passes, and the last id is not known when the first has to leave. So the difference is settled in the next request,
+where both are known: ids are translated back, calls that the server never made are put before their results, and calls
+that the client never got are answered. A client that sends the whole history has its calls in it, and needs none of this.
+
+No translation helps where a call that the client got repaired is still broken at the server: arguments that are no JSON,
+two calls glued together, a name that no tool has, one id for two calls. Servers refuse such a history, or go on as if the
+call had never succeeded. The reply is then left behind. OpenAI's Responses can continue from any reply, so the next request
+continues from the one before, and carries what came since as the client has it. A message thread can be continued only
+once from each reply, but a server may forget it at any time. The SDKs then send the whole history in a new thread:
+
+    {"type": "error", "error": {"type": "not_found_error", "message": "…", "details": {"error_code": "thread_not_found"}}}
+
+Sources: platform.openai.com/docs/guides/conversation-state; platform.claude.com/docs/en/build-with-claude/message-threads
+("If the API can no longer continue the thread, a continue request returns a 404 error. Send the full conversation again").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import orjson
+
+from wirelint.apis.histories import history_of
+from wirelint.arguments.argument_faults import REDACTED
+from wirelint.fix import Answer as Reaction
+from wirelint.fix import AppliedFix, Edit, RequestFix
+from wirelint.history.pairing import Answer, pair
+from wirelint.history.renaming import give_id
+from wirelint.history.succession import announced
+from wirelint.history.turns import content_of
+from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall
+from wirelint.text.escaping import printable
+from wirelint.text.excerpts import excerpt
+from wirelint.text.pointers import at
+
+CODE, NAME = "IN002", "server-state"
+"""What the repairs of a continuing request are listed under: they belong to repairs of the reply before, of any rule."""
+
+_PATCH = 2000
+"""Characters of a patch's side that are kept."""
+_UNANSWERED = "This call was not run: wirelint took it out of the reply."
+_LOST = (
+    "wirelint repaired a call of the reply before, which the thread does not have. Send the full conversation again."
+)
+_HELPER = "message-thread"
+_LONGEST = 4 << 20
+"""Bytes of a conversation that is kept to be sent again."""
+
+
+class Replay(NamedTuple):
+    """A conversation as the client has it: `items` (a JSON array) behind the reply `previous`, which may be None."""
+
+    previous: str | None
+    items: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """What the server holds under a reply, as far as the client holds something else.
+
+    `ids` are the server's ids by those of the client, `added` the calls that only the client has, by id, and `dropped`
+    those that only the server has. `tools` are the tools that a thread keeps, None where requests declare them anew.
+    `broken`: the server holds a call in a form that it cannot go on from. `replay` leaves the reply behind; everything
+    else is then the state under the reply that it continues from.
+    """
+
+    ids: Mapping[str, str] = field(default_factory=dict)
+    added: Mapping[str, ToolCall] = field(default_factory=dict)
+    dropped: tuple[ToolCall, ...] = ()
+    tools: tuple[Tool, ...] | None = None
+    hosted: bool = False
+    tools_known: bool = True
+    broken: bool = False
+    replay: Replay | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the conversation that is kept."""
+        return len(self.replay.items) if self.replay is not None else 0
+
+    def completed(self, request: Request) -> Request:
+        """The request with the tools that its thread was created with."""
+        if self.tools is None or request.tools:
+            return request
+        return request.but(tools=self.tools, hosted=request.hosted or self.hosted, tools_known=self.tools_known)
+
+
+def state_after(exchange: Exchange, before: ServerState | None) -> ServerState | None:
+    """What the server holds after an exchange; None where that is what the client holds, or where it keeps nothing.
+
+    `before` is the state under the reply that the request continues from: what it still owes is owed on.
+    """
+    request, reply = exchange.request, exchange.reply
+    if request is None or reply is None or exchange.api not in ("openai.responses", "anthropic.messages"):
+        return None
+    in_thread = exchange.api == "anthropic.messages"
+    if in_thread and not isinstance(request.body.get("thread"), dict):
+        return None
+    found = _differences(exchange, reply)
+    if found.broken and not in_thread and (replay := _replay(exchange, before)) is not None:
+        return replace(before or ServerState(), replay=replay)
+    if before is not None:
+        answered = {result.call_id for message in request.messages for result in message.results}
+        ids = {id_: known for id_, known in before.ids.items() if id_ not in answered}
+        added = {id_: call for id_, call in before.added.items() if id_ not in answered}
+        found = replace(found, ids={**ids, **found.ids}, added={**added, **found.added})
+    if in_thread:
+        return replace(found, tools=request.tools, hosted=request.hosted, tools_known=request.tools_known)
+    return found if found.ids or found.added or found.dropped else None
+
+
+def ids_of(call: ToolCall, api: str) -> tuple[str, ...]:
+    """The ids under which a reply carried a call, in order: more than one where a stream changes it."""
+    return tuple(dict.fromkeys(id_ for one in _made(call, api) for id_ in one.ids))
+
+
+def settle(request: Request, state: ServerState) -> Iterator[RequestFix]:
+    """The edits that make a continuing request fit what the server holds."""
+    unknown = [answer for answer in pair(request).orphans if answer.result.call_id]
+    for answer in unknown:
+        given_id = answer.result.call_id or ""
+        if (known := state.ids.get(given_id)) is not None:
+            title = f"answered `{excerpt(known)}`, which is the server's id of the call `{excerpt(given_id)}`"
+            edit = give_id(answer.result, known, request.api)
+            yield (edit,), _repair(title, answer.result.pointer, given_id, known)
+    added = [answer for answer in unknown if answer.result.call_id in state.added]
+    yield from _insert_calls(request, state, added)
+    given = {answer.result.call_id or "" for answer in unknown}
+    answered = {state.ids.get(id_, id_) for id_ in given}
+    left = [call for call in state.dropped if call.id and call.id not in answered]
+    if left:
+        yield from _answer(request, left)
+
+
+def resend(request: Request, replay: Replay) -> Iterator[RequestFix]:
+    """The edits that make a request continue from before a reply, with all that the client has since then."""
+    place, last = "/previous_response_id", request.previous or ""
+    first = Edit("replace", place, replay.previous) if replay.previous else Edit("remove", place)
+    title = f"continued from before `{excerpt(last)}`, where the server holds a call that was repaired"
+    yield [first, *_put_first(request, orjson.loads(replay.items))], _repair(title, place, last, replay.previous or "")
+
+
+def lost(exchange: Exchange, state: ServerState) -> Reaction | None:
+    """What a client is told whose message thread should not go on from a reply, so that it sends the whole history.
+
+    Only the SDKs' helper for threads is known to do that, and names itself in a header.
+    """
+    request = exchange.request
+    if not state.broken or exchange.api != "anthropic.messages" or request is None or request.previous is None:
+        return None
+    if _HELPER not in exchange.request_headers.get("x-stainless-helper", ""):
+        return None
+    details: dict[str, Json] = {"error_code": "thread_not_found"}
+    error: dict[str, Json] = {"type": "not_found_error", "message": _LOST, "details": details}
+    title = "asked the client for the whole conversation: the server's thread holds a call that was repaired"
+    repair = _repair(title, "/thread/previous_message_id", request.previous, "")
+    return Reaction({"type": "error", "error": error}, repair, status=404)
+
+
+def _repair(title: str, pointer: str, before: str, after: str) -> AppliedFix:
+    return AppliedFix(CODE, NAME, "safe", "request", printable(title), pointer, None, before, excerpt(after, _PATCH))
+
+
+# --- where a reply and what the client got of it differ -----------------------------------------------------------------
+
+
+class _Made(NamedTuple):
+    """A call as the server has it, with all ids that its stream gave it; the last one is what the server stores."""
+
+    call: ToolCall
+    ids: tuple[str, ...]
+
+
+def _differences(exchange: Exchange, reply: Reply) -> ServerState:
+    """Ids of the client with the server's, calls that only one of both has, and whether a call of the server is broken."""
+    delivered = exchange.delivered
+    made = [one for choice in reply.choices for call in choice.calls for one in _made(call, exchange.api)]
+    ids = {id_: one.ids[-1] for one in made for id_ in one.ids[:-1]}
+    if delivered is None:
+        return ServerState(ids)
+    got = [call for choice in delivered.choices for call in choice.calls]
+    served = [id_ for one in made for id_ in one.ids]
+    added: dict[str, ToolCall] = {}
+    dropped: list[ToolCall] = []
+    broken = False
+    for one, other in _couples(made, got):
+        new = other.id if other is not None and other.id not in served else None
+        if one is not None and other is not None:
+            if new and one.ids:
+                ids[new] = one.ids[-1]
+                broken = broken or served.count(one.ids[-1]) > 1
+            broken = broken or _is_broken(one.call, other)
+        elif other is not None and new:
+            added[new] = other
+        elif one is not None and one.ids:
+            dropped.append(replace(one.call, id=one.ids[-1]))
+    return ServerState(ids, added, tuple(dropped), broken=broken)
+
+
+def _replay(exchange: Exchange, before: ServerState | None) -> Replay | None:
+    """The conversation up to the end of a reply as the client has it; None where that cannot be told or sent again."""
+    request, delivered = exchange.request, exchange.delivered
+    if request is None or request.stored or request.on_server == "anywhere":
+        return None
+    if (
+        delivered is None
+        or exchange.end not in ("complete", "unknown")
+        or not delivered.finished
+        or len(delivered.choices) != 1
+    ):
+        return None
+    base = before.replay if before is not None and before.replay is not None else Replay(request.previous, b"[]")
+    if base.previous is not None and request.body.get("store") is False:
+        return None  # over a WebSocket, which keeps nothing but the last reply
+    given = request.body.get("input")
+    own = _as_items(given) if isinstance(given, str) else given
+    said = _items(delivered.choices[0].parts)
+    if not isinstance(own, list) or said is None:
+        return None
+    try:
+        items = orjson.dumps([*orjson.loads(base.items), *own, *said])
+    except orjson.JSONEncodeError:  # lone surrogates, numbers beyond 64 bits
+        return None
+    return Replay(base.previous, items) if len(items) <= _LONGEST and REDACTED.encode() not in items else None
+
+
+def _items(parts: Sequence[Part]) -> list[Json] | None:
+    """The parts of a reply as items of an input. Reasoning is left out; None where there is more than texts and calls."""
+    items: list[Json] = []
+    for part in parts:
+        if isinstance(part, Text):
+            items.append({"role": "assistant", "content": part.text})
+        elif isinstance(part, ToolCall) and part.id and part.name:
+            items.append(_item_of(part))
+        elif not isinstance(part, Reasoning):
+            return None
+    return items
+
+
+def _made(call: ToolCall, api: str) -> Iterator[_Made]:
+    """The calls of a server that a reply holds as one: several, where a stream gave them one index."""
+    parts: list[tuple[int, list[str | None], str | None]] = [(0, [call.id], call.name)]
+    for found in announced(call, api) if call.pieces else ():
+        if found.verdict == "anew":
+            parts.append((found.piece.offset, [found.piece.id], found.piece.name or call.name))
+        else:
+            parts[-1][1].append(found.piece.id)
+    if len(parts) == 1:
+        yield _Made(call, _known(parts[0][1]))
+        return
+    for (start, given, name), (end, *_) in pairwise([*parts, (len(call.deltas), [], None)]):
+        ids = _known(given)
+        text = Arguments(call.deltas[start:end])
+        yield _Made(replace(call, id=ids[0] if ids else None, name=name, arguments=text), ids)
+
+
+def _known(ids: Sequence[str | None]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(id_ for id_ in ids if id_))
+
+
+def _couples(made: Sequence[_Made], got: Sequence[ToolCall]) -> Iterator[tuple[_Made | None, ToolCall | None]]:
+    """Which call of the server each call of the client is: by an id of its own, by content, else by name, in order."""
+    left, open_ = list(made), list(got)
+    shared = [id_ for one in made for id_ in one.ids]
+    for fits in (
+        lambda one, other: other.id in one.ids and shared.count(other.id or "") == 1,
+        lambda one, other: _content(one.call) == _content(other),
+        lambda one, other: one.call.name == other.name,
+    ):
+        for other in tuple(open_):
+            one = next((each for each in left if fits(each, other)), None)
+            if one is not None:
+                left = [each for each in left if each is not one]
+                open_ = [call for call in open_ if call is not other]
+                yield one, other
+    yield from ((None, other) for other in open_)
+    yield from ((one, None) for one in left)
+
+
+def _is_broken(call: ToolCall, repaired: ToolCall) -> bool:
+    """Return True if a server can do nothing with its own version of a call: a wrong name, or no JSON object."""
+    unread = call.form == "function" and call.arguments.mapping is None and _content(call) != _content(repaired)
+    return unread or call.name != repaired.name
+
+
+def _content(call: ToolCall) -> str:
+    return content_of(call.name or "", call.arguments.text)
+
+
+# --- edits of the next request ------------------------------------------------------------------------------------------
+
+
+def _insert_calls(request: Request, state: ServerState, answers: Sequence[Answer]) -> Iterator[RequestFix]:
+    """Puts calls that the server never made before the results that answer them."""
+    places: dict[str, list[ToolCall]] = {}
+    blocks = history_of(request.api).blocks
+    for answer in answers:
+        place = request.messages[answer.position].pointer
+        first = place if blocks or not places else next(iter(places))  # items: all calls before the first result
+        places.setdefault(first, []).append(state.added[answer.result.call_id or ""])
+    for place, calls in places.items():
+        names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
+        title = f"put the call of {names} before its result: the server made no such call"
+        values = [_message_of(calls)] if blocks else [_item_of(call) for call in calls]
+        edits = [Edit("insert", place, value) for value in values]
+        yield edits, _repair(title, place, "", "\n".join(f"{call.name}({call.arguments.text})" for call in calls))
+
+
+def _put_first(request: Request, items: Sequence[Json]) -> Iterator[Edit]:
+    """Puts items before the input of OpenAI's Responses."""
+    value = request.body.get("input")
+    if isinstance(value, list) and value:
+        yield from (Edit("insert", "/input/0", item) for item in items)
+        return
+    words = _as_items(value) if isinstance(value, str) and value else []
+    yield Edit("replace", "/input", [*items, *words])
+
+
+def _as_items(words: str) -> list[Json]:
+    return [{"role": "user", "content": words}]
+
+
+def _item_of(call: ToolCall) -> dict[str, Json]:
+    """A call as an item of OpenAI's Responses."""
+    custom = call.form == "custom"
+    kind, member = ("custom_tool_call", "input") if custom else ("function_call", "arguments")
+    return {"type": kind, "call_id": call.id, "name": call.name, member: call.arguments.text}
+
+
+def _message_of(calls: Sequence[ToolCall]) -> dict[str, Json]:
+    """Calls as a message of Anthropic's assistant."""
+    content: list[Json] = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments.mapping or {}} for call in calls
+    ]
+    return {"role": "assistant", "content": content}
+
+
+def _answer(request: Request, calls: Sequence[ToolCall]) -> Iterator[RequestFix]:
+    """Answers calls that the client never got: the server refuses to go on without a result for each."""
+    names = ", ".join(f"`{excerpt(call.name or '')}`" for call in calls)
+    title = f"answered the call of {names}, which was taken out of the reply before"
+    history = history_of(request.api)
+    value = at(request.body, history.place)
+    if not history.blocks:
+        items: list[Json] = [
+            {
+                "type": "custom_tool_call_output" if call.form == "custom" else "function_call_output",
+                "call_id": call.id,
+                "output": _UNANSWERED,
+            }
+            for call in calls
+        ]
+        yield list(_put_first(request, items)), _repair(title, history.place, "", _UNANSWERED)
+        return
+    results: list[Json] = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": _UNANSWERED, "is_error": True} for call in calls
+    ]
+    first = value[0] if isinstance(value, list) and value else None
+    if not isinstance(first, dict) or first.get("role") != "user":
+        return
+    place, content = f"{history.place}/0/content", first.get("content")
+    if isinstance(content, list) and content:
+        edits = [Edit("insert", f"{place}/0", result) for result in results]
+    else:
+        said: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+        edits = [Edit("replace", place, [*results, *said])]
+    yield edits, _repair(title, place, "", _UNANSWERED)

@@ -1,0 +1,156 @@
+"""What a request itself says of markup, tokens and tags: whoever asked for them must not be warned of them.
+
+Who speaks matters. The system prompt, the tools' descriptions, the user and a prefilled answer *ask*; tool results and the
+arguments of earlier calls are only *heard*, and an answer may well repeat what was heard. What the assistant said before
+counts for neither: a leak that went into the history tends to come again, and is one every time.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from wirelint.model import Message, Request, Text
+from wirelint.text.cues import mentions
+
+# `without any <think> tags`, `do not write <scratchpad>`: a wish that the markup does not come.
+_NEGATION = re.compile(r"(?:\b(?:no|not|never|without|avoid|omit|cannot)\b|n['’]t\b)[^.!?\n]{0,60}\Z", re.IGNORECASE)
+_NEGATION_REACH = 80
+
+_CALLS = re.compile(r"(?:tool|function)[ _-]?(?:calls?|calling|use)\b|\binvocations?\b|\binvoke\b", re.IGNORECASE)
+_CALL_CUES = ("tool", "funct", "nvo")
+_NOTATION = re.compile(
+    r"\b(?:raw|literal(?:ly)?|native|verbatim|xml|markup|syntax|notation|format|template|protocol|tokens?|tags?|encod\w+"
+    r"|serialis\w+|serializ\w+|example|sample|parser?|parsing|escap\w+|look like|looks like)\b",
+    re.IGNORECASE,
+)
+_CALL_AS_JSON = re.compile(
+    r"\bjson\b[^.!?\n]{0,24}\b(?:of|for)\b[^.!?\n]{0,24}\b(?:tool|function)[ _-]?call\b"
+    r"|\b(?:tool|function)[ _-]?call\b[^.!?\n]{0,24}\b(?:as|in)\b[^.!?\n]{0,12}\bjson\b",
+    re.IGNORECASE,
+)
+_TOKENS = re.compile(
+    r"\b(?:special|control|stop|end|eos|bos|eot|role|chat|turn|template|sentinel|delimiter)[ _-]*tokens?\b|\btokeniz\w+"
+    r"|\btokenis\w+|chat[ _-]?templates?|prompt[ _-]?(?:templates?|formats?)|\bchatml\b|harmony (?:format|response|token)"
+    r"|\bjinja2?\b|end[ -]of[ -](?:turn|text|sequence|message|sentence)",
+    re.IGNORECASE,
+)
+_TOKEN_CUES = ("token", "template", "prompt", "chatml", "harmony", "jinja", "end of", "end-of")
+_TAGS = re.compile(
+    r"\b(?:think(?:ing)?|reason(?:ing)?|thoughts?|scratchpad|reflection|chain[ -]of[ -]thought|cot|xml)[\"'”’`]?[ _-]*"
+    r"(?:tags?|tokens?|markers?|delimiters?|blocks?|elements?|sections?|traces?)\b",
+    re.IGNORECASE,
+)
+_TAG_CUES = (
+    ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
+    ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
+)
+_DIALOGUE = re.compile(
+    r"\b(?:dialog(?:ue)?s?|conversations?|chats?|chatbots?|scripts?|screenplays?|plays?|scenes?|transcripts?|interviews?"
+    r"|role-?play\w*|skits?|stor(?:y|ies)|prompts?|examples?|samples?|templates?|formats?|turns?|speakers?|debates?|vicuna|alpaca)\b"
+    r"|\b(?:Human|USER|User|ASSISTANT|Assistant|AI|Instruction|H|A):",
+)
+
+
+def asks_for(request: Request, *literals: str) -> bool:
+    """Whether the system prompt, a tool's description, the user or a prefilled answer holds one of the literals.
+
+    A mention inside of a prohibition is not asking.
+    """
+    return any(_holds(text, literal) for text in _asking(request) for literal in literals)
+
+
+def hears(request: Request, *literals: str) -> bool:
+    """Whether one of the literals stands anywhere in the request but in what the assistant said before."""
+    texts = [*_asking(request), *_heard(request)]
+    return any(literal in text for text in texts for literal in literals)
+
+
+def demands_json(request: Request) -> bool:
+    """Whether the request demands an answer in JSON (`response_format`, and what other APIs call it)."""
+    for field in ("response_format", "format", "text", "output_config"):
+        value = request.body.get(field)
+        inner = value.get("format", value) if isinstance(value, dict) else value
+        kind = inner.get("type") if isinstance(inner, dict) else inner
+        if kind in ("json_object", "json_schema", "json", "object"):
+            return True
+    config = request.body.get("generationConfig", request.body.get("generation_config"))
+    wanted = config.get("responseMimeType", config.get("response_mime_type")) if isinstance(config, dict) else None
+    return wanted == "application/json"
+
+
+def asks_about_calls(request: Request) -> bool:
+    """Whether the user's last words are about how tool calls are written."""
+    words = last_words(request)
+    if not mentions(words, _CALL_CUES) or _CALLS.search(words) is None:
+        return False
+    return _NOTATION.search(words) is not None or _CALL_AS_JSON.search(words) is not None
+
+
+def asks_about_tokens(request: Request) -> bool:
+    """Whether the user's last words are about chat templates or their tokens."""
+    words = last_words(request)
+    return mentions(words, _TOKEN_CUES) and _TOKENS.search(words) is not None
+
+
+def asks_about_thinking_tags(request: Request) -> bool:
+    """Whether the user's last words are about the tags that reasoning is put in."""
+    words = last_words(request)
+    return mentions(words, *_TAG_CUES) and _TAGS.search(words) is not None
+
+
+def prompts_for_thinking_tags(request: Request) -> bool:
+    """Whether the instructions speak of tags or blocks to think in, without naming them."""
+    return any(mentions(text, *_TAG_CUES) and _says(text, _TAGS) for text in _asking(request))
+
+
+def asks_for_dialogue(request: Request) -> bool:
+    """Whether speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
+    return any(_DIALOGUE.search(text) is not None for text in _asking(request))
+
+
+def last_words(request: Request) -> str:
+    """What the user said last; empty when nothing is known of it."""
+    return request.last_user.text if request.last_user is not None else ""
+
+
+def prefill(request: Request) -> str:
+    """The beginning of the answer that the request gives itself, if it does."""
+    last = request.messages[-1] if request.messages else None
+    return last.text if last is not None and last.role == "assistant" and not last.calls else ""
+
+
+def _asking(request: Request) -> Iterator[str]:
+    for message in request.messages:
+        if message.role in ("system", "user"):
+            yield from _texts(message)
+    for tool in request.tools:
+        yield tool.description
+    yield prefill(request)
+
+
+def _heard(request: Request) -> Iterator[str]:
+    for message in request.messages:
+        yield from (result.text for result in message.results)
+        yield from (call.arguments.text for call in message.calls)
+
+
+def _texts(message: Message) -> Iterator[str]:
+    return (part.text for part in message.parts if isinstance(part, Text))
+
+
+def _holds(text: str, literal: str) -> bool:
+    place = text.find(literal)
+    while place >= 0:
+        if not _negated(text, place):
+            return True
+        place = text.find(literal, place + len(literal))
+    return False
+
+
+def _says(text: str, pattern: re.Pattern[str]) -> bool:
+    return any(not _negated(text, match.start()) for match in pattern.finditer(text))
+
+
+def _negated(text: str, place: int) -> bool:
+    return _NEGATION.search(text, max(place - _NEGATION_REACH, 0), place) is not None

@@ -1,0 +1,200 @@
+"""Content parts that were turned into text as a structure: `[{'type': 'text', 'text': 'Hi'}]` where `Hi` was meant.
+
+Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
+Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. What is left is a text of which all, or all
+between two marks of a chat template or behind the label of a speaker, is one such structure; people who write about
+structures put words beside them. A small reader of literals tells: it reads Python's and JSON's notations, the
+constructors of SDK classes too, and what it has read must be a list of parts as the APIs define them.
+
+The pieces that may stand in a text are few, so a text is looked at closely only where a cheap search finds an opener.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wirelint.model import Json
+from wirelint.text.foreign_reprs import Foreign, may_be_foreign, read_foreign
+from wirelint.text.literals import LiteralReader
+
+Syntax: TypeAlias = Literal["JSON"] | Foreign
+
+_WORDS = frozenset({"text", "input_text", "output_text"})
+_OTHERS = frozenset({
+    "image_url", "input_image", "image", "input_audio", "audio", "video_url", "video", "file", "input_file", "document",
+    "thinking", "redacted_thinking", "refusal", "tool_use", "tool_result",
+})  # fmt: skip
+_BESIDE = frozenset({
+    "type", "text", "annotations", "cache_control", "citations", "logprobs", "id", "index", "parsed", "meta", "extras",
+})  # fmt: skip
+_PART = (
+    rf"(?:\{{\s{{0,4}}(?:(['\"])type\1\s?:\s?(['\"])(?:{'|'.join(sorted(_WORDS | _OTHERS))})\2"
+    rf"|(['\"])(?:{'|'.join(sorted(_BESIDE - {'type'}))})\3\s?:)"
+    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text|Chunk)\w{0,20}\()"
+)
+_OPENER = re.compile(rf"\[?\s{{0,8}}{_PART}")
+_UNTYPED = re.compile(r"\[\s{0,8}(?:\{\s{0,4}'text'\s?:\s?['\"]|Part\()")
+_OBJECTS = re.compile(r"\s*\[object Object\](?:\s*,\s*\[object Object\])*\s*")
+_TOKEN = r"(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|\[/?INST\]|<(?:start|end)_of_turn>|</?s>)"
+_FRAMED = re.compile(
+    rf"(?:{_TOKEN}(?:user|human|assistant|system|model)?|^(?:user|human|assistant|ai|system)[ \t]?:)\s{{0,4}}"
+    r"(?=\[\s{0,4}\{|\[[A-Z]\w{1,60}\()",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FIRST = re.compile(rf"\s*(?:{_TOKEN}|(?:user|human|assistant|ai|system)[ \t]?:)", re.IGNORECASE)
+_FRAME_END = re.compile(rf"\s{{0,4}}(?:{_TOKEN}|\Z)|[ \t]*\n")
+_APART = re.compile(r"\n\s{0,8}\n(?=\[\{'|\[[A-Z]\w{1,60}\()")
+_INTRODUCES = re.compile(r"[:?`>]\s*\Z")
+_LETTERS = re.compile(r"[^\W\d_]{2}")
+_ABOUT = re.compile(
+    r"[\"']type[\"']\s?[:=]\s?[\"'](?:(?:in|out)put_)?(?:text|image)|\bcontent[ _-]?(?:parts?|blocks?|lists?)\b"
+    r"|\w(?:Block|Part|Param)\(|\brepr\b|\bpython[ -](?:dict|list|object|repr|array|literal|structure|string)"
+    r"|\[object Object\]|\blists? of dict",
+    re.IGNORECASE,
+)
+_ABOUT_JSON = re.compile(
+    r"\bjson\b|\bpayload|\bschema\b|\bdata structure|\bapi\b|\b(?:de)?seriali[sz]|\bstringif", re.IGNORECASE
+)
+_MOST_READ = 1 << 20
+_MOST_NESTED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ContentRepr:
+    """A structure in a text: its place, its notation, and what its text parts say together.
+
+    `says` is None when there is more in it than text, or when the text is lost. `whole`: there is nothing beside it.
+    `framed`: it stands where a speaker's words stand, by a mark or a label. Neither: it is a paragraph of its own.
+    """
+
+    start: int
+    end: int
+    syntax: Syntax
+    says: str | None
+    whole: bool
+    framed: bool = False
+
+
+def may_hold_repr(text: str) -> bool:
+    """Whether `find_reprs` can find anything at all; cheap, and False for nearly every text."""
+    first = text[:64].lstrip()[:1]
+    if first and (first in "[{" or (first.isupper() and "type='" in text)):
+        return True
+    quoted = "'" in text and ("'type': '" in text or "type='text'" in text)
+    return quoted or may_be_foreign(text[:128].lstrip())
+
+
+def find_reprs(text: str) -> tuple[ContentRepr, ...]:
+    """The structures of a text that stand where words should: all there is, or one per speaker, or the last paragraph."""
+    if len(text) > _MOST_READ or not may_hold_repr(text):
+        return ()
+    if _OBJECTS.fullmatch(text):
+        return (ContentRepr(0, len(text), "JavaScript", None, whole=True),)
+    if (foreign := read_foreign(text)) is not None:
+        return (ContentRepr(0, len(text), foreign[1], foreign[0], whole=True),)
+    start = len(text) - len(text.lstrip())
+    if _OPENER.match(text, start):
+        found = _read(text, start)
+        if found is not None and not text[found[1] :].strip():
+            return (ContentRepr(start, found[1], found[2], found[0], whole=True),)
+    return tuple(_framed(text)) or tuple(_apart(text))
+
+
+def find_untyped(text: str) -> tuple[ContentRepr, ...]:
+    """A text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
+
+    In Python's notation alone, and only worth asking where such parts are the API's own.
+    """
+    start = len(text) - len(text.lstrip())
+    if len(text) > _MOST_READ or _UNTYPED.match(text, start) is None:
+        return ()
+    reader = LiteralReader(text, start)
+    words: list[str] = []
+    for part in reader.read_items():
+        said = part.get("text") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(said, str) or _says_more(part):
+            return ()
+        words.append(said)
+    if reader.failed or not reader.pythonic or not words or text[reader.position :].strip():
+        return ()
+    return (ContentRepr(start, reader.position, "Python", "".join(words), whole=True),)
+
+
+def _says_more(part: Mapping[str, Json]) -> bool:
+    return any(value is not None for name, value in part.items() if name != "text")
+
+
+def unwrap(text: str) -> str | None:
+    """The text with every structure replaced by what it says, however often it was wrapped; None if one says nothing."""
+    for _ in range(_MOST_NESTED):
+        found = find_reprs(text)
+        if not found:
+            return text
+        pieces: list[str] = []
+        position = 0
+        for one in found:
+            if one.says is None:
+                return None
+            pieces += (text[position : one.start], one.says)
+            position = one.end
+        text = "".join((*pieces, text[position:]))
+    return None
+
+
+def speaks_of_structures(text: str, syntax: Syntax) -> bool:
+    """Whether a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
+    return _ABOUT.search(text) is not None or (syntax == "JSON" and _ABOUT_JSON.search(text) is not None)
+
+
+def _framed(text: str) -> Iterator[ContentRepr]:
+    """Structures in a text that is a prompt made of turns from its first character on; a log in a question is not."""
+    if _FIRST.match(text) is None:
+        return
+    position = 0
+    while mark := _FRAMED.search(text, position):
+        position = mark.end()
+        found = _read(text, mark.end())
+        if found is not None and found[2] == "Python" and _FRAME_END.match(text, found[1]):
+            position = found[1]
+            yield ContentRepr(mark.end(), found[1], found[2], found[0], whole=False, framed=True)
+
+
+def _apart(text: str) -> Iterator[ContentRepr]:
+    """A last paragraph that is a structure with words in it, behind one that does not introduce it."""
+    start = None
+    for mark in _APART.finditer(text):
+        start = mark
+    if start is None or _INTRODUCES.search(text, max(start.start() - 16, 0), start.start()):
+        return
+    found = _read(text, start.end())
+    if found is None or text[found[1] :].strip() or found[2] != "Python":
+        return
+    if found[0] is None or _LETTERS.search(found[0]):
+        yield ContentRepr(start.end(), found[1], found[2], found[0], whole=False)
+
+
+def _read(text: str, start: int) -> tuple[str | None, int, Syntax] | None:
+    """What the content parts that are written at `start` say, the offset after them, and their notation."""
+    reader = LiteralReader(text, start)
+    words: list[str] = []
+    only_words = True
+    for part in reader.read_items():
+        if not isinstance(part, dict) or not _is_part(part):
+            return None
+        if part["type"] in _WORDS:
+            words.append(str(part["text"]))
+        else:
+            only_words = False
+    if reader.failed or not words or not (reader.pythonic or text.startswith("[", start)):
+        return None  # one object of JSON alone is a message of many protocols
+    return "".join(words) if only_words else None, reader.position, "Python" if reader.pythonic else "JSON"
+
+
+def _is_part(part: Mapping[str, Json]) -> bool:
+    kind = part.get("type")
+    if kind in _WORDS:
+        return isinstance(part.get("text"), str) and part.keys() <= _BESIDE
+    return kind in _OTHERS and len(part) > 1

@@ -1,0 +1,360 @@
+"""The tokens that chat templates put around turns, and where they stand in text that should be free of them.
+
+Theory of operation. A server takes these tokens out before anybody sees a reply; one that is left shows a stop token that
+was not known, a template of another model, or a model that talks on as the next speaker. Three kinds are told apart.
+*Sure* tokens are written by nothing but templates. *Edge* tokens look like things people write (`<s>` strikes text through
+in HTML, `[INST]` stands in manuals) and count only as the first or last thing of a text, or in a row with others.
+*Unknown* ones merely have the shape `<|name|>`: the words that all templates use decide.
+
+Text is searched with its bars and underscores normalised one by one (`｜` → `|`, `▁` → `_`), so offsets stay true.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from wirelint.dialects.partial import may_go_on
+from wirelint.text.chat_templates import EDGE_ENDS, EDGE_OPENS, EDGES, ENDS, SURE, TEMPLATES, Template, words
+from wirelint.text.cues import Cues
+from wirelint.text.families import family
+
+Strength = Literal["sure", "edge", "unknown"]
+
+
+# Tokens that frame thinking: `thinking` reports them.
+_THINKING = frozenset(
+    words(
+        "<|START_THINKING|> <|END_THINKING|> <|inner_prefix|> <|inner_suffix|> <|content_thinking|>"
+        " <|plamo:begin_think:plamo|> <|plamo:end_think:plamo|> <|think|> <|/think|> <|begin_of_thought|>"
+        " <|end_of_thought|>"
+    )
+)
+_TEMPLATE_WORDS = re.compile(
+    r"(?:^|_|:|\b)(?:start|end|begin|eos|bos|eot|eom|eod|sep|turn|tool|tools|role|header|assistant|user|system|message"
+    r"|channel|pad|fim|im|plamo|content|endoftext|endofprompt|reserved|special)(?:_|:|\b|$)"
+)
+_BARS = str.maketrans("｜▁", "|_")
+_UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
+_UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
+_TOKEN = re.compile(
+    r"<\|{1,2} ?[^|<>\s]{1,40} ?\|{1,2}>|</?\|{1,2} ?(?:DSML|GCML) ?\|{1,2}|</?ifm\|[a-z_]{1,24}>"
+    r"|<SPECIAL_\d{1,3}>|<mask:\d{1,3}>|</?co: ?\d{1,3}(?:[,:\[\]\d ]{0,40}\d\]?)?>|"
+    + "|".join(map(re.escape, _UNBARRED))
+)
+TOKEN_FIRSTS = "<[]"
+"""The characters that tokens begin with."""
+_MARKERS = Cues("<", "｜", "[", "]~", "]<]")
+# A header names its speaker, a channel its use: the word belongs to the framing.
+_HEADER_WORD = re.compile(
+    r"\s?(?P<role>system|user|assistant|tool|model|ai|developer|ipython|function|analysis|commentary|final)\b"
+    r"(?: to=(?!self\s?<)[\w.-]{1,80})?"
+)
+# Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
+_XTML = frozenset(words("<|open|> <|close|>"))
+_XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
+_HEADERS = frozenset(
+    words(
+        "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
+        " <|begin|> <|from|>"
+    )
+    + words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
+)
+_OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
+_OTHERS_TURNS = frozenset(
+    words(
+        "<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST] <|system_start|>"
+        " <|developer_start|> <|hy_User|> <|message_user|> [|user|] [|system|]"
+    )
+)
+_NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
+_NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
+_NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
+# `assistant` alone on the first line and then sentences; channel names glued to what follows.
+_RESIDUE = re.compile(
+    r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistant\r?\n\s*(?=\S+(?:[ \t]+\S+){2})"
+    r"|ASSISTANT:\s*(?=\S)|to=(?:user|commentary)\s?<\|message\|>|/no_?think\s?(?=<\|)"
+)
+_GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
+_RESIDUE_CUT = re.compile(
+    r"(?:a(?:s(?:s(?:i(?:s(?:t(?:a(?:n)?)?)?)?)?)?)?)?"
+    r"|assistant(?:\s?(?:f[a-z]{0,4}|c[a-z]{0,9})?|\r?(?:\n\s*(?:\S+(?:[ \t]+\S+)?[ \t]*)?)?)"
+    r"|/(?:n(?:o(?:_?(?:t(?:h(?:i(?:n(?:k(?:\s?<?)?)?)?)?)?)?)?)?)?"
+    r"|t(?:o(?:=(?:(?:u[ser]{0,3}|c[a-z]{0,9})(?:\s?(?:<(?:\|[a-z]{0,7}\|?)?)?)?)?)?)?"
+)
+_SPEAKER = "ASSISTANT:"
+_GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
+_LONGEST_BEGINNING = 200
+_LONGEST_CUT = 48
+_TOKEN_BEGINS = re.compile(r"[<\[\]]")
+_CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
+_CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
+_TOGETHER = (
+    frozenset(words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
+    frozenset(words("[gMASK] <sop> <eop>")),
+    frozenset(words("<bos> <eos> <pad> <unk>")),
+    frozenset(words("[BOS] [EOS] [EOT]")),
+)
+_PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
+PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """A token in a text. `token` is its normalised spelling, `end` lies after the role that a header names (`role`)."""
+
+    token: str
+    start: int
+    end: int
+    strength: Strength
+    role: str = ""
+
+    @property
+    def ends_turn(self) -> bool:
+        return self.token in ENDS or self.token in EDGE_ENDS
+
+    @property
+    def other_speaker(self) -> bool:
+        """Whether somebody else than the assistant begins to speak here."""
+        return self.role in _OTHER_SPEAKERS or (self.token in _OTHERS_TURNS and self.role != "assistant")
+
+    @property
+    def announces(self) -> bool:
+        """Whether the token begins something else than the answer: a tool call, a result, a thought."""
+        return self.role in _NO_ANSWER or _NOT_SPEECH.search(self.token) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Framing:
+    """The tokens of a text that are no part of what was said, in order.
+
+    `leading` is the end of the framing at its beginning, `trailing` the start of that at its end.
+    """
+
+    tokens: tuple[Occurrence, ...]
+    leading: int
+    trailing: int
+
+    @property
+    def at_edges(self) -> bool:
+        """Whether taking the edges off takes every token off."""
+        return all(token.end <= self.leading or token.start >= self.trailing for token in self.tokens)
+
+    @property
+    def overrun(self) -> Occurrence | None:
+        """The token after which the text goes on though the turn is over, or where somebody else begins to speak."""
+        for token in self.tokens:
+            inside = self.leading < token.end and token.start < self.trailing
+            if token.other_speaker or (token.ends_turn and inside):
+                return token
+        return None
+
+
+def may_hold_token(text: str) -> bool:
+    return _MARKERS.stand_in(text)
+
+
+def find(text: str) -> tuple[Occurrence, ...]:
+    """Everything in a text that is spelt like a token of a chat template, whether or not it counts as one."""
+    if not may_hold_token(text):
+        return ()
+    shadow = _shadow(text)
+    found = [_occurrence(shadow, match) for match in _TOKEN.finditer(shadow)]
+    found = [one for one in found if one.token not in _THINKING]
+    if cut := _cut_token(shadow):
+        found.append(cut)
+    return tuple(found)
+
+
+def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
+    """What of `tokens` (from `find`, in order) counts as framing of the text; None when nothing does."""
+    leading, trailing = _edges(text, tokens)
+    row = _Row(text, tokens, leading, trailing)
+    counted = [token for position, token in enumerate(tokens) if row.counts(position)]
+    if not counted:
+        return None
+    leading, trailing = _edges(text, tuple(counted))
+    return Framing(tuple(counted), leading, trailing)
+
+
+def in_name(name: str) -> int | None:
+    """Where markup begins in the name of a tool; None when there is none."""
+    mark = _NAME_MARK.search(_shadow(name))
+    return mark.start() if mark else None
+
+
+def residue(text: str, model: str) -> int:
+    """The length of a role's or channel's name that begins a text because the tokens around it were taken out."""
+    start = len(text) - len(text.lstrip())
+    match = _RESIDUE.match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
+    return match.end() if match else 0
+
+
+def is_label(text: str) -> bool:
+    """Whether what a text begins with is, or may become, the label of a speaker: plays have them too."""
+    begun = text.lstrip()
+    return begun.startswith(_SPEAKER) or bool(begun and _SPEAKER.startswith(begun))
+
+
+def residue_may_come(text: str, model: str) -> bool:
+    """Whether the beginning of a text, all there is so far, may still turn out to be a role's or channel's name."""
+    begun = text.lstrip()
+    if len(begun) > _LONGEST_BEGINNING or residue(text, model):
+        return False
+    if begun and _SPEAKER.startswith(begun.rstrip()):
+        return True
+    return bool(_RESIDUE_CUT.fullmatch(begun)) or (family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun)))
+
+
+def ends_in_token(text: str) -> int:
+    """The length of the end of a text that may become a token when more comes; 0 for none."""
+    shadow = _shadow(text)
+    start = max(len(shadow) - _LONGEST_CUT, 0)
+    for place in _TOKEN_BEGINS.finditer(shadow, start):
+        rest = shadow[place.start() :]
+        if rest in _UNBARRED_CUT or _CUT_BARRED.fullmatch(rest):
+            return len(rest)
+    return 0
+
+
+def may_become_token(text: str) -> bool:
+    """Whether a token stands at the beginning of a text, or may when more comes."""
+    return _TOKEN.match(text) is not None or may_go_on(_TOKEN, text, 0)
+
+
+def native(token: str, model: str) -> bool | None:
+    """Whether a token belongs to the template of the model's family; None when either is not known."""
+    known = family(model)
+    users = {name for template in TEMPLATES if token in _all(template) for name in template.families}
+    return known in users if known is not None and users else None
+
+
+def _all(template: Template) -> tuple[str, ...]:
+    return (*template.opens, *template.ends, *template.others)
+
+
+def _shadow(text: str) -> str:
+    return text if text.isascii() else text.translate(_BARS)
+
+
+def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
+    token, end, role = _spelling(match[0]), match.end(), ""
+    word = _XTML_WORD if token in _XTML else _HEADER_WORD if token in _HEADERS else None
+    if word is not None and (header := word.match(shadow, end)):
+        end, role = header.end(), header["role"]
+    return Occurrence(token, match.start(), end, _strength(token), role)
+
+
+_BARRED = re.compile(r"<\|{1,2} ?([^|<>\s]+) ?\|{1,2}>")
+
+
+def _spelling(written: str) -> str:
+    bars = _BARRED.fullmatch(written)
+    if bars is None:
+        return written
+    # Blanks inside are a spelling of known tokens only; `<| x |>` is an operator of more than one language.
+    plain = f"<|{bars[1]}|>"
+    return plain if " " not in written or plain in SURE else written
+
+
+def _strength(token: str) -> Strength:
+    if token in EDGES:
+        return "edge"
+    if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
+        return "sure"
+    return "sure" if " " not in token and _TEMPLATE_WORDS.search(token[2:-2]) else "unknown"
+
+
+def _cut_token(shadow: str) -> Occurrence | None:
+    """A known token that the end of the text cuts off."""
+    cut = _CUT.search(shadow, max(len(shadow.rstrip()) - 44, 0), len(shadow.rstrip()))
+    if cut is None or not any(token.startswith(cut[0]) and token != cut[0] for token in SURE):
+        return None
+    return Occurrence(cut[0], cut.start(), cut.end(), "unknown")
+
+
+def _edges(text: str, tokens: tuple[Occurrence, ...]) -> tuple[int, int]:
+    leading, trailing = 0, len(text)
+    for token in tokens:
+        if text[leading : token.start].strip():
+            break
+        leading = token.end
+    for token in reversed(tokens):
+        if text[token.end : trailing].strip():
+            break
+        trailing = token.start
+    return leading, trailing
+
+
+class _Row:
+    """The tokens of one text, judged one by one in the light of the others."""
+
+    def __init__(self, text: str, tokens: tuple[Occurrence, ...], leading: int, trailing: int) -> None:
+        self.text, self.tokens, self.leading, self.trailing = text, tokens, leading, trailing
+        self.last = {token.token: position for position, token in enumerate(tokens)}
+        self.first = {token.token: position for position, token in reversed(list(enumerate(tokens)))}
+
+    def counts(self, position: int) -> bool:
+        token = self.tokens[position]
+        leading, trailing = token.end <= self.leading, token.start >= self.trailing
+        match token.strength:
+            case "sure":
+                return True
+            case "unknown":
+                # Glued to the words: with a blank between it may be a placeholder of a letter or a template.
+                glued = not self.text[token.end : token.end + 1].isspace()
+                return (leading and glued) or (trailing and not _apart(self.text, token))
+            case "edge":
+                return (
+                    self._in_a_row(position)
+                    or self._inside_out(position)
+                    or (leading and self._begins(position))
+                    or (trailing and self._ends(position))
+                )
+
+    def _begins(self, position: int) -> bool:
+        token = self.tokens[position].token
+        if token == "[INST]":
+            return self.last.get("[/INST]", -1) > position
+        if token.startswith("[") and self.text[self.tokens[position].end :][:1].isspace():
+            return False  # airports and cameras have such names; a template's stand before the first word
+        return token in EDGE_OPENS and self.last.get(PARTNERS.get(token, ""), -1) < position
+
+    def _ends(self, position: int) -> bool:
+        token = self.tokens[position]
+        if token.token not in EDGE_ENDS or (_apart(self.text, token) and self.text[token.start - 1] == " "):
+            return False
+        return self.first.get(PARTNERS.get(token.token, ""), position) >= position
+
+    def _inside_out(self, position: int) -> bool:
+        """Whether a turn ends here before one began, and another begins: the text runs on as both sides of a dialogue.
+
+        Whoever explains the template writes `[INST]` first.
+        """
+        if self.tokens[position].token not in ("[INST]", "[/INST]"):
+            return False
+        opens = self.first.get("[INST]")
+        return opens is not None and self.first.get("[/INST]", opens) < opens
+
+    def _in_a_row(self, position: int) -> bool:
+        """Whether the token stands side by side with another that no one but a template writes beside it."""
+        token = self.tokens[position]
+        for other in self.tokens[max(position - 1, 0) : position + 2]:
+            between = self.text[min(token.end, other.end) : max(token.start, other.start)]
+            if other.token == token.token or between.strip() or {token.token, other.token} == {"<s>", "</s>"}:
+                continue
+            if other.strength == "sure" or fits(token.token, other.token):
+                return True
+        return False
+
+
+def _apart(text: str, token: Occurrence) -> bool:
+    """Whether a blank parts the token from words that do not end a sentence."""
+    before = text[max(token.start - 64, 0) : token.start]
+    return before[-1:].isspace() and before.rstrip()[-1:] not in tuple(".!?)\"'”…:;}]>|")
+
+
+def fits(one: str, other: str) -> bool:
+    """Edge tokens of one template: `<s>[INST]`, `[/INST]</s>`, `[gMASK]<sop>`, `[INST] <<SYS>>`."""
+    return any(one in group and other in group for group in _TOGETHER)

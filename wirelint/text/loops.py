@@ -1,0 +1,185 @@
+r"""Text of a model that is stuck in a loop: it repeats tags and tokens until its limit of tokens ends it.
+
+Each place where markup may begin costs a look of all dialects, some 50 microseconds, and each repair of it far more. A
+reply has at most a few dozen of them, so they are counted: a text with more than `MOST_MARKS` is plain from there on,
+for the rules and for the repairs. A *mark* is a bracket with the first letters of an opener, a closer or a token of
+`wirelint.dialects`, `chat_templates` or `reasoning_tags` behind it (`<tool_`, `</think`, `[/INS`, `&lt;invo`), one of
+their words (`functions.`), or such a word at the beginning of a line (`Action:`); also each of many brackets in a row.
+HTML and code have next to none.
+
+The count depends on the text alone: it is taken at each `STEP`-th character, of the marks that are `REACH` characters
+before it, so that a text that comes in pieces ends at the same character as one that comes whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, lru_cache
+
+from wirelint.dialects import BEGINNINGS, FAMILIES
+from wirelint.dialects.beginnings import expand, first_letters
+from wirelint.dialects.cuts import heads
+from wirelint.dialects.openers import has_name, word_start
+from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
+from wirelint.text.chat_templates import EDGES, SURE
+from wirelint.text.fabricated_results import LINE_HEADS
+from wirelint.text.reasoning_tags import REASONING_TAGS
+
+MOST_MARKS = 256
+STEP = 512
+REACH = 80
+"""Characters from the beginning of a mark on, which tell that it is one."""
+_BEFORE = 16
+"""Characters before a mark that tell where its word begins."""
+_LEAD = 4
+_AT_ONCE = 8 * STEP
+"""Characters that are searched together; a text is not searched any further than it has to be."""
+_GAP = r"[\s|｜‖/]{0,6}"
+_ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
+"""How a bracket may be written: its first character and the rest, as regular expressions (source)."""
+_OPENING = "<[]◁✿`*"
+_FIRSTS = '<[]◁✿`*&\\"\n'
+"""The characters that marks begin with, words aside."""
+_KEYS = r'"(?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient_name)"\s{0,4}:)'
+
+
+class MarkCount:
+    """Counts the marks of one text while it comes.
+
+    `plain_from`: the offset from which on it is plain, once that is known.
+    """
+
+    __slots__ = ("_count", "_most", "_names", "_next", "_pieces", "_start", "length", "plain_from")
+
+    def __init__(self, names: frozenset[str] = frozenset(), most: int = MOST_MARKS) -> None:
+        """`names` are those of the declared tools, which take the place of a tag's name in some dialects.
+
+        `most` is the number of marks above which a text is plain.
+        """
+        self._names, self._most = names, most
+        self._pieces: list[str] = []
+        self._start = self._next = self._count = self.length = 0
+        """`_pieces` begin at `_start`; the marks before `_next` are counted."""
+        self.plain_from: int | None = None
+
+    def add(self, text: str) -> int | None:
+        """Takes in more of the text; gives `plain_from`."""
+        for start in range(0, len(text), _AT_ONCE):
+            if self.plain_from is not None:
+                break
+            piece = text[start : start + _AT_ONCE]
+            before = self.length
+            self.length += len(piece)
+            self._pieces.append(piece)
+            if before // STEP != self.length // STEP:
+                self._read()
+        return self.plain_from
+
+    def _read(self) -> None:
+        text = "".join(self._pieces)
+        until = self.length - self.length % STEP - REACH
+        for place in _places(text, self._next - self._start, until - self._start, self._names):
+            self._count += 1
+            if self._count > self._most:
+                self.plain_from = ((self._start + place + REACH) // STEP + 1) * STEP
+                self._pieces.clear()
+                return
+        self._next = until
+        kept = max(until - _BEFORE - self._start, 0)
+        self._start += kept
+        self._pieces = [text[kept:]]
+
+
+def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
+    """The offset from which on a whole text is plain; None when it is not, which is nearly always."""
+    if len(text) < STEP or sum([text.count(first) for first in _FIRSTS]) + _words_in(text) <= MOST_MARKS:
+        return None
+    return MarkCount(names).add(text)
+
+
+def _words_in(text: str) -> int:
+    return sum([text.count(cue) for cue in _WORD_CUES])
+
+
+def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]:
+    """Where marks begin between two offsets, in order."""
+    marks, words = _patterns()
+    found = [match.start() for match in marks.finditer(text, start) if match.start() < end]
+    if _words_in(text):
+        found += [match.start() for match in words.finditer(text, start) if match.start() < end]
+    if names:
+        named = _named(frozenset([name[0] for name in names if name]))
+        found += [match.start() for match in named.finditer(text, start) if match.start() < end and match[1] in names]
+    return sorted(set(found))
+
+
+@lru_cache(maxsize=64)
+def _named(firsts: frozenset[str]) -> re.Pattern[str]:
+    """Where a name may stand for a tag, or begin a line; `firsts` are the first characters of the names."""
+    firsts_ = "".join(map(re.escape, sorted(firsts)))
+    return re.compile(rf"[<\[\n](?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
+
+
+_WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call")
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """What marks are; the words among them by themselves, since texts without them are many."""
+    after: dict[str, set[str]] = {}
+    for bracket, lead in (*_of_dialects(), *map(_of_literal, _literals())):
+        if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
+            after.setdefault(bracket, set()).add(lead)
+    options = [
+        f"{first}(?={rest}{_GAP}(?:{'|'.join(map(re.escape, sorted(leads)))}))"
+        for bracket, leads in sorted(after.items())
+        for first, rest in _ESCAPES.get(bracket, ((re.escape(bracket), ""),))
+    ]
+    lines = sorted({head.strip() for opener in BEGINNINGS.kinds["line"] for head in heads(opener)} - {"{"})
+    options.append(rf"\n(?=[ \t>*#-]{{0,8}}(?:{'|'.join(map(re.escape, (*lines, *LINE_HEADS)))}))")
+    options += [r"<(?=<{7})", r"\[(?=\[{7})", _KEYS]
+    words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
+    return re.compile("|".join(options)), re.compile("|".join(words))
+
+
+def _of_dialects() -> Iterator[tuple[str, str]]:
+    for opener in BEGINNINGS.kinds["literal"]:
+        if not has_name(opener):
+            for one in expand(opener):
+                first = str(one[0])
+                yield from ((first[0], lead) for lead in first_letters((first[1:], *one[1:])))
+
+
+def _literals() -> Iterator[str]:
+    """Tokens, tags and closers, with their brackets."""
+    yield from SURE | EDGES
+    for tag in REASONING_TAGS:
+        yield tag.name
+        for pattern in (tag.opener, tag.closer):
+            yield from (re.sub(r"\\(.)", r"\1", one) for one in re.findall(r"(?:\\[<>|\[\]]|[\w<>:◁▷/ ])+", pattern))
+    for closer in (one for family in FAMILIES for one in family.closers):
+        yield from ("<" + name for name in re.sub(r"\(\?:|\)", "|", closer).split("|") if name)
+
+
+def _of_literal(literal: str) -> tuple[str, str]:
+    return literal[0], literal[1:].lstrip("|/ ")[:_LEAD]
+
+
+def without_loops(reply: Reply, names: frozenset[str]) -> Reply:
+    """The reply with each text up to where it is plain; the same object where none is, which is nearly always."""
+    choices = tuple([_choice_without_loops(choice, names) for choice in reply.choices])
+    changed = any(one is not other for one, other in zip(choices, reply.choices, strict=True))
+    return replace(reply, choices=choices) if changed else reply
+
+
+def _choice_without_loops(choice: Choice, names: frozenset[str]) -> Choice:
+    parts: list[Part] = []
+    changed = False
+    for part in choice.parts:
+        if isinstance(part, Text | Reasoning | Refusal) and (end := plain_from(part.text, names)) is not None:
+            part = replace(part, text=part.text[:end])
+            changed = True
+        parts.append(part)
+    return replace(choice, parts=tuple(parts)) if changed else choice

@@ -1,0 +1,275 @@
+"""Native tool-call markup in a reply, judged: which of it is a call that went astray, and how sure that is.
+
+Theory of operation. `wirelint.dialects` finds everything that reads like a call, `quoting` knows what is quoted.
+What is left may still be an answer to somebody who asked about markup, a protocol that the prompt itself sets up, or a
+draft in the model's thinking. The tool's name decides most: markup that calls a declared tool is a lost call, whatever
+else is said. Without a declared name it depends on the markup (special tokens are never written by accident, plain tags
+are) and on the request: whether tools are in play at all, and whether its texts hold the same markup.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from wirelint.apis.traits import ending, is_raw
+from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
+from wirelint.dialects.openers import THOUGHT_ENDS
+from wirelint.fix import MOST_HELD
+from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.text.asking import asks_about_calls, asks_for, demands_json, hears, last_words
+from wirelint.text.families import family
+from wirelint.text.mentions import is_mention
+from wirelint.text.quoting import fence_is_whole_message, is_quoted
+
+Said: TypeAlias = Text | Reasoning | Refusal
+
+Certainty: TypeAlias = Literal["high", "medium", "low"]
+
+_SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
+_TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
+_HEADS_WANTED = 4
+# What shapes without tags are told by, in a text and in the prompt that sets them up.
+_SHAPE_MARKS = re.compile(
+    r"\"(?:name|arguments|parameters|tool_calls?|function|tool_uses|recipient_name|action|action_input|input|args)\"|"
+    r"^[ \t*]{0,4}(?:Thought|Action Input|Action|Call|Tool Call)\**:",
+    re.MULTILINE,
+)
+_SHAPE_REACH = 2048
+OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
+"""The beginning of a block that would be a fence or a quotation by itself, as some notations are."""
+BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|<start_function_response>)*")
+"""What may stand between siblings."""
+_FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
+_FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
+MOST_MASKED = 64
+"""Leaks of one text that are masked; each of them costs a copy of the text."""
+_WORDS = re.compile(r"[^\n]")
+_QUOTES = {'"': '"', "“": "”", "«": "»", "'": "'"}
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """A run of sibling blocks in one part of a reply.
+
+    `names` are the tools called, in order. `declared`: the request offers one of them at least. `duplicate`: every call
+    is also made structurally. `draft`: it stands in thinking, and the reply goes on to something else. `fenced`: it is a
+    code fence and nothing else.
+    """
+
+    choice: Choice
+    part: Said
+    blocks: tuple[Block, ...]
+    certainty: Certainty
+    declared: bool
+    promotable: bool
+    duplicate: bool = False
+    draft: bool = False
+    fenced: bool = False
+
+    @property
+    def calls(self) -> tuple[NativeCall, ...]:
+        return tuple(call for block in self.blocks for call in block.calls)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(call.name for call in self.calls))
+
+    @property
+    def span(self) -> tuple[int, int]:
+        return self.blocks[0].start, self.blocks[-1].end
+
+    @property
+    def complete(self) -> bool:
+        return all(block.complete for block in self.blocks)
+
+    @property
+    def dialect(self) -> str:
+        return self.blocks[0].dialect
+
+
+def leaks(exchange: Exchange) -> Iterator[Leak]:
+    """The native markup of a reply that no reader should have seen."""
+    request, reply = exchange.request, exchange.reply
+    if request is None or reply is None or not exchange.ok or is_raw(exchange.api, request):
+        return
+    for choice in reply.choices:
+        for part in choice.parts:
+            if isinstance(part, Text | Reasoning | Refusal) and may_hold_markup(part.text, request.tools):
+                shown, left = part.text, MOST_MASKED
+                for blocks in siblings(part.text, find(part.text, request.tools)):
+                    leak = judge(request, choice, part, blocks, shown)
+                    if leak is not None and left:
+                        masks = may_quote(shown, *leak.span)
+                        shown, left = masked(shown, *leak.span) if masks else shown, left - masks
+                    if leak is not None and (leak.complete or exchange.end != "client-left"):
+                        yield leak
+
+
+def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
+    """Runs of blocks with nothing but white space and control tokens between them."""
+    run: list[Block] = []
+    for block in blocks:
+        if run and BETWEEN.fullmatch(text, run[-1].end, block.start) is None:
+            yield tuple(run)
+            run = []
+        run.append(block)
+    if run:
+        yield tuple(run)
+
+
+def call_spans(text: str, request: Request) -> Iterator[tuple[int, int]]:
+    """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
+    if may_hold_markup(text, request.tools):
+        yield from ((block.start, block.end) for block in find(text, request.tools) if block.calls)
+
+
+def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
+    """Who is at fault: the server that did not convert its own model's notation, or a model that writes another's.
+
+    Damaged markup is the model's too, where the vendor serves it itself: its calls are converted or broken.
+    """
+    speaker, native = family(model), SPEAKERS.get(leak.dialect)
+    if speaker is None or native is None:
+        return "gateway"
+    if speaker not in native:
+        return "model"
+    damaged = leak.complete and any(block.malformed for block in leak.blocks)
+    return "model" if speaker in _SERVED_BY_VENDOR and damaged else "gateway"
+
+
+def promises_call(choice: Choice) -> bool:
+    """Whether the finish reason speaks of a call that is not there."""
+    return ending(choice.finish_reason) == "calls" and not choice.calls
+
+
+def may_quote(text: str, start: int, end: int) -> bool:
+    """Whether something in a leak could be taken for the beginning or the end of a quotation."""
+    return text.find("`", start, end) >= 0 or text.find("~~~", start, end) >= 0
+
+
+def masked(text: str, start: int, end: int) -> str:
+    """The text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after it."""
+    return text[:start] + _WORDS.sub("x", text[start:end]) + text[end:]
+
+
+def judge(
+    request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], shown: str | None = None
+) -> Leak | None:
+    """What a run of sibling blocks in a part is; None when it is no leak. The part may hold the text only so far.
+
+    `shown` is the text in which quoting is told, where the leaks before this one are `masked`.
+    """
+    calls = [call for block in blocks for call in block.calls]
+    offered = {tool.name for tool in request.client_tools}
+    declared = any(call.name in offered for call in calls)
+    fenced = _is_quoted(part.text if shown is None else shown, blocks)
+    if fenced and not (declared and _stands_for_call(request, choice, part, blocks)):
+        return None
+    certainty = _certainty(request, choice, part, blocks, declared=declared)
+    if certainty is None:
+        return None
+    draft = isinstance(part, Reasoning) and bool(choice.text.strip() or choice.calls)
+    if draft and any(call.name == made.name for call in calls for made in choice.calls):
+        return None  # thought of first, called afterwards
+    duplicate = bool(calls) and all(any(_same(call, made) for made in choice.calls) for call in calls)
+    whole = all(block.complete for block in blocks) and all(call.name in offered for call in calls)
+    allowed = request.tool_choice.mode != "none" and not choice.calls and not draft and not fenced
+    held = (
+        blocks[-1].end - blocks[0].start <= MOST_HELD
+    )  # a stream waits for no longer run, so a body is not repaired either
+    promotable = whole and allowed and bool(calls) and certainty != "low" and held
+    return Leak(choice, part, blocks, "low" if fenced else certainty, declared, promotable, duplicate, draft, fenced)
+
+
+def _certainty(
+    request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
+) -> Certainty | None:
+    """How sure it is that this was meant as a call; None when it was not, or when nothing tells."""
+    calls = [call for block in blocks for call in block.calls]
+    text = part.text[blocks[0].start : blocks[-1].end]
+    prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
+    if all(block.tier == "weak" for block in blocks):
+        wanted = asked or _sets_up(request, text) or hears(request, text) or demands_json(request)
+        ends = BETWEEN.fullmatch(part.text, blocks[-1].end) is not None
+        alone = not OWN_FENCE.match(text) or _is_all(part.text, blocks) or _names_recipients(request, part.text, text)
+        return "medium" if declared and isinstance(part, Text) and ends and alone and not wanted else None
+    if not calls and is_mention(part.text, blocks[0].start, blocks[-1].end):
+        return None
+    if declared and asked and OWN_FENCE.match(text):
+        return "low"  # a fence in an explanation
+    if declared:
+        # A client that sets up a protocol in its prompt may read it itself; what the request holds word for word is
+        # repeated rather than called.
+        return "low" if prompted or hears(request, text) else "medium" if asked else "high"
+    if prompted or asked or hears(request, text) or any(call.name in last_words(request) for call in calls):
+        return None
+    if calls and _was_called(request, calls):
+        return "medium"
+    if any(block.tier == "sentinel" for block in blocks):
+        return "medium"
+    in_play = bool(request.client_tools) or promises_call(choice)
+    return "medium" if in_play else None
+
+
+def _sets_up(request: Request, text: str) -> bool:
+    """Whether the prompt sets up the shape that a text has: the client reads it by itself then."""
+    marks = tuple(dict.fromkeys(match[0] for match in _SHAPE_MARKS.finditer(text[:_SHAPE_REACH])))[:_HEADS_WANTED]
+    return bool(marks) and all(asks_for(request, mark) for mark in marks)
+
+
+def _is_all(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether nothing but reasoning stands before some blocks."""
+    before = text[: blocks[0].start].rstrip()
+    return not before or before.endswith(THOUGHT_ENDS)
+
+
+def _names_recipients(request: Request, text: str, markup: str) -> bool:
+    """Whether a text is Functionary's: to `all` first, then to a tool behind `>>>`, which quotes nothing there."""
+    told = text.lstrip().startswith("all\n") or "functionary" in request.model.lower()
+    return told and markup.lstrip().startswith(">>>")
+
+
+def _is_quoted(text: str, blocks: tuple[Block, ...]) -> bool:
+    start, end = blocks[0].start, blocks[-1].end
+    if start and _QUOTES.get(text[start - 1]) == text[end : end + 1] != "":
+        return True
+    # A fence of which the markup itself is made quotes nothing; what stands around it may.
+    fence = OWN_FENCE.match(text, start, end)
+    return is_quoted(text if fence is None else masked(text, fence.start(), end), start, end)
+
+
+def _stands_for_call(request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...]) -> bool:
+    """Whether a fenced call is all the reply has to say, and nobody wanted to see one.
+
+    The fence must hold nothing else: a document with an example in it is fenced as a whole too.
+    """
+    return (
+        isinstance(part, Text)
+        and not choice.calls
+        and _FENCE_BEGIN.fullmatch(part.text, 0, blocks[0].start) is not None
+        and _FENCE_END.fullmatch(part.text, blocks[-1].end) is not None
+        and fence_is_whole_message(part.text.strip())
+        and not asks_about_calls(request)
+        and not asks_for(request, *_heads(part.text))
+    )
+
+
+def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
+    """Whether one of the tools is no longer declared but has been called in this conversation."""
+    known = {made.name for message in request.messages for made in message.calls}
+    return any(call.name in known for call in calls)
+
+
+def _heads(text: str) -> tuple[str, ...]:
+    """The first few tags of markup without their attributes: what a text that asks for it would hold too."""
+    plain = html.unescape(text) if "&" in text else text
+    heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
+    return tuple(heads) or (plain[:16],)
+
+
+def _same(call: NativeCall, made: ToolCall) -> bool:
+    return call.name == made.name and call.arguments is not None and call.arguments == made.arguments.mapping

@@ -1,0 +1,119 @@
+"""What stood on both sides of a silence in a reply, and whether the reply itself explains it.
+
+A model that thinks without showing it, and a tool that the provider runs, are silent for as long as they take; what such
+a reply says of itself (its token counts, parts that cannot be read, calls of hosted tools) tells them from a stream that
+stands still. Tokens are generated at some speed, so a count of them is a time as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from wirelint.model import Choice, Exchange, Json, Part, Reasoning, Refusal, Reply, Text, ToolCall
+from wirelint.timing import Gap
+
+_CHARACTERS = 4
+"""In a token, about."""
+_SLOWEST = 15.0
+"""Tokens a second that any model in use generates at least."""
+
+_SAID = ("completion_tokens", "output_tokens", "candidatesTokenCount", "outputTokens", "eval_count", "tokens_generated")
+_THOUGHT = ("reasoning_tokens", "thoughtsTokenCount", "thinking_tokens")
+_ENDS = {"client-left": "then the client left", "upstream-died": "then the upstream broke off"}
+
+
+def seconds(milliseconds: float) -> str:
+    """A time for a sentence: `45.2 s`."""
+    return f"{milliseconds / 1000:.1f} s" if milliseconds < 600_000 else f"{milliseconds / 60_000:.0f} min"
+
+
+def describe(exchange: Exchange, gap: Gap) -> str:
+    """Where a gap is: `after event 6 (reasoning) and before event 7 (a call of bash)`."""
+    reply = exchange.reply
+    if not exchange.arrivals.framed or reply is None:
+        return "in the middle of the body"
+    where = f"after event {gap.before} ({_at(reply, gap.before)})" if gap.before is not None else "after the request"
+    if gap.after is not None:
+        return f"{where} and before event {gap.after} ({_at(reply, gap.after)})"
+    return where if exchange.open else f"{where}, {_ENDS.get(exchange.end, 'then the connection ended')}"
+
+
+def alive(exchange: Exchange, idle: int) -> str:
+    """What came in the meantime all the same, as a noun; empty when nothing did. `idle`: events that say nothing."""
+    if not idle:
+        return ""
+    if not exchange.arrivals.framed:
+        return "white space"
+    return f"{idle} keep-alive{'s' if idle > 1 else ''}"
+
+
+def unseen(reply: Reply, before: float) -> bool:
+    """Whether a silence of `before` milliseconds is explained by what the provider did and does not show."""
+    parts = [part for choice in reply.choices for part in choice.parts]
+    if any(choice.hosted for choice in reply.choices):
+        return True
+    thought = _count(reply.usage, _THOUGHT)
+    shown = sum(len(part.text) for part in parts if isinstance(part, Reasoning)) / _CHARACTERS
+    if thought is None:
+        return any(isinstance(part, Reasoning) and part.opaque for part in parts)
+    return (thought - shown) / _SLOWEST * 1000 >= before
+
+
+def written(reply: Reply, within: float) -> bool:
+    """Whether all that a reply says takes as long as `within` milliseconds to be generated."""
+    said, thought = _count(reply.usage, _SAID), _count(reply.usage, _THOUGHT)
+    tokens = (said or 0) + (thought or 0)
+    if said is None:
+        tokens += sum(_length(part) for choice in reply.choices for part in choice.parts) // _CHARACTERS
+    return tokens / _SLOWEST * 1000 >= within
+
+
+def shown(choice: Choice) -> Iterator[Text | Reasoning]:
+    """The parts that a client can show while they grow."""
+    return (part for part in choice.parts if isinstance(part, Text | Reasoning) and part.text)
+
+
+def _at(reply: Reply, event: int) -> str:
+    """What an event of a stream brought, in a few words."""
+    for choice in reply.choices:
+        for part in choice.parts:
+            if isinstance(part, ToolCall) and (_carries(part, event) or any(p.event == event for p in part.pieces)):
+                return f"a call of {part.name}" if part.name else "a call"
+            if isinstance(part, Text) and _carries(part, event):
+                return "text"
+            if isinstance(part, Reasoning) and _carries(part, event):
+                return "reasoning"
+        if choice.finish_event == event:
+            return "the finish reason"
+    said = [
+        part.events
+        for choice in reply.choices
+        for part in choice.parts
+        if isinstance(part, Text | Reasoning | ToolCall)
+    ]
+    first = min((first for events in said for _, first in events), default=None)
+    return "the head of the message" if first is None or event < first else "an event without text"
+
+
+def _carries(part: Text | Reasoning | ToolCall, event: int) -> bool:
+    return any(number == event for _, number in part.events)
+
+
+def _length(part: Part) -> int:
+    match part:
+        case Text() | Reasoning() | Refusal():
+            return len(part.text)
+        case ToolCall():
+            return len(part.arguments.text)
+        case _:
+            return 0
+
+
+def _count(usage: Mapping[str, Json] | None, names: tuple[str, ...]) -> int | None:
+    """A count of a usage object, at whatever depth the API has it."""
+    for name, value in (usage or {}).items():
+        if name in names and isinstance(value, int) and not isinstance(value, bool):
+            return value
+        if isinstance(value, dict) and (found := _count(value, names)) is not None:
+            return found
+    return None

@@ -1,0 +1,364 @@
+"""Reasoning that stands in visible text: the tags that models put around it, and what is left when tags are lost.
+
+Theory of operation. Reasoning leaks in few ways, and each leaves its own evidence:
+
+- `opened`: the text begins with the opening tag (or a tool block ends right before it);
+- `closed`: a closing tag without an opening one, which stood in the prompt: everything before it was thought;
+- `inner`: a pair of tags, the opening one on a line of its own in the middle of the text;
+- `residue`: the tags are gone, the channel's name or the sentences that framed it are left.
+
+A tag in the middle of a sentence is none of these. *Native* tags are what models are trained on; *prompted* ones
+(`<thinking>`, `<scratchpad>`) are written by models without a reasoning channel too, as prose, and the caller decides
+what they mean for the model at hand. Sources: chat templates and reasoning parsers that the vendors publish.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from wirelint.text import control_tokens
+from wirelint.text.cues import Cues
+from wirelint.text.cut_patterns import cut
+from wirelint.text.families import family
+from wirelint.text.mentions import is_mention
+from wirelint.text.reasoning_tags import (
+    ANSWER_TAGS,
+    FINAL_RESPONSE,
+    REASONING_TAGS,
+    SENTENCE_HEADS,
+    SENTENCES,
+    Place,
+    ReasoningTag,
+)
+
+Evidence = Literal["opened", "closed", "inner", "residue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A notation, made ready to be looked for. `cut_opener`, `cut_closer`: what the end of a text cuts off of them."""
+
+    name: str
+    opener: re.Pattern[str]
+    closer: re.Pattern[str]
+    native: bool
+    places: frozenset[Place]
+    cut_opener: re.Pattern[str]
+    cut_closer: re.Pattern[str]
+    loose_opener: re.Pattern[str]
+    """With attributes too: whoever writes those means an element of a document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thinking:
+    """A stretch of reasoning. `start` and `end` include the delimiters, `body` are the offsets of what was thought.
+
+    `whole`: both ends of the reasoning are known, so that it can be told from the answer.
+    """
+
+    tag: str
+    evidence: Evidence
+    start: int
+    end: int
+    body: tuple[int, int]
+    whole: bool
+    native: bool
+
+    @property
+    def leaks(self) -> bool:
+        """Whether it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody began."""
+        return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
+
+
+def _tag(row: ReasoningTag) -> Tag:
+    """Prompted tags come in any case, native ones with the brackets of HTML escaped."""
+    flags = re.NOFLAG if row.native else re.IGNORECASE
+    bare = re.escape(row.name[1:-1])
+    before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if row.native else ("<", ">")
+    opener = (row.opener or rf"{before}\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    closer = (row.closer or rf"{before}\s?/\s?{bare}\s?{after}").replace(r"\|", "[|｜]")
+    loose = opener if row.opener else rf"<\s?{bare}(?:\s[^<>]{{0,200}})?>"
+    compiled = [re.compile(pattern, flags) for pattern in (opener, closer, cut(opener), cut(closer), loose)]
+    return Tag(row.name, compiled[0], compiled[1], row.native, row.places, *compiled[2:])
+
+
+def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
+    """What any of some patterns matches, in one look."""
+    return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
+
+
+TAGS: tuple[Tag, ...] = tuple(map(_tag, REASONING_TAGS))
+_ANY_OPENER = _any(tag.opener for tag in TAGS)
+_ANY_CUT = _any(end for tag in TAGS for end in (tag.cut_opener, tag.cut_closer))
+NATIVE = tuple(tag for tag in TAGS if tag.native)
+_UNPROMPTED = ("<thinking>", "<antthinking>")
+_ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
+LONE_CLOSER = _any(tag.closer for tag in _ORPHANS)
+LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
+_INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
+_PROBES = Cues(
+    "hink", "HINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
+    "FINAL RESPONSE", "monologue", "EASONING", "CRATCHPAD", "EFLECTION", "HOUGHT", "MONOLOGUE",
+)  # fmt: skip
+_FEWEST_WORDS = 3
+"""Of a thought in a value that no pair of tags at its front shows to be one."""
+_CLOSING_MARKS = ("/", "|>", "unused17")
+# Words that speak of the tag itself.
+_SPOKEN_OF = re.compile(
+    r"\s+(?:tags?|tokens?|blocks?|elements?|markers?|is|are|was|and|or|means|marks|opens|starts|begins)\b"
+)
+_SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
+
+_SENTENCES = tuple(
+    (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
+)
+_SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
+# Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
+_ANALYSIS = re.compile(
+    r"analysis(?:(?=\s?(?:We|The|User|I|Let|Need|Okay|So|It|This|Just|They|You|Simple|Provide|Answer|Must|Should)\b)|\n(?=\S))"
+)
+# Any other word tells only together with the end.
+_ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
+_FINAL = re.compile(
+    r"assistant(?:final|commentary)|assistant\s(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])"
+)
+_ANALYSIS_HEAD = "analysis"
+# A channel's name on the first line, and then whole sentences: a list of words goes on with words.
+_THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
+_THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
+
+
+def find(text: str, after: Iterable[int] = ()) -> Thinking | None:
+    """The first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken one by one,
+    and only if the text does not begin with reasoning."""
+    if not may_hold_thinking(text):
+        return None
+    start = beginning(text)
+    starts = itertools.chain((start,), (_skip_space(text, offset) for offset in after))
+    tagged = any(mark in text for mark in _CLOSING_MARKS)
+    return _opened(text, starts) or ((_closed(text) or _inner(text)) if tagged else None) or _residue(text, start)
+
+
+def begins_inside(text: str) -> bool:
+    """Return True if a text begins inside a thought: a template put the opening tag into the prompt."""
+    found = find(text)
+    return found is not None and found.evidence == "closed" and found.native and found.body[0] < found.body[1]
+
+
+def find_in_argument(text: str) -> Thinking | None:
+    """Reasoning at an edge of a value: a pair, sentences behind an opener, or what stands before a closing tag."""
+    if not may_hold_thinking(text):
+        return None
+    opened = _opened(text, [_skip_space(text, 0)])
+    if opened is not None:
+        if opened.native:
+            return opened if opened.whole or _has_words(text, opened) else None
+        return opened if opened.whole and _has_words(text, opened) else None
+    if (behind := _behind(text)) is not None:
+        return behind
+    closed = _closed(text, tuple(tag for tag in _ORPHANS if tag.native))
+    return closed if closed is not None and closed.body[1] > closed.body[0] else None
+
+
+def _behind(text: str) -> Thinking | None:
+    """Reasoning at the end of a value: a pair that ends it, or words behind an opener that is glued to it."""
+    for tag in NATIVE:
+        opener = tag.opener.search(text)
+        if opener is None or not opener.start() or is_mention(text, opener.start(), opener.end()):
+            continue
+        closer = tag.closer.search(text, opener.end())
+        glued = not text[opener.start() - 1].isspace() or text[opener.start() - 1] == "\n"
+        if (closer is None and not glued) or (closer is not None and text[closer.end() :].strip()):
+            continue
+        found = _paired(tag, "inner", opener, closer, len(text))
+        if _has_words(text, found):
+            return found
+    return None
+
+
+def _has_words(text: str, found: Thinking) -> bool:
+    return len(text[slice(*found.body)].split()) >= _FEWEST_WORDS
+
+
+def may_hold_thinking(text: str) -> bool:
+    return _PROBES.stand_in(text)
+
+
+def literals(thinking: Thinking) -> tuple[str, ...]:
+    """What a request would hold if it asked for the frame; nothing for the name of a channel, which is a mere word."""
+    if thinking.evidence == "residue":
+        return (thinking.tag,) if " " in thinking.tag else ()
+    bare = thinking.tag.strip("<>")
+    if thinking.tag != f"<{bare}>" or "|" in bare:
+        return (thinking.tag,)
+    return (f"<{bare}", f"</{bare}", f"<{bare.capitalize()}", f"<{bare.upper()}")
+
+
+def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> Thinking | None:
+    for start in starts:
+        for tag in tags:
+            opener = tag.opener.match(text, start)
+            if opener is None or is_mention(text, start, opener.end()):
+                continue
+            closer = tag.closer.search(text, opener.end())
+            if closer is None and _SPOKEN_OF.match(text, opener.end()):
+                continue
+            return _paired(tag, "opened", opener, closer, len(text))
+    return None
+
+
+def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
+    for tag in tags:
+        closer = tag.closer.search(text)
+        if closer is None or closer[0].startswith("&") or tag.loose_opener.search(text, 0, closer.start()):
+            continue
+        if _ends_a_thought(text, closer):
+            start = beginning(text)
+            body = (start, max(start, len(text[: closer.start()].rstrip())))
+            return Thinking(tag.name, "closed", min(start, closer.start()), closer.end(), body, True, tag.native)
+    return None
+
+
+def _inner(text: str) -> Thinking | None:
+    """A pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
+    for tag in _INNER:
+        opener = tag.opener.search(text)
+        if opener is None or opener[0].startswith("&") or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
+            continue
+        closer = tag.closer.search(text, opener.end())
+        introduced = text[: opener.start()].rstrip().endswith((":", "："))
+        if closer is None or introduced or is_mention(text, opener.start(), opener.end()):
+            continue
+        if text[opener.end() : closer.start()].strip(" .…\n"):
+            return _paired(tag, "inner", opener, closer, len(text))
+    return None
+
+
+def _residue(text: str, start: int) -> Thinking | None:
+    for begins, ends in _SENTENCES:
+        if (head := begins.match(text, start)) and (tail := ends.search(text, head.end())):
+            return _bare(head[0], head, tail)
+    if final := FINAL_RESPONSE.search(text):
+        body = (start, final.start())
+        return Thinking(final[0], "residue", start, final.end(), body, True, True)
+    head = _ANALYSIS.match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    if head and (tail := _FINAL.search(text, head.end())):
+        return _bare("analysis", head, tail)
+    if (head := _ANALYSIS.match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
+        return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
+    if head := _THOUGHT.match(text, start):
+        return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
+    return None
+
+
+def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Match[str] | None, size: int) -> Thinking:
+    stop, end = (closer.start(), closer.end()) if closer is not None else (size, size)
+    start = min(repeated(opener.string, tag, opener.end()), stop)
+    return Thinking(tag.name, evidence, opener.start(), end, (start, stop), closer is not None, tag.native)
+
+
+def repeated(text: str, tag: Tag, end: int) -> int:
+    """Past openers that come again: one stood in the prompt, and the model wrote its own."""
+    while again := tag.opener.match(text, _skip_space(text, end)):
+        if again.end() <= end:
+            break
+        end = again.end()
+    return end
+
+
+def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
+    return Thinking(name, "residue", head.start(), tail.end(), (head.end(), tail.start()), True, True)
+
+
+def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
+    """Whether a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a sentence."""
+    if is_mention(text, closer.start(), closer.end()):
+        return False
+    before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
+    if not before.strip() or before.rstrip(" \t").endswith("\n"):
+        return True
+    return after in ("", "\n", "\r") or after.isalnum() or before.rstrip().endswith(_SENTENCE_END)
+
+
+def may_become_tag(text: str) -> bool:
+    """Whether a tag of reasoning, or of an answer, stands at the beginning of a text, or may when more comes."""
+    return any(pattern.match(text) is not None for pattern in _TAGS_AND_CUTS)
+
+
+def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
+    """The tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
+    if _ANY_OPENER.match(text, start) is None:
+        return None
+    for tag in TAGS:
+        opener = tag.opener.match(text, start)
+        if opener is not None and not is_mention(text, start, opener.end()):
+            return tag, opener.end()
+    return None
+
+
+def may_open(text: str, start: int) -> bool:
+    """Whether the end of a text, from `start` on, may become an opener or a closer."""
+    return _ANY_CUT.match(text, start) is not None
+
+
+def is_spoken_of(text: str, end: int) -> bool:
+    """Whether the words after an opener speak of the tag."""
+    return _SPOKEN_OF.match(text, end) is not None
+
+
+def residue_head(text: str, start: int, model: str) -> bool | None:
+    """Whether a frame made of words begins here whose end is to be waited for; None: it may.
+
+    The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
+    """
+    rest = text[start : start + 48]
+    if _ANALYSIS.match(text, start) or _THOUGHT.match(text, start):
+        return True
+    if _THOUGHT_CUT.fullmatch(rest):
+        return None
+    if rest and _ANALYSIS_HEAD.startswith(rest[: len(_ANALYSIS_HEAD)]) and len(rest) < len(_ANALYSIS_HEAD) + 10:
+        return None
+    if family(model) == "gpt-oss" and _ANALYSIS_LOOSE.match(text, start):
+        return True
+    if family(model) in _SENTENCE_FAMILIES:
+        if any(begins.match(text, start) for begins, _ in _SENTENCES):
+            return True
+        if rest and any(head.startswith(rest.lower()) for head in SENTENCE_HEADS):
+            return None
+    return False
+
+
+def ends_residue(text: str) -> bool:
+    """Whether the end of a frame made of words may stand in a text."""
+    ends = (_FINAL, FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    return any(end.search(text) for end in ends)
+
+
+def beginning(text: str) -> int:
+    """The offset of the first thing that is said: after white space and the framing of a turn."""
+    start = _skip_space(text, 0)
+    for token in control_tokens.find(text[: start + 256]):
+        if token.start > start or any(tag.opener.match(text, start) for tag in TAGS):
+            break
+        start = _skip_space(text, token.end)
+    return start
+
+
+ANSWER_OPENER = re.compile(rf"<(?:{'|'.join(ANSWER_TAGS)})>")
+ANSWER_CLOSER = re.compile(rf"</(?:{'|'.join(ANSWER_TAGS)})>")
+CUT_ANSWER_OPENER = re.compile(cut(ANSWER_OPENER.pattern))
+CUT_ANSWER_CLOSER = re.compile(cut(ANSWER_CLOSER.pattern))
+_TAGS_AND_CUTS = (
+    _any([*(pattern for tag in TAGS for pattern in (tag.opener, tag.closer)), ANSWER_OPENER, ANSWER_CLOSER]),
+    _any([_ANY_CUT, CUT_ANSWER_OPENER, CUT_ANSWER_CLOSER]),
+)
+
+
+def _skip_space(text: str, offset: int) -> int:
+    while offset < len(text) and text[offset].isspace():
+        offset += 1
+    return offset
