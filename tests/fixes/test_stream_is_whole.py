@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Talk, forms
+from tests.build import APIS, REGISTRY, Call, Talk, User, forms, schema
 from tests.fixes.drive import Result, run
 from tests.rules.case import Case, Fires, Silent, expand, fires, in_form, silent
 from tests.selection import rotated
@@ -52,3 +54,27 @@ def _assembled(result: Result) -> list[tuple[Any, ...]]:
         )
         for choice in (reply.choices if reply is not None else ())
     ]
+
+
+@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("said", [{"text": "<|im_end|>"}, {"text": "Ready.", "reasoning": "<|im_end|>"}])
+def test_a_call_that_another_rule_removes_decides_alike(api: str, said: dict[str, Any]) -> None:
+    """The request declares no tools, so `undeclared-tool` removes the call beside the token."""
+    talk = Talk((User("Go on."),), calls=(Call("get_weather", {"city": "Oslo"}),), **said)
+    whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
+    assert _assembled(whole) == _assembled(streamed)
+
+
+def test_a_candidate_without_a_numeric_index_is_written_once() -> None:
+    """`"index": "tool_calls"` counts as the position in `choices`, for the reader and for the writer."""
+    leak = '<tool_call>{"name": "get_weather", "arguments": {"city": "Oslo"}}</tool_call>'
+    last = json.dumps({"choices": [{"index": "tool_calls", "delta": {}, "finish_reason": "stop"}]})
+    talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")})
+    record = talk.record("openai.chat", True)
+    text = record["response"]["body"]
+    record["response"]["body"] = re.sub(r'data: [^\n]*"finish_reason": "stop"[^\n]*', lambda _: f"data: {last}", text)
+    assert record["response"]["body"] != text
+    result = run([record])
+    assert result.after.reply is not None
+    assert [call.name for choice in result.after.reply.choices for call in choice.calls] == ["get_weather"]
+    assert result.delivered.count(b'"get_weather"') == 1

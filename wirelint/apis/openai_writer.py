@@ -179,8 +179,8 @@ class StreamWriter(_Writer):
                 document = {**document, **({"id": event.id} if event.id is not None and "id" in document else {})}
                 self._last.update({"id": document["id"]} if "id" in document else {})
         choices = list(mappings(document.get("choices")))
-        listed = {number(choice.get("index")) if "index" in choice else position for position, choice in choices}
-        extra = sorted({c for e in out if (c := self._choice_of(e)) is not None} - {c for c in listed if c is not None})
+        listed = {_index(choice, position) for position, choice in choices}
+        extra = sorted({c for e in out if (c := self._choice_of(e)) is not None} - listed)
         rows: list[dict[str, Json]] = [choice for _, choice in choices]
         rows += [{"index": c, "delta": {}, "finish_reason": None} for c in extra]
         made = [self._bodies(row, position, own, out) for position, row in enumerate(rows)]
@@ -205,8 +205,7 @@ class StreamWriter(_Writer):
         self, choice: Mapping[str, Json], position: int, own: Sequence[Event], out: Sequence[Event]
     ) -> list[Json]:
         """A candidate's part of the chunks that its part of one chunk becomes."""
-        index = number(choice.get("index"))
-        index = position if index is None else index
+        index = _index(choice, position)
         before = [event for event in own if self._choice_of(event) == index]
         after = [event for event in out if self._choice_of(event) == index]
         field_ = "message" if not mapping(choice.get("delta")) and mapping(choice.get("message")) else "delta"
@@ -311,6 +310,12 @@ class StreamWriter(_Writer):
 _TOLD = frozenset({"ReplyMeta", "Usage", "Failure"})
 
 
+def _index(choice: Mapping[str, Json], position: int) -> int:
+    """Return the number of a candidate: its `index`, or its position in `choices` where that is no number."""
+    index = number(choice.get("index"))
+    return position if index is None else index
+
+
 def text_changed(before: Sequence[Event], after: Sequence[Event]) -> bool:
     return [id(event) for event in before if isinstance(event, Delta)] != [
         id(event) for event in after if isinstance(event, Delta)
@@ -345,8 +350,7 @@ class WholeWriter(_Writer):
     def _choice(
         self, choice: dict[str, Json], position: int, events: Sequence[Event], out: Sequence[Event]
     ) -> dict[str, Json]:
-        index = number(choice.get("index"))
-        index = position if index is None else index
+        index = _index(choice, position)
         before = [event for event in events if self._choice_of(event) == index]
         after = [event for event in out if self._choice_of(event) == index]
         if same(before, after):

@@ -53,10 +53,7 @@ class Stripper(TextRewriter):
 
     def has_calls(self, choice: int) -> bool:
         """Whether the candidate has calls, as far as is known."""
-        events = () if self.context.streamed else self.context.frame_events
-        return choice in self._calling or any(
-            isinstance(event, Start) and event.kind == "tool_call" and event.choice == choice for event in events
-        )
+        return choice in self._calling
 
     def record(
         self, strand: TextBlock, safety: Literal["safe", "unsafe"], title: str, before: str, event: int | None
