@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look
+from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
 from wirelint.dialects.partial import may_go_on
 from wirelint.events import Start
 from wirelint.fix import MOST_HELD
@@ -33,6 +33,8 @@ _CONTEXT = 256
 """Characters before what is undecided that are read with it, for what stands before an opener."""
 _HEADER = 600
 _SCANS = 6
+_INNER = 4
+"""Openers behind the first one that are looked into while that one may still be a call of an undeclared tool."""
 _SLACK = 1 << 16
 _CLOSING = re.compile(r"[>}\])\n`]|&gt;")
 _AFTER = re.compile(r"(?:[\s}\],)\"'`*”’»]|\\[nrt]?)*")
@@ -252,10 +254,31 @@ class MarkupJudge:
             return end
         self._read = base + seen.open
         self._open = True
-        if not seen.hopeful or self._quotation.is_quoted(self._read):
+        if self._quotation.is_quoted(self._read):
             return end
+        if not seen.hopeful:
+            return self._inner_call(text, seen.open, end)
         self._complete = seen.begun is not None and seen.begun.complete
         return seen.open
+
+    def _inner_call(self, text: str, start: int, end: int) -> int:
+        """Return where a call of a declared tool may begin behind an opener of an undeclared one, else `end`.
+
+        `<tool_call>so <tool_call>{"name": "declared", …`: the first opener may turn out to begin nothing.
+        """
+        tools = self._request.tools
+        for _ in range(_INNER):
+            place = next_opener(text, start + 1, tools)
+            if place is None or place >= end:
+                return end
+            self._scanned += len(text)
+            seen = look(text, tools, place)
+            if seen.blocks or (seen.open is not None and seen.hopeful):
+                return place
+            if seen.open is None:
+                return end
+            start = seen.open
+        return end
 
     def _wait(self, start: int, base: int) -> int:
         self._open = True
