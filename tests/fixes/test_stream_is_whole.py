@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import APIS, REGISTRY, Call, Talk, User, forms, schema
+from tests.build import APIS, REGISTRY, Call, Talk, User, chunk, forms, schema, sse
 from tests.fixes.drive import Result, run
 from tests.rules.case import Case, Fires, Silent, expand, fires, in_form, silent
 from tests.selection import rotated
@@ -89,3 +89,26 @@ def test_a_call_behind_an_opener_that_begins_nothing(api: str, before: str, step
     talk = Talk((User("Go on."),), leak, tools={"get_weather": schema(city="string")}, step=step)
     whole, streamed = (run([talk.record(api, stream)]) for stream in (False, True))
     assert _assembled(whole) == _assembled(streamed)
+
+
+LATE = {
+    "the end of a thought": ({"content": "so\n"}, {"content": "</think>"}),
+    "arguments once more": (
+        {"tool_calls": [{"index": 0, "id": "call_1", "function": {"name": "noop", "arguments": "{}"}}]},
+        {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("deltas", LATE.values(), ids=LATE)
+def test_what_comes_behind_the_finish_reason_passes_as_it_came(deltas: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """A repair decides at the finish reason. A second repair of its result finds nothing more to do."""
+    first, late = deltas
+    ends = {"content": "stop"}.get(next(iter(first)), "tool_calls")
+    events = [chunk(first), chunk(first), chunk({}, ends), chunk(late)]
+    record = Talk((User("Go on."),), "x", tools={"noop": schema()}).record("openai.chat", True)
+    record["response"]["body"] = sse(*events, done=True)
+    once = run([record])
+    assert json.dumps(late).encode() in once.delivered
+    again = {**record, "response": {**record["response"], "body": once.delivered.decode()}}
+    assert run([again]).delivered == once.delivered

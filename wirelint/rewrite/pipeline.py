@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from wirelint.apis import channel_of
 from wirelint.dialects.openers import THOUGHT_ENDS
 from wirelint.engine import internal
-from wirelint.events import Delta, Event, Finish, Frame, ReplyMeta, Start
+from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, ReplyMeta, Start
 from wirelint.fix import RewriteContext, Rewriter
 from wirelint.fixes.prefilter import CLEAR, LOUD, REACH, in_line, is_patient, quiet
 from wirelint.model import Request
@@ -75,6 +75,10 @@ class Chain:
         self.asleep: Asleep | None = None
         """None from the moment on in which the rewriters are there."""
         self._texts: set[int] = set()
+        self._homes: dict[int, int] = {}
+        """Blocks and the candidates that they belong to."""
+        self._ended: set[int] = set()
+        """Candidates whose finish reason has come. What a server sends for them behind it passes as it came."""
         self._tools = frozenset(tools)
         self._counts: dict[int, MarkCount] = {}
         self._over: Literal["no", "now", "yes"] = "no"
@@ -127,12 +131,17 @@ class Chain:
         if self._later:
             self._put_off()
         asleep.seen.append((frame, [*waiting, *events] if waiting else events))
+        self.know(events)
         if type(events[-1]) is Delta:
-            self.know(events)
             self.left(events, untouched=True)
         else:
             self._calm, self._tail = None, ""
+            self._note_ended(events)
         return True
+
+    def _note_ended(self, events: Sequence[Event]) -> None:
+        """Note the candidates whose finish reason has come."""
+        self._ended.update(event.choice for event in events if type(event) is Finish)
 
     def _ends_after(self, waiting: Sequence[Delta], end: Event) -> bool:
         return type(end) is Finish and self.ends_in_a_word(waiting[0].block, "".join(piece.text for piece in waiting))
@@ -256,8 +265,29 @@ class Chain:
             self._catch_up()
         self.know(events)
         out = self._leave() if self._over == "now" else []
+        if (
+            self._ended
+            and (late := next((n for n, event in enumerate(events) if self._is_late(event)), None)) is not None
+        ):
+            return [*out, *self._push(events[:late]), events[late], *self.push(events[late + 1 :])]
+        made = self._push(events)
+        if type(events[-1] if events else None) is not Delta:
+            self._note_ended(events)
+        return [*out, *made] if out else made
+
+    def _is_late(self, event: Event) -> bool:
+        """Return True if an event belongs to a candidate whose finish reason has come."""
+        match event:
+            case Start(choice=choice):
+                return choice in self._ended
+            case Delta(block=block) | CallUpdate(block=block) | Close(block=block):
+                return self._homes.get(block) in self._ended
+            case _:
+                return False
+
+    def _push(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._over == "yes":
-            return [*out, *self._run(events, 0)]
+            return self._run(events, 0)
         for place, event in enumerate(events):
             at = self._count(event)
             if at is not None:
@@ -308,10 +338,12 @@ class Chain:
         return out
 
     def know(self, events: Sequence[Event]) -> None:
-        """Takes in which blocks are text."""
+        """Note which blocks are text, and the candidates of all blocks."""
         for event in events:
-            if type(event) is Start and event.kind in ("text", "reasoning", "refusal"):
-                self._texts.add(event.block)
+            if type(event) is Start:
+                self._homes[event.block] = event.choice
+                if event.kind in ("text", "reasoning", "refusal"):
+                    self._texts.add(event.block)
 
     def _joined(self) -> Delta:
         """The text that has passed by, which is no longer kept here."""
