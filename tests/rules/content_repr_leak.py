@@ -168,6 +168,39 @@ def spoken(content: object, path: str = "/v1/chat/completions", *, stream: bool 
 
 
 PART = {"type": "text", "text": "At six."}
+
+
+def told(text: object) -> dict[str, dict[str, object]]:
+    """A reply of each API that has text in parts, or in the choice itself, with this in the place of the text."""
+    asked = {"model": "acme-1", "messages": [{"role": "user", "content": "Open?"}]}
+    part, message = {"type": "text", "text": text}, {"role": "assistant", "content": [{"type": "text", "text": text}]}
+    item = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    return {
+        "completions": exchange(
+            "/v1/completions", {"prompt": "Open?"}, {"choices": [{"index": 0, "text": text, "finish_reason": "stop"}]}
+        ),
+        "messages": exchange(
+            "/v1/messages",
+            {**asked, "max_tokens": 9},
+            {"type": "message", "role": "assistant", "content": [part], "stop_reason": "end_turn"},
+        ),
+        "responses": exchange(
+            "/v1/responses", {"model": "acme-1", "input": "Open?"}, {"status": "completed", "output": [item]}
+        ),
+        "cohere": exchange("/v2/chat", asked, {"id": "c", "finish_reason": "COMPLETE", "message": message}),
+        "gemini": exchange(
+            "/v1beta/models/acme-1:generateContent",
+            {"contents": [{"role": "user", "parts": [{"text": "Open?"}]}]},
+            {"candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "finishReason": "STOP"}]},
+        ),
+        "converse": exchange(
+            "/model/acme-1/converse",
+            {"messages": [{"role": "user", "content": [{"text": "Open?"}]}]},
+            {"output": {"message": {"role": "assistant", "content": [{"text": text}]}}, "stopReason": "end_turn"},
+        ),
+    }
+
+
 RAW = tuple((api, False) for api in ("openai.completions", "deepinfra.inference", "ollama.generate"))
 FIRES |= {
     f"{id_}, elsewhere": Fires(FIRES[id_].case, says=FIRES[id_].says, fix=FIRES[id_].fix, forms=ELSEWHERE)
@@ -200,6 +233,12 @@ FIRES |= {
     "reply: a part in the place of Anthropic's list": Fires(spoken(PART, "/v1/messages"), pointer="/content"),
     "reply: text in the place of Anthropic's list": Fires(spoken("At six.", "/v1/messages"), says="a string"),
     "reply: parts in the place of Ollama's text": Fires(spoken([PART], "/api/chat"), says="an array"),
+    **{
+        f"reply: an object in the place of a part's text, {api}": Fires(
+            case, says="an object with opens", layer="gateway", fix="none"
+        )
+        for api, case in told({"opens": 6}).items()
+    },
     "responses: all of the input": Fires(
         exchange("/v1/responses", {"model": "acme-1", "input": ONE}, {"output": []}), pointer="/input", fix="safe"
     ),
@@ -213,6 +252,8 @@ SILENT |= {
     "reply: parts": spoken([PART]),
     "reply: parts, streamed": spoken([PART], stream=True),
     "reply: nothing": spoken(None),
+    **{f"reply: a part's text, {api}": case for api, case in told("At six.").items()},
+    **{f"reply: a part without text, {api}": case for api, case in told(None).items()},
     "reply: an empty object": spoken({}),
     "reply: blocks": spoken([PART], "/v1/messages"),
     "reply: Ollama's text": spoken("At six.", "/api/chat"),

@@ -211,6 +211,17 @@ SILENT = {
     "history: cut off, as the model left it": Silent(past('{"what": "pi'), TEXT),
     "history: values in a row": Silent(past('{"what": "a"}{"what": "b"}'), TEXT),
     "history: no arguments at all": chat_history(None),
+    "history: an empty `function_call` in every message": exchange(
+        "/v1/chat/completions",
+        {
+            "model": "acme-1",
+            "messages": [
+                {"role": role, "content": text, "function_call": {"name": "", "arguments": ""}}
+                for role, text in (("user", "Hello."), ("assistant", "Hello!"), ("user", "Sum it."))
+            ],
+        },
+        {"choices": [{"index": 0, "message": {"content": "2"}, "finish_reason": "stop"}]},
+    ),
     "history: a custom tool's text": exchange(
         "/v1/chat/completions",
         {

@@ -25,6 +25,7 @@ from wirelint.apis.reading import (
     Documents,
     error_of,
     is_conversation,
+    is_misshapen,
     mapping,
     mappings,
     misshapen,
@@ -265,6 +266,9 @@ class _Reader:
 
     def _open_block(self, place: int, block: Mapping[str, Json], frame: Frame, index: int | None) -> Iterator[Event]:
         kind = _kind(block)
+        if kind == "text" and is_misshapen(block.get("text")):
+            yield from self._start(place, "opaque", frame, index, None, misshapen(block["text"]), block)
+            return
         id_ = text(block.get("tool_use_id")) if kind == "hosted_result" else text(block.get("id"))
         name = text(block.get("name")) or (text(block.get("type")) if kind in ("opaque", "hosted_result") else None)
         yield from self._start(place, kind, frame, index, id_, name, block)

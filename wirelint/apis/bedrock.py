@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from wirelint.apis.bedrock_events import EVENTS, named
 from wirelint.apis.bedrock_request import has_blocks, read_request
 from wirelint.apis.bedrock_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
+from wirelint.apis.reading import Documents, error_of, is_misshapen, mapping, mappings, misshapen, number, text, told
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -218,6 +218,8 @@ def kind_of(block: Mapping[str, Json]) -> tuple[Kind, str]:
         return "hosted_result", text(mapping(block["toolResult"]).get("type")) or "toolResult"
     if "citationsContent" in block or "citation" in block:
         return "text", "citationsContent"
+    if is_misshapen(block.get("text")):
+        return "opaque", misshapen(block["text"])
     return "opaque", next(iter(block), "")
 
 

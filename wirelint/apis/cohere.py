@@ -15,7 +15,18 @@ from collections.abc import Iterator, Mapping
 
 from wirelint.apis.cohere_request import NAME, read_request
 from wirelint.apis.cohere_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_conversation, mapping, mappings, number, text, told
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    is_conversation,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    text,
+    told,
+)
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -157,6 +168,10 @@ class _Reader:
     ) -> Iterator[Event]:
         type_ = text(content.get("type")) or next((name for name in _FIELDS if name in content), "text")
         kind = _FIELDS.get(type_, "opaque")
+        if kind == "text" and is_misshapen(content.get(type_)):
+            pointer = f"/message/content/{key[1]}/{type_}"
+            yield self._start(key, "opaque", pointer, frame, index, name=misshapen(content[type_]), item=item)
+            return
         pointer = f"/message/content/{key[1]}" + ("" if kind == "opaque" else f"/{type_}")
         yield self._start(key, kind, pointer, frame, index, name=type_ if kind == "opaque" else None, item=item)
         if kind != "opaque" and (words := text(content.get(type_))):

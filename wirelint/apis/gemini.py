@@ -28,7 +28,7 @@ from wirelint.apis.gemini_request import (
 from wirelint.apis.gemini_schema import member, value_of
 from wirelint.apis.gemini_wrapper import is_wrapped, unwrapped
 from wirelint.apis.gemini_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, text, told
+from wirelint.apis.reading import Documents, error_of, is_misshapen, mapping, mappings, misshapen, number, text, told
 from wirelint.events import (
     Close,
     Delta,
@@ -244,6 +244,11 @@ class _Reader:
     ) -> Iterator[Event]:
         kind: Kind = "reasoning" if part.get("thought") is True else "text"
         words = text(part.get("text"))
+        if is_misshapen(part.get("text")):
+            known.run = None
+            where = f"{place}/{self._place(known, position)}/text"
+            yield Start(self._new(), "opaque", where, choice, frame, name=misshapen(part["text"]), item=position)
+            return
         if not words:
             if value_of(part, "thoughtSignature"):  # nobody reads it; text goes on after it as if it were not there
                 where = f"{place}/{self._place(known, position)}"

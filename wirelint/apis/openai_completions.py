@@ -16,7 +16,18 @@ from collections.abc import Iterator, Mapping
 
 from wirelint.apis import openai_request
 from wirelint.apis.openai_completions_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, number, refusal_of, text, told
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    refusal_of,
+    text,
+    told,
+)
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import Json, Kind, Message, Opaque, Part, Request, Text
 
@@ -135,6 +146,9 @@ class _Reader:
             yield from self._say(choice, "reasoning", thought, body, frame)
         if text(body.get("text")):
             yield from self._say(choice, "text", "text", body, frame)
+        elif is_misshapen(body.get("text")) and (choice, "opaque") not in self._blocks:
+            block = self._blocks[choice, "opaque"] = len(self._blocks)
+            yield Start(block, "opaque", f"/choices/{choice}/text", choice, frame, name=misshapen(body["text"]))
         if reason := text(body.get("finish_reason")):
             self._finished = True
             yield Finish(choice, reason, f"/choices/{choice}/finish_reason", frame)

@@ -123,7 +123,8 @@ def _message(message: Mapping[str, Json], place: str) -> Message:
     if refusal := text(message.get("refusal")):
         parts.append(Refusal(refusal, f"{place}/refusal"))
     parts += [_call(call, f"{place}/tool_calls/{n}") for n, call in mappings(message.get("tool_calls"))]
-    if legacy := mapping(message.get("function_call")):
+    legacy = mapping(message.get("function_call"))
+    if legacy.get("name") or legacy.get("arguments"):  # Go clients send an empty one with every message
         arguments = Arguments(text(legacy.get("arguments")) or "")
         parts.append(ToolCall(None, text(legacy.get("name")), arguments, f"{place}/function_call", "legacy"))
     return Message(role, tuple(parts), place)

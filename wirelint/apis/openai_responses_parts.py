@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.apis.reading import mapping, mappings, text
+from wirelint.apis.reading import is_misshapen, mapping, mappings, misshapen, text
 from wirelint.model import Json, Kind
 
 _TEXTS = frozenset({"output_text", "input_text", "text", "summary_text", "reasoning_text"})
@@ -79,7 +79,9 @@ def content(value: Json, place: str) -> Iterator[Said]:
         yield Said("text", place, value)
     for n, part in mappings(value):
         kind = text(part.get("type")) or ""
-        if kind in _TEXTS:
+        if kind in _TEXTS and is_misshapen(part.get("text")):
+            yield Said("opaque", f"{place}/{n}/text", name=misshapen(part["text"]))
+        elif kind in _TEXTS:
             words = text(part.get("text")) or ""
             yield Said("reasoning" if kind == "reasoning_text" else "text", f"{place}/{n}/text", words)
         elif kind == "refusal":

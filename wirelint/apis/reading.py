@@ -78,6 +78,11 @@ def misshapen(value: Json) -> str:
     return MISSHAPEN + _SHAPES.get(type(value), "null")
 
 
+def is_misshapen(value: Json) -> bool:
+    """Return True if a value holds something, and is no text where the API has text."""
+    return bool(value) and not isinstance(value, str)
+
+
 class Reading(NamedTuple):
     """What a frame completed: its documents, whether `[DONE]` stood in it, and its offences.
 

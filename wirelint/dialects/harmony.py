@@ -42,6 +42,7 @@ _PLAIN_HEADER = re.compile(
 _STRIPPED = re.compile(
     rf"(?P<channel>(?:assistant)?(?:commentary|analysis)[ \t]{{1,2}})?{_TO.format('before')}[ \t]{{0,2}}(?:json|code)?{_S}"
 )
+_LAST_TYPE = re.compile(r"(?:json|code)\Z")
 _GLUED = re.compile(r"(?:assistant)?(?:commentary|analysis)[ \t]{1,2}\Z")
 _FENCE = re.compile(r"`{3,8}[a-zA-Z]{0,16}\s{0,8}")
 _FENCE_END = re.compile(r"\s{0,8}`{3,}")
@@ -110,6 +111,13 @@ def _read_unaddressed(reader: Reader, header: Match) -> Reading:
     return Found(_DIALECT, _start(reader, header), closer.end(), (call,), "sentinel", malformed=True)
 
 
+def _without_type(reader: Reader, written: str) -> str:
+    """The recipient of a header whose type may stand right behind it (`to=functions.lookupjson`): a declared tool tells."""
+    whole = _LAST_TYPE.sub("", written)
+    known = reader.resolve(written) in reader.tools or reader.resolve(whole) not in reader.tools
+    return written if known else whole
+
+
 def _read_stripped(reader: Reader, position: int) -> Reading:
     """What is left when the server has taken the tokens out."""
     header = reader.match(_STRIPPED, position)
@@ -122,11 +130,12 @@ def _read_stripped(reader: Reader, position: int) -> Reading:
     at = reader.space(header.end())
     if reader.char(at) != "{":
         return None
-    body = _read_body(reader, at, header["before"], raw=False)
-    if body.arguments is None and header["before"] != _PARALLEL and reader.tool(header["before"]) is None:
+    recipient = _without_type(reader, header["before"])
+    body = _read_body(reader, at, recipient, raw=False)
+    if body.arguments is None and recipient != _PARALLEL and reader.tool(recipient) is None:
         return None
     body.complete = body.complete and not glued
-    found = _found(reader, position, body, header["before"], odd=True)
+    found = _found(reader, position, body, recipient, odd=True)
     return found._replace(tier="generic") if isinstance(found, Found) else found
 
 
