@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.history.handed_back import Back, handed_back
 from wirelint.model import Exchange, Json
@@ -97,8 +96,6 @@ class UnexecutedCall(Rule):
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {"prior": [_LIST], "request": _REQUEST, "response": _REPLY}
-    silent: ClassVar[dict[str, Json]] = {"prior": [_LIST, _CALL], "request": _REQUEST, "response": _REPLY}
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not ledger.tools:

@@ -1,4 +1,4 @@
-"""`wirelint new-rule`: the first draft of a rule and of its cases, which pass the tests as they are."""
+"""`wirelint new-rule`: write the first draft of a rule and its cases. The draft passes the tests."""
 
 from __future__ import annotations
 
@@ -23,23 +23,27 @@ _TEMPLATES = Path(__file__).with_name("templates")
         ("in a folder of your own", "wirelint new-rule XX901 shouting-reply --folder my-rules"),
         ("then run it", "wirelint check --rules my-rules captures/samples"),
     ),
-    exits={0: "written", 2: "not written: something is there already, or cannot be"},
+    exits={0: "written", 2: "not written: a file exists already, or the arguments are invalid"},
 )
 @click.argument("code")
 @click.argument("name")
 @click.option(
-    "--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True, help="How bad it is."
+    "--severity",
+    type=click.Choice(list(SEVERITIES)),
+    default="warning",
+    show_default=True,
+    help="Severity of its findings.",
 )
-@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Who is to blame.")
+@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Layer at fault.")
 @click.option(
     "--folder",
     type=click.Path(path_type=Path),
-    help="Where the rule goes; by default the shipped rules, with cases in tests/rules.",
+    help="Folder for the rule and its cases; by default the rules of this checkout.",
 )
 def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | None) -> None:
     """Write the first draft of a rule.
 
-    The draft is a working rule with a manual, examples and cases; change it until it says what you mean.
+    The draft is a working rule with a manual, an example and cases; replace these with your own.
     """
     if not re.fullmatch(r"[A-Z]{2}\d{3}", code):
         raise click.ClickException(f"code {code!r}: write two capitals and three digits, as in XX901")
@@ -47,7 +51,7 @@ def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | Non
         raise click.ClickException(f"name {name!r}: write small letters and hyphens, as in shouting-reply")
     for rule in load().rules:
         if rule.code == code or rule.name == name:
-            raise click.ClickException(f"{code} {name}: {rule.code} {rule.name} is there already; choose others")
+            raise click.ClickException(f"{code} {name}: {rule.code} {rule.name} exists already; choose others")
     snake = name.replace("-", "_")
     words = {
         "code": code,
@@ -60,14 +64,12 @@ def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | Non
     }
     home = folder or shipped("rules")
     if folder is None and not (home.parent / "tests").is_dir():
-        raise click.ClickException("this is no checkout: name a folder for your rule, as in --folder my-rules")
-    files = {home / f"{code.lower()}_{snake}.py": "rule.txt"}
-    if folder is None:
-        files[home.parent / "tests" / "rules" / f"{snake}.py"] = "cases.txt"
-    for path, template in files.items():
-        _write(path, Template((_TEMPLATES / template).read_text(encoding="utf-8")).substitute(words))
+        raise click.ClickException("not a checkout: name a folder for your rule, as in --folder my-rules")
+    for suffix, template in ((".py", "rule.txt"), (".json", "cases.txt")):
+        text = Template((_TEMPLATES / template).read_text(encoding="utf-8")).substitute(words)
+        _write(home / f"{code.lower()}_{snake}{suffix}", text)
     using = f"wirelint check --rules {folder} …" if folder else f"make test, or pytest tests/rules -k {name}"
-    click.echo(f"now make it yours, and run it: {using}")
+    click.echo(f"edit both files, then run: {using}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -76,7 +78,7 @@ def _write(path: Path, text: str) -> None:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError as error:
-        raise click.ClickException(f"{path}: is there already; nothing was overwritten") from error
+        raise click.ClickException(f"{path}: exists already; nothing was overwritten") from error
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}; name a folder that can be written: --folder") from error
+        raise click.ClickException(f"{path}: {error.strerror}; name a writable folder with --folder") from error
     click.echo(f"wrote {path}")

@@ -57,7 +57,7 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     head = Text.assemble((f"{found.code} {found.name}", "bold"), (f"  {found.severity}", style), f" · {found.layer}")
     head.append(f" · fix: {fixes(found)}")
     console.print(head, Markdown(manual), Text())
-    console.print(_example(found, "Fires on", found.fires), _example(found, "Silent on", found.silent))
+    console.print(_example(found, "Fires on", found.example.fires), _example(found, "Silent on", found.example.silent))
 
 
 def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
