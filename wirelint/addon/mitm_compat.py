@@ -8,8 +8,7 @@ layer, an `HttpStream`, gets a handler of events around its own:
 - A body that breaks off while mitmproxy collects it is sent as far as it came, without an error page.
 - A WebSocket sends several messages in place of one.
 
-Switched off, or with a mitmproxy that was not tried, held text leaves with the next bytes, is lost when the upstream dies
-(the exchange says so), and WebSockets are not repaired.
+Off, or with an untried mitmproxy, held text leaves with the next bytes or is lost (noted); WebSockets are not repaired.
 """
 
 from __future__ import annotations
