@@ -45,8 +45,7 @@ class ExchangeRecorder:
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
     `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
     `cut_short` says why the client saw its reply end badly, though that of the upstream ended as HTTP asks.
-    `heard_by` is called when bytes have come. `flowed` are the last bytes of the body, without codings, as long as they are
-    not stored: whoever hands them on puts them there.
+    `heard_by` is called when bytes have come.
     """
 
     id: str
@@ -82,7 +81,6 @@ class ExchangeRecorder:
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
-    flowed: list[bytes] = field(default_factory=list)
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
     _size: int = 0
@@ -233,8 +231,6 @@ class ExchangeRecorder:
         """The same of bytes without codings; whether they are to be read."""
         if self._closed or not data:
             return False
-        if self.flowed:
-            self._save()
         self._size += len(data)
         if self._size > self.limit:
             if self._raw.tell() or not self._unread:
@@ -242,11 +238,6 @@ class ExchangeRecorder:
             return False
         self._raw.write(data)
         return not (self._unread or self._broken or self.session is None)
-
-    def _save(self) -> None:
-        """Stores what has flowed by."""
-        flowed, self.flowed = self.flowed, []
-        self.store(b"".join(flowed))
 
     def _plain_of(self, data: bytes) -> bytes | None:
         """Bytes without their codings; None once it is known that they cannot be read."""
@@ -294,7 +285,6 @@ class ExchangeRecorder:
 
         None where that cannot be done now. An event that names the address of a session is part of all that come after it.
         """
-        self._save()
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
         if self._decoder is not None or self._unread or self._broken or stream.waiting or not frames:
@@ -326,7 +316,6 @@ class ExchangeRecorder:
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes."""
-        self._save()
         return len(self.request_body or b"") + min(self._size, self.limit) + 4096
 
     @property
@@ -336,17 +325,15 @@ class ExchangeRecorder:
     @property
     def overflown(self) -> bool:
         """Whether the body is larger than what is kept of it."""
-        self._save()
         return self._size > self.limit
 
     @property
     def empty(self) -> bool:
         """Whether no byte of the reply's body has come by."""
-        return self._size == 0 and not self.flowed
+        return self._size == 0
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
-        self._save()
         if self._size > self.limit or len(self._before) > self.limit:
             return None
         return self._before + self._raw.getvalue()[self._repeated :] if self._before else self._raw.getvalue()
@@ -375,7 +362,6 @@ class ExchangeRecorder:
     def _body(self) -> bytes | None:
         if self.status is None or self._unread:
             return None
-        self._save()
         if self._decoder is None:
             return self._readable(self._raw.getvalue())
         if not (self._broken or self.unknown):
@@ -394,7 +380,6 @@ class ExchangeRecorder:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
         self._pass_over()
-        self.flowed.clear()
         self._raw, self._plain, self.session, self._told = BytesIO(), bytearray(), None, None
 
 

@@ -6,7 +6,7 @@ closes was cut off.
 
 mitmproxy calls one hook for each message, and waits for it. Of what a repair hands out for a message (`relaying`) the last
 one takes its place; those before it wait in `_Socket.leaving` until the socket sends that, which takes them along
-(`socket_outlet`). A message for which nothing leaves is dropped. Where the outlet cannot be opened nothing is repaired, and
+(`mitm_compat`). A message for which nothing leaves is dropped. Where that is off nothing is repaired, and
 the exchange says so.
 """
 
@@ -20,14 +20,16 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, websocket
+from mitmproxy.websocket import WebSocketMessage
+from wsproto.frame_protocol import Opcode
 
 from wirelint.addon.end_reason import Ended
 from wirelint.addon.failures import Failures
 from wirelint.addon.ignoring import asked_headers
+from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.relaying import Relay, mend
-from wirelint.addon.socket_outlet import attach, made_message
 from wirelint.apis import recognise
 from wirelint.engine import Session, lower
 from wirelint.model import End
@@ -51,7 +53,7 @@ class OpenOnSocket(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Socket:
-    """`relay` repairs the replies of the oldest exchange that is open. `repairs`: whether the outlet was opened."""
+    """One WebSocket. `relay` repairs the replies of the oldest open exchange; `repairs`: is its client reachable."""
 
     flow: http.HTTPFlow
     open: deque[ExchangeRecorder] = field(default_factory=deque)
@@ -76,7 +78,7 @@ class _Socket:
     def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
         """Has the flow show messages that leave by themselves."""
         if self.flow.websocket is not None:
-            self.flow.websocket.messages += [made_message(content) for content in made]
+            self.flow.websocket.messages += [_made(content) for content in made]
         return made
 
 
@@ -155,7 +157,7 @@ class Sockets:
             return
         if socket.repairs is None:
             try:
-                socket.repairs = attach(socket.flow, socket)
+                socket.repairs = attach_socket(socket.flow, socket)
             except Exception as error:  # fail open: it goes without
                 socket.repairs = False
                 self._failures.add(visit, "reaching the client", error)
@@ -191,7 +193,7 @@ class Sockets:
             message.content = made[-1]
         socket.leaving += made[:-1]
         if socket.flow.websocket is not None:
-            socket.flow.websocket.messages[-1:-1] = [made_message(content) for content in made[:-1]]
+            socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
     def _end(self, socket: _Socket, end: End, error: str | None) -> None:
         """The oldest exchange of a socket is over."""
@@ -250,3 +252,8 @@ def _unread(visit: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
     visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)
     visit.give_up(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
     return visit
+
+
+def _made(content: bytes) -> WebSocketMessage:
+    """A message of the server's side that a repair made."""
+    return WebSocketMessage(Opcode.TEXT, False, content)
