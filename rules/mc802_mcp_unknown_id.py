@@ -8,29 +8,29 @@ from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
 _POLLING = "2025-11-25"
-"""From this revision of the protocol on, a server may end a stream early and have the client ask for the rest."""
+"""First revision of the protocol that lets a server end a stream early for the client to resume."""
 
 
 class McpUnknownId(Rule):
-    """An MCP server answers a request that nobody made, or leaves one without an answer.
+    """An MCP server answers an unknown request id, or leaves a request without an answer.
 
     ## What it does
-    Compares the ids of the answers in the reply to a post with those of the requests in it. Reports an answer whose
-    id is that of no request, also when it differs in type alone (`1` for `"1"`), a result without any id, a second
-    answer to one request, and a request that a complete reply does not answer.
+    Compares the ids of the answers to a POST with those of its requests. Reports an answer with an unknown id, also if
+    only its type differs (`1` for `"1"`), a result without an id, a second answer to one request, and a request that a
+    complete reply does not answer.
 
     ## Why is this bad?
-    Clients match answers by id, and strictly. An answer with another id is thrown away; the call then hangs until its
-    timeout, and nothing in a log says why.
+    Clients match answers by id, and strictly. They discard an answer with another id; the call then hangs until its
+    timeout, and no log says why.
 
     ## Example
     The request `{"jsonrpc": "2.0", "id": "1", "method": "tools/list"}` is answered with
     `{"jsonrpc": "2.0", "id": 1, "result": {"tools": []}}`.
 
     ## False positives
-    Silent on requests and notifications of the server in the same stream, on errors without an id (the request could
-    not be read), on answers that come for other requests of the session, on replies that were cut, on statuses other
-    than 200, and on streams that revision 2025-11-25 lets a server end early.
+    Silent on requests and notifications of the server in the stream, on errors without an id (the request was
+    unreadable), on answers to other requests of the session, on replies that were cut off, on statuses other than 200,
+    and on streams that revision 2025-11-25 lets a server end early.
 
     ## Fix safety
     Reported only.
@@ -47,7 +47,7 @@ class McpUnknownId(Rule):
     channels = frozenset({"mcp"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        """A post that was settled without a single message in answer."""
+        """Yield findings on a POST that ended without any message."""
         reply, status = exchange.reply, exchange.status
         if (
             exchange.method.upper() != "POST"
@@ -57,11 +57,11 @@ class McpUnknownId(Rule):
             return
         taken = (
             status == 202 and "mcp-protocol-version" in exchange.request_headers
-        )  # the older transport answers elsewhere
+        )  # the older transport answers on another stream
         if not taken and not (status == 200 and (reply is None or reply.events == 0)):
             return
         for id_, method in _requests(exchange).items():
-            told = "taken with status 202" if taken else "settled with an empty body"
+            told = "accepted with status 202" if taken else "closed with an empty body"
             yield self.finding(
                 "response", f"{method} {id_} was {told}, and not answered", severity="warning", confidence="medium"
             )
@@ -75,7 +75,7 @@ class McpUnknownId(Rule):
             return
         asked = _requests(exchange)
         if not asked:
-            return  # what is said in answer to notifications is another rule's
+            return  # mcp-lifecycle reports answers to notifications
         parts = [part for choice in reply.choices for part in choice.parts]
         answers = [part for part in parts if isinstance(part, (ToolResult, Rpc)) and _answers(part)]
         open_ = dict(asked)
@@ -95,9 +95,9 @@ class McpUnknownId(Rule):
             yield from self._unanswered(exchange, open_)
 
     def _on_a_stream(self, exchange: Exchange, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
-        """Answers on a stream of the session, to which requests were posted apart."""
+        """Yield findings on answers in a stream of the session, whose requests were posted separately."""
         if "last-event-id" in exchange.request_headers or not ledger.tools.knows_session(exchange):
-            return  # what was sent before is sent again; or the session began elsewhere
+            return  # a replay, or a session that began elsewhere
         strange: list[tuple[ToolResult | Rpc, str]] = []
         for part in (part for choice in reply.choices for part in choice.parts):
             if not isinstance(part, (ToolResult, Rpc)) or not _answers(part) or (id_ := _id(part)) is None:
@@ -105,7 +105,7 @@ class McpUnknownId(Rule):
             if ledger.tools.waits(exchange, id_) is None:
                 strange.append((part, id_))
                 continue
-            # Only what an expected answer follows is judged: the posts of the last ones may still be under way.
+            # Report only what an expected answer follows: later requests may still be on their way.
             for stray, other in strange:
                 told = f"the stream carries an answer with the id {other}, for which no request of the session waits"
                 yield self.finding("response", told, stray.pointer, event=stray.event, confidence="medium")
@@ -115,16 +115,16 @@ class McpUnknownId(Rule):
         id_ = _id(part)
         if id_ is None:
             waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
-            told = f"the answer has no id, so no client takes it for the answer; asked was {waiting}"
+            told = f"the answer has no id, so clients discard it; requested: {waiting}"
             return self.finding("response", told, part.pointer, event=part.event)
         if id_ in asked:
             return self.finding("response", f"{asked[id_]} {id_} is answered twice", part.pointer, event=part.event)
         twin = next((other for other in asked if _spelled(other) == _spelled(id_)), None)
         if twin is not None:
-            told = f"the request has the id {twin} and the answer {id_}: another type, so no client takes it for the answer"
+            told = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
         else:
             waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
-            told = f"the answer has the id {id_}, which no request has; asked was {waiting}"
+            told = f"the answer has the id {id_}, which no request has; requested: {waiting}"
         return self.finding("response", told, part.pointer, event=part.event)
 
     def _unanswered(self, exchange: Exchange, open_: dict[str, str]) -> Iterator[Finding]:
@@ -135,7 +135,7 @@ class McpUnknownId(Rule):
         if reply.streamed and (revision >= _POLLING or reply.events == 0):
             return
         if not reply.streamed and not reply.choices:
-            return  # no message at all: not this protocol's words
+            return  # no JSON-RPC message
         for id_, method in open_.items():
             yield self.finding(
                 "response",
@@ -146,7 +146,7 @@ class McpUnknownId(Rule):
 
 
 def _requests(exchange: Exchange) -> dict[str, str]:
-    """The requests that were posted: what they ask for, by id."""
+    """Return the methods of the posted requests by id."""
     messages = exchange.request.messages if exchange.request is not None else ()
     asked = (_asked(part) for message in messages for part in message.parts)
     return dict(one for one in asked if one is not None)
@@ -167,7 +167,7 @@ def _answers(part: ToolResult | Rpc) -> bool:
 
 
 def _is_nobodys(part: ToolResult | Rpc) -> bool:
-    """Whether an answer without an id is a result: only errors may come without (the request could not be read)."""
+    """Return True for a result without an id. Only errors may lack one, if the request was unreadable."""
     return isinstance(part, ToolResult) or part.form == "result"
 
 
@@ -176,7 +176,7 @@ def _id(part: ToolResult | Rpc) -> str | None:
 
 
 def _take(open_: dict[str, str], id_: str) -> bool:
-    """Whether a request of this id was open, which is answered now. `1` and `1.0` are one number."""
+    """Return True if a request of this id was open, and close it. `1` and `1.0` are one number."""
     for other in open_:
         if other == id_ or (other[:1] != '"' and id_[:1] != '"' and json.loads(other) == json.loads(id_)):
             del open_[other]

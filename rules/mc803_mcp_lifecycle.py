@@ -8,7 +8,7 @@ from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 _SETTLED_BY = 5_000.0
-"""Milliseconds in which a server has had every chance to take a notification; clients that leave sooner are ending."""
+"""Milliseconds that a server may need to accept a notification; clients that disconnect sooner are shutting down."""
 
 _TOO_EARLY = re.compile(
     r"\b(?:before|until|not|never|n['’]t|un)[ -]?(?:\w+ ){0,3}initiali[sz]|"
@@ -19,24 +19,24 @@ _TOO_EARLY = re.compile(
 
 
 class McpLifecycle(Rule):
-    """A notification to an MCP server is answered or never taken, or a call comes before the handshake.
+    """A notification to an MCP server is answered or never accepted, or a call precedes the handshake.
 
     ## What it does
-    Reports a JSON-RPC answer to a post that holds notifications alone, a notification whose post gets no status at all
-    or a reply that does not end, and requests that come too early: in one batch with `initialize`, or refused by the
-    server because the session is not initialized.
+    Reports a JSON-RPC answer to a POST with notifications only, a notification whose POST gets no status or a reply
+    that does not end, and early requests: in one batch with `initialize`, or refused because the session is not
+    initialized.
 
     ## Why is this bad?
-    After `initialize` clients send `notifications/initialized` and wait until the post is settled (status 202). A
-    server that keeps it open, or answers with an error, stops the session before its first call: without a log line,
-    the agent just has no tools.
+    After `initialize` clients send `notifications/initialized` and wait for the end of the POST (status 202). A server
+    that keeps it open or answers with an error stops the session before its first call: without a log line, the agent
+    has no tools.
 
     ## Example
     `{"jsonrpc": "2.0", "method": "notifications/initialized"}` is answered with
     `{"jsonrpc": "2.0", "error": {"code": -32601, "message": "Method not found"}}`.
 
     ## False positives
-    Silent on an empty 200, on HTTP errors, on clients that leave within five seconds of a notification, and on
+    Silent on an empty 200, on HTTP errors, on clients that disconnect within five seconds of a notification, and on
     notifications of the server in the stream of a reply.
 
     ## Fix safety
@@ -76,7 +76,7 @@ class McpLifecycle(Rule):
         if answer is not None and exchange.ok:
             yield self.finding(
                 "response",
-                f"the notification {notes[0].method} was answered ({_said(answer)}); it takes status 202 and no body",
+                f"the notification {notes[0].method} was answered ({_said(answer)}) instead of accepted with status 202",
                 answer.pointer,
                 event=answer.event,
             )
@@ -86,7 +86,7 @@ class McpLifecycle(Rule):
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
             yield self.finding(
-                "response", f"the notification {notes[0].method} was never settled: {_came(exchange)}{after}"
+                "response", f"the notification {notes[0].method} was never accepted: {_came(exchange)}{after}"
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -141,7 +141,7 @@ def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
 
 
 def _message(part: Part) -> str:
-    """The text of a JSON-RPC error."""
+    """Return the text of a JSON-RPC error."""
     if isinstance(part, Rpc) and part.form == "error" and isinstance(part.value, dict):
         message = part.value.get("message")
         return message if isinstance(message, str) else ""

@@ -116,6 +116,10 @@ class RewriteContext:
         """Return True if a repair of the request asks for token counts, for which the client did not ask."""
         return asks_for_counts(self.own, self.exchange.request)
 
+    def event_number(self, event: Event) -> int | None:
+        """Return the number of the stream event that `event` was read from; None in a whole body."""
+        return event.frame.number if event.frame is not None and self.streamed else None
+
     def new_block(self) -> int:
         """A number for a block that a rewriter makes; no reader uses it."""
         self._blocks += 1

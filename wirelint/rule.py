@@ -21,14 +21,17 @@ from wirelint.fix import RewriteContext as RewriteContext
 from wirelint.fix import Rewriter as Rewriter
 from wirelint.fix import Safety as Safety
 from wirelint.model import Confidence as Confidence
-from wirelint.model import Exchange, Json
+from wirelint.model import Exchange, Json, Reasoning, Refusal, Text
 from wirelint.model import Layer as Layer
 from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
 from wirelint.state.issues import Issue as Issue
 from wirelint.text.escaping import printable
+from wirelint.text.excerpts import REDACTED as REDACTED
+from wirelint.text.excerpts import counted as counted
 from wirelint.text.excerpts import excerpt as excerpt
+from wirelint.text.excerpts import listed as listed
 from wirelint.timing import Arrivals
 
 if TYPE_CHECKING:
@@ -202,7 +205,7 @@ class Rule:
         return ()
 
     @property
-    def takes(self) -> float:
+    def min_duration(self) -> float:
         """Seconds that an exchange must last, as far as known, before `check_course` can find anything."""
         return 0.0
 
@@ -280,6 +283,31 @@ class Rule:
             event=event,
             fix=fix,
             span=span,
+        )
+
+    def text_finding(
+        self,
+        part: Text | Reasoning | Refusal,
+        span: tuple[int, int],
+        message: str,
+        *,
+        fix: Fix | None = None,
+        severity: Severity | None = None,
+        confidence: Confidence | None = None,
+        layer: Layer | None = None,
+    ) -> Finding:
+        """Return a finding on a span of a text in the reply."""
+        event = None if isinstance(part, Refusal) else part.event_at(span[0])
+        return self.finding(
+            "response",
+            message,
+            part.pointer,
+            event=event,
+            span=span,
+            fix=fix,
+            severity=severity,
+            confidence=confidence,
+            layer=layer,
         )
 
 

@@ -91,7 +91,7 @@ class Clock(Rule):
     code, name, severity, layer = "XX903", "clock", "info", "gateway"
 
     @property
-    def takes(self) -> float:
+    def min_duration(self) -> float:
         return self.limits.stall
 
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from typing import Literal
 
 from wirelint.model import Json, Request
 
-__all__ = ["Ending", "Traits", "ending", "is_foreign", "is_raw", "traits"]
+__all__ = ["RAW_APIS", "Ending", "Traits", "ending", "is_foreign", "is_raw", "traits"]
 
 Ending = Literal["ended", "stopped", "calls", "length", "filtered", "refused", "paused", "failed", "unknown"]
 """What a finish reason says. `ended`: the reply is complete. `stopped`: the text is over, by a sequence that the
@@ -256,6 +256,10 @@ _TABLE: dict[str, Traits] = {
 def traits(api: str) -> Traits:
     """The traits of an API; those of OpenAI's chat for a name that is not known."""
     return _TABLE.get(api, _OPENAI)
+
+
+RAW_APIS = frozenset({"openai.completions", "deepinfra.inference", "ollama.generate"})
+"""APIs whose requests hold one prompt instead of messages."""
 
 
 def is_raw(api: str, request: Request | None) -> bool:

@@ -18,9 +18,9 @@ from wirelint.arguments.json_scanner import Scanner
 from wirelint.arguments.schemas import required
 from wirelint.model import Arguments, Choice, Exchange, Json, Tool, ToolCall
 from wirelint.text.control_tokens import find
+from wirelint.text.excerpts import REDACTED as REDACTED
 from wirelint.text.excerpts import excerpt
 
-REDACTED = "[redacted:"
 """How the mark begins that stands in the place of a secret."""
 
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})

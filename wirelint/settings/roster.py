@@ -66,7 +66,7 @@ def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ..
     """The checks of a rule that may find something: of an exchange that is still open, those of its course alone."""
     if rule.needs & kind.missing:
         return ()
-    checks: list[Check] = [rule.check_course] if rule.is_timed and not (brief and rule.takes) else []
+    checks: list[Check] = [rule.check_course] if rule.is_timed and not (brief and rule.min_duration) else []
     if kind.open:
         return tuple(checks)
     if (
@@ -82,7 +82,7 @@ def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ..
 
 def least_of(rules: Iterable[Rule]) -> float:
     """Seconds below which the course of an exchange is nothing to any rule that has such a bound."""
-    return min((rule.takes for rule in rules if rule.is_timed and rule.takes), default=0.0)
+    return min((rule.min_duration for rule in rules if rule.is_timed and rule.min_duration), default=0.0)
 
 
 def lasted(exchange: Exchange) -> float:
