@@ -21,8 +21,7 @@ from wirelint.capture.offline import Checked
 from wirelint.fix import FixPolicy
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
-from wirelint.view.exchange_view import tally
-from wirelint.view.writer import known_note
+from wirelint.view.findings import known_note, tally
 
 _EARLIER = 50
 """Flows of the same conversation that a fix is tried in the light of."""

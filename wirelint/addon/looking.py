@@ -19,7 +19,7 @@ from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import begin
 from wirelint.engine import Engine
 from wirelint.model import Side, Timing
-from wirelint.view.exchange_view import Shown
+from wirelint.view.mitm import Shown
 
 
 class Insight(NamedTuple):

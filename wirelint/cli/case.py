@@ -18,7 +18,7 @@ from wirelint.capture.staging import Staging, TargetError
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, selected, tell, tell_failure
 from wirelint.rule import Rule
-from wirelint.view.writer import visible
+from wirelint.view.findings import visible
 
 _SHOWN = 12
 

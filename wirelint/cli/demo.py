@@ -21,8 +21,8 @@ from wirelint.launch.demo.clients import MissingSdkError, drive
 from wirelint.launch.demo.comparison import Score, compare
 from wirelint.launch.demo.processes import Captures, StartError, mock_server, proxy
 from wirelint.launch.demo.steps import STEPS, Step
+from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
-from wirelint.view.writer import MARKS, STYLES, visible
 
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}

@@ -14,8 +14,7 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.rule_pages import rule_pages
 from wirelint.cli.selection import fixes, load
 from wirelint.registry import shipped, summary
-from wirelint.view.call_paths import Paths
-from wirelint.view.paths import path
+from wirelint.view.paths import Paths, path
 from wirelint.view.screen import Screen
 
 _WIDTH = 118

@@ -23,7 +23,7 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.selection import policy_option, rule_options, selected, tell, tell_failure
 from wirelint.model import Json, Severity
 from wirelint.rule import SEVERITIES
-from wirelint.view.writer import flat
+from wirelint.view.findings import flat
 
 _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", ".jsonl": "jsonl"}
 _SHOWN = 3

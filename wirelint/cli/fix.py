@@ -35,9 +35,9 @@ from wirelint.cli.selection import (
 from wirelint.rule import Limits
 from wirelint.settings.scopes import Scopes
 from wirelint.view import FORMATS, begin
-from wirelint.view.patch import write_patch
-from wirelint.view.repairs import RepairStatistics
-from wirelint.view.writer import Writer
+from wirelint.view.bodies import write_patch
+from wirelint.view.findings import Writer
+from wirelint.view.stats import FixStatistics
 
 _STDIO = "-"
 
@@ -125,7 +125,7 @@ def fix(
     writer = None if diff or statistics or to_stdout else begin(output_format, sys.stdout, rules.everywhere)
     try:
         with Bar(paths, "fixing") as bar:
-            run = _Run(rules, RepairStatistics(permit), writer, diff, bar)
+            run = _Run(rules, FixStatistics(permit), writer, diff, bar)
             written = run.show(paths) if output is None else run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
@@ -153,7 +153,7 @@ class _Run:
     """One call of the command."""
 
     rules: Scopes
-    statistics: RepairStatistics
+    statistics: FixStatistics
     writer: Writer | None
     diff: bool
     bar: Bar

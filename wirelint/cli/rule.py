@@ -24,8 +24,8 @@ from wirelint.engine import Engine
 from wirelint.model import Json
 from wirelint.registry import RuleError
 from wirelint.rule import Rule
+from wirelint.view.findings import MARKS, STYLES, place
 from wirelint.view.screen import Screen
-from wirelint.view.writer import MARKS, STYLES, place
 
 
 @guided(

@@ -14,7 +14,7 @@ from wirelint.engine import Engine
 from wirelint.model import Json
 from wirelint.registry import summary
 from wirelint.rule import Finding, Rule
-from wirelint.view.writer import place, visible
+from wirelint.view.findings import place, visible
 
 _FAMILIES = {
     "AR": "Arguments of calls",

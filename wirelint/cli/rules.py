@@ -14,9 +14,8 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.selection import fixes, rule_options, selected
 from wirelint.registry import safeties, summary
 from wirelint.rule import Rule
-from wirelint.view.layout import hung
-from wirelint.view.screen import Screen
-from wirelint.view.writer import STYLES
+from wirelint.view.findings import STYLES
+from wirelint.view.screen import Screen, hung
 
 _TITLES = ("code", "name", "severity", "layer", "fix")
 _WIDEST = 60

@@ -19,11 +19,10 @@ from wirelint.capture.replay import mended
 from wirelint.cli import completing
 from wirelint.cli.guidance import guided
 from wirelint.cli.selection import occurrences_option, policy_option, rule_options, selected, tell, tell_failure
-from wirelint.view.call_paths import Paths
-from wirelint.view.conversation import conversation, index
-from wirelint.view.paths import as_json, path, trails
-from wirelint.view.raw import wire as raw
+from wirelint.view.bodies import wire as raw
+from wirelint.view.paths import Paths, as_json, path, trails
 from wirelint.view.screen import Screen
+from wirelint.view.text import conversation, index
 
 _CAPTURES = Path("captures")
 

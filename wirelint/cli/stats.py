@@ -14,7 +14,7 @@ from wirelint.cli.guidance import guided
 from wirelint.cli.progress import Bar
 from wirelint.cli.selection import rule_options, selected, tell
 from wirelint.view.scorecard import card_document, picture, score_tables, write_markdown, write_tables
-from wirelint.view.scores import Cards, sight
+from wirelint.view.scores import Cards, observe
 
 FORMATS = ("table", "markdown", "json", "svg")
 
@@ -60,7 +60,7 @@ def stats(
                 problems += 1
                 bar.tell(f"wirelint: {item}")
             else:
-                cards.add(sight(item, delivered=side == "client"))
+                cards.add(observe(item, delivered=side == "client"))
     found = cards.ordered()
     match output_format:
         case "json":

@@ -23,7 +23,7 @@ from wirelint.settings.file import NO_CONFIG, find
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Scopes
 from wirelint.view import begin
-from wirelint.view.statistics import Statistics
+from wirelint.view.stats import Statistics
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
 Rules: TypeAlias = "str | Sequence[str]"

@@ -1,4 +1,4 @@
-"""Repairs as unified diffs: of JSON laid out for reading, of streams as the text of their events.
+"""Bodies as lines: the raw exchange event by event, and fixes as unified diffs.
 
 # captures/run.jsonl: 3f2a9c11
 # LK101 xml-leak (unsafe): promoted to a call of search_notes
@@ -10,29 +10,95 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import TextIO
 
 import orjson
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from wirelint.capture.fixing import Fixed
+from wirelint.capture.offline import Checked
 from wirelint.capture.record import Headers, Record
 from wirelint.engine import lower
+from wirelint.events import Frame
+from wirelint.rule import Finding
 from wirelint.text.escaping import printable
+from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
 from wirelint.wire import Sniffer
 
 _CONTEXT = 3
 _MOST_COMPARED = 20_000_000
-"""Pairs of lines up to which it is looked for the smallest difference."""
-
+"""Pairs of lines up to which the smallest difference is searched for."""
 _STYLES = {"#": "cyan", "---": "bold", "+++": "bold", "@@": "magenta", "-": "red", "+": "green"}
 
 
+def frames_of(headers: Headers, body: bytes) -> list[Frame] | None:
+    """The events of a streamed body; None for a whole body."""
+    sniffer = Sniffer(lower(headers))
+    frames = [*sniffer.feed(body), *sniffer.close()]
+    return frames if sniffer.streamed else None
+
+
+# --- the raw exchange -------------------------------------------------------------------------------------------------
+
+
+def wire(checked: Checked) -> RenderableType:
+    """Request and reply in raw form; control characters are escaped."""
+    record = checked.record
+    return Group(
+        Text(visible(f"{record.method} {record.url}"), "bold"),
+        *_headers(record.request_headers),
+        Text(""),
+        _raw(record.request_body),
+        Text(""),
+        Text(f"{record.status if record.status is not None else 'no status'}", "bold"),
+        *_headers(record.response_headers),
+        Text(""),
+        *_response(checked),
+    )
+
+
+def _headers(headers: Headers) -> Iterator[Text]:
+    return (Text.assemble((visible(f"{name}: "), "dim"), visible(value), overflow="fold") for name, value in headers)
+
+
+def _response(checked: Checked) -> Iterator[Text]:
+    body, findings = checked.record.response_body, checked.findings
+    frames = frames_of(checked.record.response_headers, body) if body is not None else None
+    if frames is None:
+        yield _raw(body)
+        yield from _notes(findings if body is not None else ())
+        return
+    for frame in frames:
+        yield Text(f"{frame.number:>5}  ", "dim").append(_shown(frame.raw), "")
+        yield from _notes(finding for finding in findings if finding.event == frame.number)
+    yield from _notes(finding for finding in findings if finding.event is None)
+
+
+def _notes(findings: Iterable[Finding]) -> Iterator[Text]:
+    for finding in findings:
+        text = f"       {MARKS[finding.severity]} {finding.code} {finding.name}: {finding.message}"
+        yield Text(text, STYLES[finding.severity])
+
+
+def _raw(body: bytes | None) -> Text:
+    return Text("(no body)", "dim") if body is None else Text(_shown(body), overflow="fold")
+
+
+def _shown(raw: bytes) -> str:
+    """Bytes as text: a line feed ends a line, a carriage return is shown as ␍, other controls are escaped."""
+    shown = visible(raw.decode("utf-8", "backslashreplace").replace("\r", "␍"))
+    return shown.rstrip("\n").replace("\n", "\n       ")
+
+
+# --- fixes as diffs ---------------------------------------------------------------------------------------------------
+
+
 def write_patch(fixed: Fixed, out: TextIO) -> None:
-    """The patch of an exchange, in colours on a terminal and plain elsewhere; nothing where nothing was repaired."""
+    """Write the patch of an exchange, coloured on a terminal; nothing if nothing was fixed."""
     lines = list(patch(fixed.record))
     console = Screen(out, soft_wrap=True)
     if not console.is_terminal:
@@ -52,8 +118,8 @@ def patch(record: Record) -> Iterator[str]:
         return
     name = printable(f"{record.source}:{record.id}")
     yield printable(f"# {record.source}: {record.id}")
-    for repair in record.fixes:
-        yield printable(f"# {repair.code} {repair.name} ({repair.safety}): {repair.title}")
+    for fix in record.fixes:
+        yield printable(f"# {fix.code} {fix.name} ({fix.safety}): {fix.title}")
     for before, headers, body, after, sent in changed:
         if sent is not None:
             yield f"--- {name}/{before}"
@@ -63,15 +129,12 @@ def patch(record: Record) -> Iterator[str]:
 
 
 def body_lines(headers: Headers, body: bytes | None) -> list[str]:
-    """A body as lines: the text of a stream's events, JSON laid out, or else the text as it is."""
+    """A body as lines: the text of a stream's events, indented JSON, or the text itself."""
     if not body:
         return []
-    sniffer = Sniffer(lower(headers))
-    sniffer.feed(body)
-    sniffer.close()
     text = body.decode("utf-8", "backslashreplace")
-    if not sniffer.streamed:
-        with contextlib.suppress(orjson.JSONDecodeError, orjson.JSONEncodeError):  # lines of JSON, or none at all
+    if frames_of(headers, body) is None:
+        with contextlib.suppress(orjson.JSONDecodeError, orjson.JSONEncodeError):  # JSON lines, or no JSON at all
             text = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2).decode()
     return [printable(line.replace("\r", "␍"), "\t") for line in text.removesuffix("\n").split("\n")]
 
@@ -96,7 +159,7 @@ def _hunks(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
 
 
 def _common(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
-    """How many lines at both ends need no comparison: those that are equal, save for the context of a difference."""
+    """How many equal lines at both ends need no comparison; the context of a difference is left in."""
     most = min(len(before), len(after))
     start = next((n for n in range(most) if before[n] != after[n]), most)
     end = next((n for n in range(most - start) if before[-1 - n] != after[-1 - n]), most - start)
@@ -104,6 +167,6 @@ def _common(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
 
 
 def _range(start: int, stop: int) -> str:
-    """Lines in the notation of unified diffs, which counts from one and names the line before an empty range."""
+    """Lines in the notation of unified diffs: counted from one; an empty range names the line before it."""
     size = stop - start
     return f"{start + 1}" if size == 1 else f"{start + 1 if size else start},{size}"
