@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import is_raw, traits
 from wirelint.arguments.argument_strings import is_data, strings, writes_file
@@ -67,40 +66,6 @@ class ThinkLeak(Rule):
     name = "think-leak"
     severity = "warning"
     layer = "gateway"
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "messages": [{"role": "user", "content": "Hi"}]},
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"content": "<think>\nThey greet me.\n</think>\n\nHello!"},
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {
-                            "reasoning_content": "They greet me.",
-                            "content": "Hello! I think in a `<think>` tag.",
-                        },
-                    }
-                ]
-            }
-        },
-    }
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         exchange, request = context.exchange, context.exchange.request

@@ -319,13 +319,21 @@ def test_depth_is_survived(text: str) -> None:
     assert all(not block.complete for block in find(text + "</tool_call>", (Tool("x", "/tools/0"),)))
 
 
-TURN_TOKENS = ("<|im_end|>", "<|im_start|>", "</s>", "<|eot_id|>", "<end_of_turn>")
+TURN_TOKENS = (
+    *("<|im_end|>", "<|im_start|>", "</s>", "<|eot_id|>", "<end_of_turn>"),
+    *(
+        "<|im_end|>\n<|im_start|>assistant\n",
+        "<|im_end|><|im_assistant|>assistant<|im_middle|>",
+        "<start_of_turn>model\n",
+    ),
+    "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+)
 FRAMES = [block for block in ALL if block.data.get("complete") and not block.data.get("malformed")]
 
 
 @per_dialect(FRAMES)
 def test_a_turn_token_inside_an_opener_hides_no_call(vectors: list[Vector]) -> None:
-    """Servers print a stop token in the middle of `[TOOL_CALLS]`. Only openers in brackets: a word may end anywhere."""
+    """Servers print a stop token or a turn header in `[TOOL_CALLS]`. Only openers in brackets: a word may end anywhere."""
     for number, vector in enumerate(vectors):
         block = find(vector.text, vector.tools)[0]
         opener = re.compile(r"<\|?[\w:]{4,}[|>]|\[TOOL_CALLS\]").match(vector.text, block.start)

@@ -11,7 +11,7 @@ from mitmproxy import ctx, http
 
 from wirelint.addon.failures import Failures
 from wirelint.addon.http_headers import field_of
-from wirelint.addon.outlet import attach_whole
+from wirelint.addon.mitm_compat import attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 
 _SHORT = 1 << 18

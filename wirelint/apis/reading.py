@@ -79,8 +79,8 @@ def misshapen(value: Json) -> str:
 
 
 def is_misshapen(value: Json) -> bool:
-    """Return True if a value holds something, and is no text where the API has text."""
-    return bool(value) and not isinstance(value, str)
+    """Return True if a value is an object or an array with members where the API has text."""
+    return bool(value) and isinstance(value, (dict, list))
 
 
 class Reading(NamedTuple):

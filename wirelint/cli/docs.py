@@ -161,7 +161,7 @@ def _page(rule: Rule) -> str:
         f"wirelint rule {rule.name}",
     )
     lines = [f"# {rule.name}", "", facts, "", head, "", manual.strip(), ""]
-    lines += [*_example(rule, "Fires on", rule.fires), *_example(rule, "Silent on", rule.silent)]
+    lines += [*_example(rule, "Fires on", rule.example.fires), *_example(rule, "Silent on", rule.example.silent)]
     lines += ["## Use", "", "```sh", *commands, "```", "", "[All rules](README.md)"]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -161,7 +161,7 @@ def rule(name: str, folders: tuple[Path, ...], markdown: bool) -> None:
     head = Text.assemble((f"{found.code} {found.name}", "bold"), (f"  {found.severity}", style), f" · {found.layer}")
     head.append(f" · fix: {', '.join(safeties(found)) or 'none (suggestion)'}")
     console.print(head, Markdown(manual), Text())
-    console.print(_example(found, "Fires on", found.fires), _example(found, "Silent on", found.silent))
+    console.print(_example(found, "Fires on", found.example.fires), _example(found, "Silent on", found.example.silent))
 
 
 def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
@@ -190,20 +190,26 @@ def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
         ("in a folder of your own", "wirelint new-rule XX901 shouting-reply --folder my-rules"),
         ("then run it", "wirelint check --rules my-rules captures/samples"),
     ),
-    exits={0: "written", 2: "not written: a file exists already, or cannot be written"},
+    exits={0: "written", 2: "not written: a file exists already, or the arguments are invalid"},
 )
 @click.argument("code")
 @click.argument("name")
-@click.option("--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True, help="Severity.")
-@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="The layer to blame.")
+@click.option(
+    "--severity",
+    type=click.Choice(list(SEVERITIES)),
+    default="warning",
+    show_default=True,
+    help="Severity of its findings.",
+)
+@click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Layer at fault.")
 @click.option(
     "--folder", type=click.Path(path_type=Path),
-    help="Folder for the rule; by default that of the shipped rules, with cases in tests/rules.",
+    help="Folder for the rule and its cases; by default the rules of this checkout.",
 )  # fmt: skip
 def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | None) -> None:
     """Write the first draft of a rule.
 
-    The draft is a working rule with a manual, examples and cases to change.
+    The draft is a working rule with a manual, an example and cases; replace these with your own.
     """
     if not re.fullmatch(r"[A-Z]{2}\d{3}", code):
         raise click.ClickException(f"code {code!r}: write two capitals and three digits, as in XX901")
@@ -218,14 +224,11 @@ def new_rule(code: str, name: str, severity: str, layer: str, folder: Path | Non
     home = folder or shipped("rules")
     if folder is None and not (home.parent / "tests").is_dir():
         raise click.ClickException("not a checkout: name a folder for your rule, as in --folder my-rules")
-    files = {home / f"{code.lower()}_{snake}.py": "rule.txt"}
-    if folder is None:
-        files[home.parent / "tests" / "rules" / f"{snake}.py"] = "cases.txt"
-    for path, template in files.items():
+    for suffix, template in ((".py", "rule.txt"), (".json", "cases.txt")):
         text = Template((_TEMPLATES / template).read_text(encoding="utf-8"))
-        _write(path, text.substitute(values, severity=severity, layer=layer))
+        _write(home / f"{code.lower()}_{snake}{suffix}", text.substitute(values, severity=severity, layer=layer))
     using = f"wirelint check --rules {folder} …" if folder else f"make test, or pytest tests/rules -k {name}"
-    click.echo(f"now change it, and run it: {using}")
+    click.echo(f"edit both files, then run: {using}")
 
 
 def _write(path: Path, text: str) -> None:
@@ -236,7 +239,7 @@ def _write(path: Path, text: str) -> None:
     except FileExistsError as error:
         raise click.ClickException(f"{path}: exists already; nothing was overwritten") from error
     except OSError as error:
-        raise click.ClickException(f"{path}: {error.strerror}; name a folder that can be written: --folder") from error
+        raise click.ClickException(f"{path}: {error.strerror}; name a writable folder with --folder") from error
     click.echo(f"wrote {path}")
 
 

@@ -21,6 +21,7 @@ import importlib
 import pkgutil
 import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -324,11 +325,18 @@ def _merge(found: list[Block], more: list[Block]) -> list[Block]:
     kept: list[Block] = []
     queue = sorted([*((block, False) for block in found), *((block, True) for block in more)], key=_by_start)
     for block, decoded in queue:
-        if not kept or block.start >= kept[-1].end:
+        if decoded and kept and kept[-1].end == block.start and _opens(kept[-1], block):
+            kept[-1] = replace(block, start=kept[-1].start)
+        elif not kept or block.start >= kept[-1].end:
             kept.append(block)
         elif decoded and not kept[-1].complete:
             kept[-1] = block
     return kept
+
+
+def _opens(one: Block, other: Block) -> bool:
+    """Return True if a block is an opener alone, and the next one is what it opens: `<|calls_begin|>`, then a call."""
+    return not one.calls and not one.complete and one.dialect == other.dialect
 
 
 def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:

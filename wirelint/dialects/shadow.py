@@ -10,8 +10,9 @@ The plain view is the original (without zero-width spaces, which come back in va
 a probe finds escaped angle brackets or bars, and only markup whose own opener was escaped is read from them: their
 values are decoded, because the escaping covered the markup and its values alike.
 
-The joined view exists when a turn token stands in the middle of a word or tag (`[TOOL_<|im_end|>CALLS]`): it is the text
-without such tokens. Only markup whose own opener was cut by a token is read from it.
+The joined view exists when a turn token or a whole turn header stands in the middle of a word or tag
+(`[TOOL_<|im_end|>CALLS]`, `<tool_<|im_start|>assistant\\ncall>`). It is the text without them. Only markup whose own opener
+was cut by one is read from it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import html
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+
+import regex
 
 _LOOKALIKES = {ord("｜"): "|", ord("‖"): "|", ord("▁"): "_"}
 ZERO_WIDTH = "\u200b\u2060\ufeff"
@@ -36,13 +39,18 @@ _JSON_PROBE = re.compile(
 )
 _CUT_ESCAPE = re.compile(r"(?:&(?:#?[0-9a-zA-Z]{0,7})?|\\(?:u[0-9a-fA-F]{0,3})?)\Z")
 _LONGEST_CUT = 9
-_TURN_TOKENS = "im_end", "im_start", "endoftext", "eot_id", "eom_id", "end_of_text", "end", "end_of_turn", "return"
-_INSIDE = r"(?<=[\w<\[|:/▁])"
-_TURN_TOKEN = re.compile(rf"{_INSIDE}(?:<\|(?:{'|'.join(_TURN_TOKENS)})\|>|</s>|<(?:start|end)_of_turn>)")
-_WRITTEN = [*(f"<|{token}|>" for token in _TURN_TOKENS), "</s>", "<start_of_turn>", "<end_of_turn>"]
-_TOKEN_BEGINNINGS = "|".join(sorted({re.escape(token[:size]) for token in _WRITTEN for size in range(1, len(token))}))
-_CUT_TURN_TOKEN = re.compile(rf"{_INSIDE}(?:{_TOKEN_BEGINNINGS})\Z")
-_LONGEST_TURN_TOKEN = max(map(len, _WRITTEN))
+_TURN_ENDS = (
+    *(f"<|{name}|>" for name in ("im_end", "endoftext", "eot_id", "eom_id", "end_of_text", "end", "return")),
+    *("</s>", "<end_of_turn>"),
+)
+_TURN_STARTS = "<|im_start|>", "<|start|>", "<|start_header_id|>", "<|im_assistant|>", "<start_of_turn>"
+_ENDS, _STARTS = ("|".join(map(re.escape, tokens)) for tokens in (_TURN_ENDS, _TURN_STARTS))
+_HEADER = rf"(?:{_STARTS})(?:(?:assistant|model)(?:<\|(?:im_middle|im_sep|end_header_id|message)\|>|(?=\s)))?\s{{0,4}}"
+_TURN = rf"(?<=[\w<\[|:/▁])(?:(?:{_ENDS})(?:\s{{0,4}}{_HEADER})?|{_HEADER})"
+_TURN_TOKEN = re.compile(_TURN)
+"""A turn that ends, begins, or does both: `<|im_end|>\\n<|im_start|>assistant\\n`."""
+_GROWING_TURN = regex.compile(_TURN)
+_LONGEST_TURN = 96
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -101,9 +109,9 @@ def tail_views(text: str) -> Iterator[View]:
         yield _rewritten(kept, _ENTITY, lambda match: html.unescape(match[0]), decoded=True)
     if "\\u" in kept:
         yield _rewritten(kept, _JSON_ESCAPE, _unescape, decoded=True)
-    cut = _CUT_TURN_TOKEN.search(text, max(0, len(text) - _LONGEST_TURN_TOKEN))
-    kept = text[: cut.start()] if cut else text
-    if cut or _TURN_TOKEN.search(kept):
+    cut = _cut_turn(text)
+    kept = text if cut is None else text[:cut]
+    if cut is not None or _TURN_TOKEN.search(kept):
         yield _rewritten(kept, _TURN_TOKEN, lambda _: "", joined=True)
 
 
@@ -111,6 +119,17 @@ def cut_escape(text: str) -> int:
     """The length of an escape that the end of a text cuts off: of `&l`, of `\\u00`."""
     cut = _CUT_ESCAPE.search(text, max(0, len(text) - _LONGEST_CUT))
     return len(text) - cut.start() if cut else 0
+
+
+def _cut_turn(text: str) -> int | None:
+    """Return where the end of a text begins a turn token or header that more text may go on with, None if it does not."""
+    place = text.rfind("<", max(0, len(text) - _LONGEST_TURN))
+    cut = None
+    while place >= 0:
+        if _GROWING_TURN.fullmatch(text, place, partial=True) is not None:
+            cut = place
+        place = text.rfind("<", max(0, len(text) - _LONGEST_TURN), place)
+    return cut
 
 
 def _shadow(text: str) -> str:
