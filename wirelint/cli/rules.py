@@ -195,12 +195,9 @@ def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
 @click.argument("code")
 @click.argument("name")
 @click.option(
-    "--severity",
-    type=click.Choice(list(SEVERITIES)),
-    default="warning",
-    show_default=True,
+    "--severity", type=click.Choice(list(SEVERITIES)), default="warning", show_default=True,
     help="Severity of its findings.",
-)
+)  # fmt: skip
 @click.option("--layer", type=click.Choice(_LAYERS), default="model", show_default=True, help="Layer at fault.")
 @click.option(
     "--folder", type=click.Path(path_type=Path),
