@@ -6,10 +6,8 @@ from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
 from wirelint.arguments.argument_repairs import unglued
 from wirelint.arguments.past_arguments import past_damage
 from wirelint.events import Delta, Start
-from wirelint.fixes.announced import EmptyStarts
-from wirelint.fixes.arguments import Unglue
+from wirelint.fixes.arguments import EmptyStarts, Increments, Unglue
 from wirelint.fixes.chained import Chained
-from wirelint.fixes.increments import Increments
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger

@@ -6,7 +6,7 @@ from typing import ClassVar
 from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_members import Gone
 from wirelint.arguments.invented import Said
-from wirelint.arguments.refused_arguments import refused
+from wirelint.arguments.placeholders import refused
 from wirelint.fixes.policy_fixes import Police, farewell
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Policies

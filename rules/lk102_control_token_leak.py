@@ -9,9 +9,9 @@ from wirelint.arguments.argument_strings import strings
 from wirelint.arguments.tool_names import match
 from wirelint.events import Start
 from wirelint.fix import SAFETIES
+from wirelint.fixes.arguments import Unmark, unmarked
 from wirelint.fixes.chained import Chained
 from wirelint.fixes.names import Names, Rename
-from wirelint.fixes.strip_markup import Unmark, unmarked
 from wirelint.fixes.tokens import Stripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import REDACTED, Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, listed

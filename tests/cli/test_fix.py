@@ -220,9 +220,9 @@ BAD = ["-o", "OUT"]
 REFUSED: dict[str, tuple[list[str], str]] = {
     "neither output nor diff": (["IN"], "--diff only shows"),
     "both": (["IN", "--diff", *BAD], "leave out -o"),
-    "the input itself": (["IN", "-o", "IN", "--force"], "in each other's way"),
-    "inside the input": (["FOLDER", "-o", "FOLDER/out"], "in each other's way"),
-    "around the input": (["FOLDER/x.jsonl", "-o", "FOLDER", "--force"], "in each other's way"),
+    "the input itself": (["IN", "-o", "IN", "--force"], "overlap"),
+    "inside the input": (["FOLDER", "-o", "FOLDER/out"], "overlap"),
+    "around the input": (["FOLDER/x.jsonl", "-o", "FOLDER", "--force"], "overlap"),
     "there already": (["IN", "-o", "THERE"], "is there already"),
     "a folder for a file": (["IN", "-o", "OTHER", "--force"], "is a folder"),
     "a file for a folder": (["FOLDER", "-o", "THERE", "--force"], "is a file"),
@@ -346,7 +346,16 @@ def test_a_record_shows_both_sides(wirelint: Wirelint, tmp_path: Path, rules: tu
     out = tmp_path / "out.jsonl"
     wirelint("fix", source, "-o", out, *rules)
     shown = wirelint("show", out, *rules).out
-    for words in ("So LOUD", "So calm", "Why LOUD?", "Why calm?", "forwarded", "delivered", "repaired", "XX901 shout"):
+    for words in (
+        "So LOUD",
+        "So calm",
+        "Why LOUD?",
+        "Why calm?",
+        "forwarded",
+        "delivered",
+        "fixes applied",
+        "XX901 shout",
+    ):
         assert words in shown
     assert "- LOUD" in shown
     assert "+ calm" in shown

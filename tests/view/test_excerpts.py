@@ -13,8 +13,7 @@ from rich.text import Text
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, schema, sse
 from wirelint.capture.offline import Checked, check
-from wirelint.view.carets import excerpt_lines, windowed
-from wirelint.view.evidence import Evidence, Source
+from wirelint.view.evidence import Evidence, Source, excerpt_lines, windowed
 
 NOTES = {"search_notes": schema(query="string")}
 ASK = (User("Search my notes."),)

@@ -28,13 +28,13 @@ from mitmproxy.flow import Flow
 
 from wirelint.addon import mitm_compat, options, terminal_log
 from wirelint.addon.annotate import Drawn, annotate, mark_failure
-from wirelint.addon.capturing import capture
 from wirelint.addon.classify import duration_of, may_be_ours, note_unknown, open_unread, open_visit
 from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.end_reason import Ended, Readers, end_of
 from wirelint.addon.exchange_fix import ExchangeFixer
 from wirelint.addon.failures import Failures
+from wirelint.addon.flowfile import capture
 from wirelint.addon.http_headers import body_of, headers_of
 from wirelint.addon.idle_queue import LARGE, Backlog
 from wirelint.addon.ignoring import Ignoring

@@ -11,6 +11,7 @@ reading the file back mitmproxy would run both hooks, and write the exchange int
 from __future__ import annotations
 
 import copy
+import functools
 import io
 from collections.abc import Callable, Iterable
 
@@ -19,8 +20,11 @@ from mitmproxy import http
 from mitmproxy.io import FlowWriter
 
 from wirelint.addon.annotate import Annotation, prefixed
+from wirelint.addon.verdict import CheckResult
 from wirelint.capture.flow_metadata import beside_received, times_of
+from wirelint.capture.format import encode
 from wirelint.capture.record import Headers, Record
+from wirelint.capture.store import Piece, Store
 from wirelint.wire.websocket import is_socket
 
 END_HEADER = "x-wirelint-end"
@@ -104,3 +108,18 @@ def _headers(fields: Headers, body: bytes | None) -> list[tuple[str, str]]:
                 length, value = True, str(len(body))
         headers.append((name, value))
     return headers
+
+
+# An exchange handed to the writer of captures, in both of its forms.
+
+
+def capture(
+    store: Store, flow: http.HTTPFlow, verdict: CheckResult, annotation: Callable[[CheckResult], Annotation]
+) -> None:
+    record, annotations = verdict.record, verdict.annotations()
+    size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
+    pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
+    try:
+        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(verdict))))
+    finally:  # a flow that cannot be copied costs its own file alone
+        store.put_all(*pieces, size=size)

@@ -9,11 +9,10 @@ limit; above that, and where a coding cannot be undone, it lets go of what it ha
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
-from wirelint.addon.batches import feed_all
 from wirelint.apis.unknown import is_text
 from wirelint.capture.followed import Followed
 from wirelint.capture.record import Headers, Record, Sent
@@ -26,6 +25,45 @@ from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
+
+# Pieces of a reply that have come for some time, read in one go.
+
+
+def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
+    """Feeds a session pieces of a body, each with its time. Of events that are alike many are taken in together.
+
+    `spoken`: what is known of a reply of which these are the events, each by itself, and what came behind them.
+    """
+    if spoken is not None and spoken.texts is not None:
+        told = zip(pieces[spoken.first : spoken.last], spoken.texts, strict=True)
+        _feed_each(session, pieces[: spoken.first])
+        _take(session, spoken.block, [(data, at, text) for (data, at), text in told])
+        pieces = pieces[spoken.last :]
+    _feed_each(session, pieces)
+
+
+def _feed_each(session: Session, pieces: Iterable[tuple[bytes, float | None]]) -> None:
+    alike: list[tuple[bytes, float | None, str]] = []
+    like = session.like
+    for data, at in pieces:
+        text = like.text(data) if like is not None else None
+        if text is not None:
+            alike.append((data, at, text))
+            continue
+        if like is not None and alike:
+            _take(session, like.block, alike)
+            alike = []
+        session.feed(data, at)
+        like = session.like
+    if like is not None and alike:
+        _take(session, like.block, alike)
+
+
+def _take(session: Session, block: int, alike: list[tuple[bytes, float | None, str]]) -> None:
+    if not session.feed_texts(block, alike):
+        for data, at, _ in alike:
+            session.feed(data, at)
+
 
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000

@@ -14,17 +14,14 @@ not tried by the same one again. So the search is linear in any text.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
+from wirelint import lexicon
 from wirelint.capture.secrets import Span, is_marked
-
-TABLE = Path(__file__).parents[1] / "lexicon" / "secrets.toml"
 
 _SEPARATORS = "_-."
 _RARE = "JZKAG/~p"
@@ -82,8 +79,7 @@ class Form:
 @cache
 def forms() -> tuple[Form, ...]:
     """All forms of the table."""
-    with TABLE.open("rb") as file:
-        table = tomllib.load(file)
+    table = lexicon.load("secrets")
     alphabets: Mapping[str, str] = table["alphabets"]
     made: list[Form] = []
     for source in table["sources"].values():

@@ -12,9 +12,8 @@ from typing import ClassVar, NamedTuple
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_members import rewrite
 from wirelint.arguments.argument_repairs import Change
-from wirelint.arguments.argument_watchers import Everything, Watcher
+from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watcher
 from wirelint.arguments.invented import voidable
-from wirelint.arguments.void_watcher import VoidWatcher
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_calls import Call
