@@ -65,7 +65,7 @@ class ConcatenatedJson(Rule):
                     fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
                 )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for found in past_damage(exchange):
             if found.glued and found.right is not None and permit.allows(self.code, found.safety):
                 where, before = found.call.pointer, found.call.arguments.text

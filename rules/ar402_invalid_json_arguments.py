@@ -82,7 +82,7 @@ class InvalidJsonArguments(Rule):
                     fix=Fix(found.safety, f"write them as {excerpt(found.right)}") if found.right else None,
                 )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for fault in past_faults(exchange, ledger) if permit.allows(self.code, "safe") else ():
             if fault.edit is not None:
                 title = f"{fault.name}: wrote the arguments, {fault.words}, as {excerpt(fault.right)}"
@@ -123,11 +123,9 @@ class InvalidJsonArguments(Rule):
         )
 
     def _untexted(self, call: ToolCall) -> Finding:
-        return self.finding(
-            "response",
+        return self.part_finding(
+            call,
             f"{call.name or 'a call without a name'}: the arguments are JSON itself where the API has JSON as text",
-            call.pointer,
-            event=call.event,
             layer="gateway",
             severity="warning",
             fix=Fix("safe", as_text(call).order),

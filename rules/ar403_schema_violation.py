@@ -71,11 +71,9 @@ class SchemaViolation(Rule):
         if not violations or REDACTED in call.arguments.text:
             return
         strict = _is_strict(tool, request)
-        yield self.finding(
-            "response",
+        yield self.part_finding(
+            call,
             f"{tool.name}: {_evidence(violations)}{', though strict output was asked for' if strict else ''}",
-            call.pointer,
-            event=call.event,
             layer="gateway" if strict else None,
             fix=_fix(call, tool, schema),
         )

@@ -66,7 +66,7 @@ class PlaceholderArgument(Rule):
     name = "placeholder-argument"
     severity = "warning"
     layer = "model"
-    mends = frozenset({"mcp"})
+    request_apis = frozenset({"mcp"})
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"more"})
@@ -157,7 +157,7 @@ class PlaceholderArgument(Rule):
                 told = fault if not fault.blocks else None
                 yield self._tell("request", fault, call, f"{call.pointer}/arguments", fixable=told is not None)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         for call, arguments in self._asked(exchange):
             outcome = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety))
             if outcome.blocked is not None or not outcome.changes:

@@ -65,7 +65,7 @@ class MangledId(Rule):
             if item.mixed_up:
                 yield self._tell_item(item)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "safe"):
             return

@@ -88,7 +88,7 @@ class NonconformingId(Rule):
             if not item.mixed_up:
                 yield self._tell_item(item)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
             return
         for item in wrong_item_ids(exchange):

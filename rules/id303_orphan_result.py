@@ -58,7 +58,7 @@ class OrphanResult(Rule):
             fix = _fix(answer, edits.get(answer.result.pointer, ()))
             yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return

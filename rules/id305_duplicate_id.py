@@ -79,7 +79,7 @@ class DuplicateId(Rule):
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
         yield from self._check_repeats(exchange, lone, pair(request).repeats)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe"):
             return

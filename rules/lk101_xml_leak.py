@@ -69,7 +69,7 @@ class XmlLeak(Rule):
             return None
         return Promoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
             return
         for cleaning in cleanings(exchange):

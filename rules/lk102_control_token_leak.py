@@ -166,11 +166,9 @@ class ControlTokenLeak(Rule):
         if found is None or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
             return
         change = unmarked(call, found, tool)
-        yield self.finding(
-            "response",
+        yield self.part_finding(
+            call,
             f"native markup ({excerpt(found.markup)}) stuck to {found.where} of a call of {call.name}",
-            call.pointer,
-            event=call.event,
             fix=Fix(change.safety, change.order) if change is not None else None,
         )
 
@@ -188,11 +186,9 @@ class ControlTokenLeak(Rule):
             token = framing.tokens[0]
             where = f"the value of {path}" if path else "the arguments of"
             of = "" if path else f" {call.name}"
-            yield self.finding(
-                "response",
+            yield self.part_finding(
+                call,
                 f"{token.token} ends {where}{of}: {excerpt(value[-60:])!r}",
-                call.pointer,
-                event=call.event,
                 confidence="medium",
                 layer=_blame(token, exchange.model),
             )

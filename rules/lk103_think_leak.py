@@ -126,11 +126,9 @@ class ThinkLeak(Rule):
             if (is_data(path) or writes_file(arguments)) and not _precedes_data(request, value, found):
                 continue
             where = f"the value of {path}" if path else "the arguments"
-            yield self.finding(
-                "response",
+            yield self.part_finding(
+                call,
                 f"reasoning ({found.tag}) leaked into {where} of {call.name}: {excerpt(value)!r}",
-                call.pointer,
-                event=call.event,
                 confidence="medium",
             )
             return

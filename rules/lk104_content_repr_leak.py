@@ -82,7 +82,7 @@ class ContentReprLeak(Rule):
                         layer="gateway",
                     )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "safe"):
             return
         for leak in _leaks(exchange):

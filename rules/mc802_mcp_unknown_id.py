@@ -108,7 +108,7 @@ class McpUnknownId(Rule):
             # Report only what an expected answer follows: later requests may still be on their way.
             for stray, other in strange:
                 told = f"the stream carries an answer with the id {other}, for which no request of the session waits"
-                yield self.finding("response", told, stray.pointer, event=stray.event, confidence="medium")
+                yield self.part_finding(stray, told, confidence="medium")
             strange.clear()
 
     def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], asked: dict[str, str]) -> Finding:
@@ -116,16 +116,16 @@ class McpUnknownId(Rule):
         if id_ is None:
             waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
             told = f"the answer has no id, so clients discard it; requested: {waiting}"
-            return self.finding("response", told, part.pointer, event=part.event)
+            return self.part_finding(part, told)
         if id_ in asked:
-            return self.finding("response", f"{asked[id_]} {id_} is answered twice", part.pointer, event=part.event)
+            return self.part_finding(part, f"{asked[id_]} {id_} is answered twice")
         twin = next((other for other in asked if _spelled(other) == _spelled(id_)), None)
         if twin is not None:
             told = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
         else:
             waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
             told = f"the answer has the id {id_}, which no request has; requested: {waiting}"
-        return self.finding("response", told, part.pointer, event=part.event)
+        return self.part_finding(part, told)
 
     def _unanswered(self, exchange: Exchange, open_: dict[str, str]) -> Iterator[Finding]:
         reply = exchange.reply

@@ -74,11 +74,9 @@ class McpLifecycle(Rule):
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
         answer = next(iter(_answers(exchange)), None)
         if answer is not None and exchange.ok:
-            yield self.finding(
-                "response",
+            yield self.part_finding(
+                answer,
                 f"the notification {notes[0].method} was answered ({_said(answer)}) instead of accepted with status 202",
-                answer.pointer,
-                event=answer.event,
             )
         elif not _is_settled(exchange):
             waited = exchange.timing.duration
@@ -99,11 +97,9 @@ class McpLifecycle(Rule):
         for answer in _answers(exchange):
             message = _message(answer)
             if message and _TOO_EARLY.search(message[:300]):
-                yield self.finding(
-                    "response",
+                yield self.part_finding(
+                    answer,
                     f"the server refuses a request that came before the session was initialized: {excerpt(message)!r}",
-                    answer.pointer,
-                    event=answer.event,
                     layer="client",
                 )
                 return

@@ -55,9 +55,4 @@ class McpErrorNotFlagged(Rule):
         given = call.arguments.mapping if call is not None else None
         if name is None or REDACTED in part.text or not is_own_error(part.text, name, given):
             return
-        yield self.finding(
-            "response",
-            f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}",
-            part.pointer,
-            event=part.event,
-        )
+        yield self.part_finding(part, f"{name} gives an error as a result, without isError: {excerpt(part.text, 90)!r}")

@@ -44,7 +44,7 @@ class MissingGenerationPrompt(Rule):
     name = "missing-generation-prompt"
     severity = "warning"
     layer = "client"
-    mends = RAW_APIS
+    request_apis = RAW_APIS
     ignored_fields = frozenset({"stream_options"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -60,7 +60,7 @@ class MissingGenerationPrompt(Rule):
                 fix=Fix("unsafe", f"append {excerpt(missing.template.header)}"),
             )
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
             return
         for part, missing in _found(exchange):

@@ -47,7 +47,7 @@ class MissingUsage(Rule):
     name = "missing-usage"
     severity = "warning"
     layer = "gateway"
-    mends = frozenset({"openai.chat"})
+    request_apis = frozenset({"openai.chat"})
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"stream"})
 
@@ -80,7 +80,7 @@ class MissingUsage(Rule):
         last = exchange.reply.events - 1 if exchange.reply is not None else 0
         yield self.finding("response", f"the stream {said}", event=max(last, 0), severity=severity)
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
         if request is None or not permit.allows(self.code, "unsafe") or not _should_ask(exchange, request):
             return

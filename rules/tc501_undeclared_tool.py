@@ -108,11 +108,9 @@ class UndeclaredTool(Rule):
         meant = match(name, names) or match(joined, names)
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
-            return self.finding(
-                "response",
+            return self.part_finding(
+                call,
                 f"{shown} is not declared; it wraps {_calls(inside)}",
-                call.pointer,
-                event=call.event,
                 layer="model",
                 fix=Fix("unsafe", f"make {_calls(inside)} of it"),
             )
@@ -127,9 +125,7 @@ class UndeclaredTool(Rule):
                 f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
             )
             message = f"{shown} is not declared; {declared}{past}"
-        return self.finding(
-            "response", message, call.pointer, event=call.event, layer=_layer(name, meant), fix=_fix(shown, meant)
-        )
+        return self.part_finding(call, message, layer=_layer(name, meant), fix=_fix(shown, meant))
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:

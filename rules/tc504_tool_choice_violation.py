@@ -87,7 +87,7 @@ class ToolChoiceViolation(Rule):
             )
 
     def _tell(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
-        return self.finding("response", message, call.pointer, event=call.event, severity=severity)
+        return self.part_finding(call, message, severity=severity)
 
 
 def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:

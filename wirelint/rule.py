@@ -21,7 +21,7 @@ from wirelint.fix import RewriteContext as RewriteContext
 from wirelint.fix import Rewriter as Rewriter
 from wirelint.fix import Safety as Safety
 from wirelint.model import Confidence as Confidence
-from wirelint.model import Exchange, Json, Reasoning, Refusal, Text
+from wirelint.model import Exchange, Json, Reasoning, Refusal, Rpc, Text, ToolCall, ToolResult
 from wirelint.model import Layer as Layer
 from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
@@ -149,13 +149,13 @@ class Rule:
     needs: ClassVar[frozenset[MissingInfo]] = frozenset()
     """Information without which the engine skips the rule (`Exchange.missing`)."""
     requires_in_request: ClassVar[frozenset[Holding]] = frozenset()
-    """Content without which the engine skips `check_request` and `mend`."""
+    """Content without which the engine skips `check_request` and `fix_request`."""
     requires_in_reply: ClassVar[frozenset[Holding]] = frozenset()
     """Content without which the engine skips `check_reply`."""
-    mends: ClassVar[frozenset[str] | None] = None
-    """APIs whose requests `mend` may repair and `answer` may answer; None for all APIs of the rule's channels."""
+    request_apis: ClassVar[frozenset[str] | None] = None
+    """APIs whose requests `fix_request` may repair and `answer` may answer; None for all APIs of the rule's channels."""
     ignored_fields: ClassVar[frozenset[str]] = frozenset()
-    """Top-level members of a request that `mend` does not read; a change of these alone does not call it again."""
+    """Top-level members of a request that `fix_request` does not read; a change of these alone does not call it again."""
     case_file: ClassVar[Path]
     """The JSON file with the example and the cases, beside the Python file. The registry sets it."""
     limits: Limits = Limits()
@@ -225,7 +225,7 @@ class Rule:
         """Return the rewriter that fixes a reply in transit; None if the rule has no fix or the policy permits none."""
         return None
 
-    def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
+    def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
         """Yield fixes of a request before wirelint forwards it. The exchange has neither status nor reply yet."""
         return ()
 
@@ -283,6 +283,28 @@ class Rule:
             event=event,
             fix=fix,
             span=span,
+        )
+
+    def part_finding(
+        self,
+        part: ToolCall | ToolResult | Rpc,
+        message: str,
+        *,
+        fix: Fix | None = None,
+        severity: Severity | None = None,
+        confidence: Confidence | None = None,
+        layer: Layer | None = None,
+    ) -> Finding:
+        """Return a finding on a call, a result or an MCP message in the reply."""
+        return self.finding(
+            "response",
+            message,
+            part.pointer,
+            event=part.event,
+            fix=fix,
+            severity=severity,
+            confidence=confidence,
+            layer=layer,
         )
 
     def text_finding(

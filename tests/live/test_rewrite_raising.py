@@ -113,7 +113,7 @@ class Faulty{phase}(Rule):
             raise SystemExit("raised in rewriter")
         return _Faulty(stage, situation.streamed) if stage and stage != "mend" else None
 
-    def mend(self, exchange, ledger, permit):
+    def fix_request(self, exchange, ledger, permit):
         stage = exchange.request_headers.get("x-fault-{name}", "")
         if stage == "mend":
             raise SystemExit("raised in mend")

@@ -48,7 +48,9 @@ class Scope:
     def __post_init__(self) -> None:
         kinds = [(rule, type(rule)) for rule in self.rules]
         object.__setattr__(self, "answerers", tuple(rule for rule, kind in kinds if kind.answer is not Rule.answer))
-        object.__setattr__(self, "menders", tuple(rule for rule, kind in kinds if kind.mend is not Rule.mend))
+        object.__setattr__(
+            self, "menders", tuple(rule for rule, kind in kinds if kind.fix_request is not Rule.fix_request)
+        )
         object.__setattr__(self, "rewriters", tuple(rule for rule, kind in kinds if kind.rewriter is not Rule.rewriter))
 
         object.__setattr__(self, "_least", least_of(self.rules))
