@@ -12,10 +12,9 @@ import re
 from collections.abc import Collection
 from functools import lru_cache
 
-from wirelint.dialects import BEGINNINGS, may_begin
-from wirelint.dialects.cuts import heads
-from wirelint.dialects.openers import has_name
-from wirelint.dialects.shadow import plain_view
+from wirelint.dialects import OPENERS, may_begin
+from wirelint.dialects.openers import has_name, heads
+from wirelint.dialects.views import plain_view
 from wirelint.text.control_tokens import may_become_token
 from wirelint.text.fabricated_results import may_become_marker
 from wirelint.text.thinking import may_become_tag
@@ -24,7 +23,7 @@ MARKS = "<["
 """The brackets that are told so."""
 _PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
 """As much of a text as is looked at: blanks, or the sign of an end, a word, and the character behind it."""
-_BEFORE_NAMES = {head[0] for opener in BEGINNINGS.kinds["literal"] if has_name(opener) for head in heads(opener)}
+_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds["literal"] if has_name(opener) for head in heads(opener)}
 
 
 def look(text: str, at: int, names: Collection[str]) -> bool | None:

@@ -13,10 +13,9 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
-from wirelint.dialects import BEGINNINGS
-from wirelint.dialects.cuts import NO_TAG, heads
-from wirelint.dialects.openers import THOUGHT_ENDS, goes_on, word_start
-from wirelint.dialects.shadow import ZERO_WIDTH
+from wirelint.dialects import OPENERS
+from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, goes_on, heads, word_start
+from wirelint.dialects.views import ZERO_WIDTH
 from wirelint.fix import Rewriter
 from wirelint.fixes.marks import MARKS, look
 from wirelint.text.cues import Cues
@@ -25,7 +24,7 @@ from wirelint.text.fabricated_results import LINE_HEADS
 _ANYWHERE = "◁" + MARKS + ZERO_WIDTH
 """Characters that begin tags and tokens, and such as hide between them."""
 _ESCAPES = ("&lt", "&#", '\\"', "\\/", "\\u")
-"""What escapes of markup begin with (`dialects.shadow`)."""
+"""What escapes of markup begin with (`dialects.views`)."""
 _CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
 """Any escape (source) that the end of a text may cut off: it is held there."""
 _ESCAPED_LINE = "\\n"
@@ -211,7 +210,7 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
 
 def _heads_of_kinds() -> tuple[set[str], set[str], set[str]]:
     """What begins anything anywhere, as a word, and at the beginning of a line."""
-    kinds = BEGINNINGS.kinds
+    kinds = OPENERS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
     lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}

@@ -15,7 +15,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
-from wirelint.dialects.partial import may_go_on
+from wirelint.dialects.openers import may_go_on
 from wirelint.text.chat_templates import EDGE_ENDS, EDGE_OPENS, EDGES, ENDS, SURE, TEMPLATES, Template, words
 from wirelint.text.cues import Cues
 from wirelint.text.families import family
