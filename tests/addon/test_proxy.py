@@ -17,7 +17,7 @@ from mitmproxy.tools.web.master import WebMaster
 
 from wirelint.addon import proxy as runner
 from wirelint.addon import starting
-from wirelint.cli.proxy import proxy
+from wirelint.cli.run import proxy
 from wirelint.registry import shipped
 
 ORIGINS = {

@@ -175,7 +175,7 @@ def test_bad_input_is_one_line_and_2(
         (["where", "everything"], "everything"),
         (["new-rule", "lk1", "x"], "two capitals"),
         (["new-rule", "XX901", "Bad_Name"], "hyphens"),
-        (["new-rule", "ST604", "some-rule"], "is there already"),
+        (["new-rule", "ST604", "some-rule"], "exists already"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_2(wirelint: Wirelint, args: list[str], says: str) -> None:

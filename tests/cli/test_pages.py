@@ -12,7 +12,7 @@ from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema
 from tests.cli.conftest import Ran
 from tests.cli.test_check import CUT, write
 from tests.selection import sampled
-from wirelint.cli import _COMMANDS
+from wirelint.cli import COMMANDS
 from wirelint.registry import Registry
 
 Wirelint = Callable[..., Ran]
@@ -20,10 +20,10 @@ Wirelint = Callable[..., Ran]
 
 def test_help_names_every_command(wirelint: Wirelint) -> None:
     text = wirelint("--help").out
-    assert all(name in text for name in _COMMANDS)
+    assert all(name in text for name in COMMANDS)
 
 
-@pytest.mark.parametrize("command", _COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(wirelint: Wirelint, command: str) -> None:
     ran = wirelint(command, "--help")
     assert ran.status == 0

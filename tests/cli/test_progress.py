@@ -80,5 +80,5 @@ def test_problems_and_missing_files_do_no_harm(monkeypatch: pytest.MonkeyPatch) 
     with Bar(["/no/such/file", "-"], "checking", Screen(Terminal(), force_terminal=True)) as bar:
         (item,) = bar.follow(read(["/no/such/file"]))
         assert isinstance(item, Problem)
-        bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="-"))
-        bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="/no/such/file"))
+        bar._advance(Record("x", "POST", "/", request_body=b"x" * 50, source="-"))
+        bar._advance(Record("x", "POST", "/", request_body=b"x" * 50, source="/no/such/file"))

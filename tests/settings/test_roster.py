@@ -21,7 +21,7 @@ from wirelint.timing import Arrivals
 EXAMPLES = [
     {"id": f"{rule.name}/{name}", **record}
     for rule in REGISTRY.rules
-    for name, record in (("fires", rule.fires), ("silent", rule.silent))
+    for name, record in (("fires", rule.example.fires), ("silent", rule.example.silent))
 ]
 
 

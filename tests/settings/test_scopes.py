@@ -11,7 +11,7 @@ from wirelint.model import Exchange, Json
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Route, Scopes
 from wirelint.settings.silence import unknown
-from wirelint.text.providers import provider_of, providers_of
+from wirelint.text.families import provider_of, providers_of
 
 
 def exchange(url: str = "https://api.openai.com/v1/chat/completions", silent: str = "") -> Exchange:

@@ -83,6 +83,11 @@ CONFIG = Option(
     "",
     "Configuration file; empty takes the nearest wirelint.toml or pyproject.toml, off takes none.",
 )
+MITM_COMPAT = Option(
+    "wirelint_mitm_compat",
+    "on",
+    "Use internals of mitmproxy to send held text in time, when the upstream dies, and on WebSockets: on or off.",
+)
 KEEP_FLOWS = Option(
     "wirelint_keep_flows",
     "5000",
@@ -92,7 +97,7 @@ KEEP_FLOWS = Option(
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
     *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
-    *(STALL, BURST, HANG, CONFIG, KEEP_FLOWS),
+    *(STALL, BURST, HANG, CONFIG, MITM_COMPAT, KEEP_FLOWS),
 )
 
 _NAMES = tuple(option.name for option in OPTIONS)
@@ -124,6 +129,7 @@ class Settings:
     max_body: int
     header: bool
     hold: float
+    mitm_compat: bool
     keep_flows: int | None
     policies: bool = False
     forms: Forms = field(default_factory=Forms, compare=False)
@@ -240,6 +246,7 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
+        mitm_compat=_switch(values, MITM_COMPAT),
         keep_flows=_count(values[KEEP_FLOWS.name]),
         policies=bool(values[POLICY.name]),
     )

@@ -7,13 +7,14 @@ in it are meant from its own folder.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from wirelint.registry import Registry, RuleError
+from wirelint.rule import Limits
 from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Route
+from wirelint.settings.scopes import Route, Scopes
 from wirelint.settings.tables import ConfigError, Table
 
 __all__ = ["NO_CONFIG", "Config", "ConfigError", "find", "load"]
@@ -53,6 +54,12 @@ class Config:
 
     def time(self, name: str, usual: float) -> float:
         return dict(self.times).get(name, usual)
+
+    def scopes(self, registry: Registry, given: Layer, times: Mapping[str, float] | None = None) -> Scopes:
+        """The rules in force. `given`, `times`: the layer and the limits of a run's options."""
+        own = {field.name: self.time(field.name, getattr(Limits(), field.name)) for field in fields(Limits)}
+        limits = Limits(**{**own, **(times or {})})
+        return Scopes(Registry(tuple(rule.within(limits) for rule in registry.rules)), self.layer, self.routes, given)
 
 
 NO_CONFIG = Config()

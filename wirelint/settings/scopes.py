@@ -25,7 +25,7 @@ from wirelint.rule import Rule
 from wirelint.settings.layers import Layer, permit_of, rules_of
 from wirelint.settings.roster import Asked, Kind, asked, lasted, least_of
 from wirelint.settings.silence import silenced, without
-from wirelint.text.providers import providers_of
+from wirelint.text.families import providers_of
 
 _MOST_KEPT = 256
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,12 +17,12 @@ from wirelint.model import Exchange, Json
 from wirelint.policy.disk import RealDisk
 from wirelint.policy.file import load
 from wirelint.registry import Registry, RuleError
-from wirelint.rule import SEVERITIES, Limits, Severity
+from wirelint.rule import SEVERITIES, Severity
 from wirelint.settings.file import NO_CONFIG, find
 from wirelint.settings.layers import Layer
 from wirelint.settings.scopes import Scopes
 from wirelint.view import begin
-from wirelint.view.statistics import Statistics
+from wirelint.view.stats import Statistics
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
 Rules: TypeAlias = "str | Sequence[str]"
@@ -104,11 +103,7 @@ def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) 
     config.check(known)
     if config.policy is not None:
         known = known.under(load(config.policy, RealDisk()))
-    limits = Limits(
-        **{field.name: config.time(field.name, getattr(Limits(), field.name)) for field in dataclasses.fields(Limits)}
-    )
-    in_time = Registry(tuple(rule.within(limits) for rule in known.rules))
-    return Scopes(in_time, config.layer, config.routes, given)
+    return config.scopes(known, given)
 
 
 @functools.cache

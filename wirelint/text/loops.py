@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from wirelint.dialects import FAMILIES, OPENERS
 from wirelint.dialects.openers import expand, first_letters, has_name, heads, word_start
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
-from wirelint.text.chat_templates import EDGES, SURE
+from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
 from wirelint.text.reasoning_tags import REASONING_TAGS
 

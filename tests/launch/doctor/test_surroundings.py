@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.certificates import make_authority
-from wirelint.cli.doctor import without_proxies
+from wirelint.cli.run import without_proxies
 from wirelint.launch.authorities import CA_FILE
 from wirelint.launch.doctor import surroundings
 from wirelint.launch.doctor.check import Check

@@ -22,12 +22,8 @@ from wirelint.capture.readers import Problem
 from wirelint.model import Arguments, HostedCall, Opaque, Part, Reasoning, Text, Timing, ToolCall, ToolResult
 from wirelint.rule import Finding
 from wirelint.timing import Arrivals
-from wirelint.view.html import Section, write_report
-from wirelint.view.html.blocks import Blocks
-from wirelint.view.html.places import Place, Turn, mark, place
-from wirelint.view.html.plain import absolute, clip, compact, dump, part, relative, utf16
-from wirelint.view.html.summary import Summary
-from wirelint.view.html.timeline import strip
+from wirelint.view.html import Blocks, Section, Summary, write_report
+from wirelint.view.html.exchange import absolute, clip, compact, dump, mark, part, relative, strip, utf16
 
 
 @pytest.fixture(scope="module")
@@ -38,30 +34,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def finding(pointer: str | None, message: str = "said so", span: tuple[int, int] | None = None) -> Finding:
     return Finding("XX901", "made-up", "error", "high", "model", "response", message, pointer, None, None, span)
-
-
-TURNS = (
-    Turn("/messages/0", [{"at": "/content"}]),
-    Turn("/messages/1", [{"at": "/content"}, {"at": "/tool_calls/0"}, {"at": "/tool_calls/1"}]),
-    Turn("/messages/10", [{"at": ""}]),
-    Turn("", [{"at": "^/choices/0/message/content"}]),
-)
-PLACES: dict[str, tuple[str | None, Place | None]] = {
-    "no pointer": (None, None),
-    "a part": ("/messages/1/content", Place(1, 0)),
-    "inside a part": ("/messages/1/tool_calls/1/function/arguments", Place(1, 2)),
-    "a message": ("/messages/1", Place(1, None)),
-    "a number that begins alike": ("/messages/10", Place(2, 0)),
-    "a field of a message that is no part": ("/messages/1/name", Place(1, None)),
-    "above several parts: their message": ("/messages/1/tool_calls", Place(1, None)),
-    "a part with its whole pointer": ("/choices/0/message/content", Place(3, 0)),
-    "elsewhere": ("/temperature", None),
-}
-
-
-@pytest.mark.parametrize(("pointer", "expected"), PLACES.values(), ids=PLACES)
-def test_a_finding_stands_at_its_place(pointer: str | None, expected: Place | None) -> None:
-    assert place(finding(pointer), TURNS) == expected
 
 
 CALL = {"text": '{"city": "Oslo"}', "name": "look_up", "id": "call_1"}
@@ -123,7 +95,7 @@ def test_texts_are_bounded_and_every_string_can_be_written() -> None:
 
 
 def test_a_message_is_kept_once_and_blocks_know_their_firsts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.view.html.blocks._BLOCK", 40)
+    monkeypatch.setattr("wirelint.view.html._BLOCK", 40)
     out = io.BytesIO()
     blocks = Blocks(out)
     numbers = []
@@ -249,7 +221,7 @@ def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, mo
     monkeypatch.setattr("wirelint.view.html.exchange.strip", broken)
     made = page(tmp_path / "r.html", sample())
     assert made.written.exchanges == 7
-    assert all("could not lay this exchange out (KeyError)" in one["notes"][0] for one in made.exchanges)
+    assert all("could not show this exchange (KeyError)" in one["notes"][0] for one in made.exchanges)
 
 
 def test_a_page_that_fails_leaves_what_was_there(tmp_path: Path) -> None:

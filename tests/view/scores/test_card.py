@@ -11,7 +11,7 @@ from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.record import Record
 from wirelint.fix import FixPolicy
-from wirelint.view.scores import Cards, Outcome, Spread, sight
+from wirelint.view.scores import Cards, Outcome, Spread, observe
 
 TOOLS = {"tide": schema(["port"], port="string", days="integer")}
 GOOD = Call("tide", {"port": "Hove"})
@@ -46,20 +46,20 @@ FORMS = [(api, stream) for api in ("openai.chat", "anthropic.messages") for stre
 def test_what_becomes_of_a_reply(
     api: str, stream: bool, said: Talk, finish: str, calls: int, valid: int, successful: bool
 ) -> None:
-    seen = sight(checked(said.record(api, stream)))
+    seen = observe(checked(said.record(api, stream)))
     assert seen is not None
     assert seen.outcome is not None
     assert (seen.outcome.finish, seen.outcome.calls, seen.outcome.valid) == (finish, calls, valid)
-    assert seen.outcome.successful is successful
+    assert seen.outcome.is_successful is successful
     assert seen.streamed is stream
 
 
 @pytest.mark.parametrize("api", ["google.generate_content", "ollama.chat"])
 def test_an_api_with_one_word_for_both_ends_in_calls_where_it_has_calls(api: str) -> None:
-    seen = sight(checked(talk(GOOD).record(api, False)))
+    seen = observe(checked(talk(GOOD).record(api, False)))
     assert seen is not None
     assert seen.outcome is not None
-    assert seen.outcome.successful
+    assert seen.outcome.is_successful
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_an_api_with_one_word_for_both_ends_in_calls_where_it_has_calls(api: str
     ],
 )
 def test_the_reason_decides(said: Talk, finish: str) -> None:
-    seen = sight(checked(said.record("openai.chat", False)))
+    seen = observe(checked(said.record("openai.chat", False)))
     assert seen is not None
     assert seen.outcome is not None
     assert seen.outcome.finish == finish
@@ -89,7 +89,7 @@ def test_cards_by_provider_and_model() -> None:
     named["response"]["body"] = named["response"]["body"].replace("{", '{"provider": "Nordlicht", ', 1)
     unknown = {"request": {"url": "http://llm.test/feed", "body": {"a": 1}}, "response": {"body": {"b": 2}}}
     for record in [*records, named, unknown]:
-        cards.add(sight(checked(record)))
+        cards.add(observe(checked(record)))
     assert cards.left_out == 1
     found = {(card.provider, card.model): card for card in cards.ordered()}
     assert list(found) == [("llm.test", "acme-1"), ("llm.test", "acme-2"), ("llm.test (Nordlicht)", "acme-1")]
@@ -106,7 +106,7 @@ def test_times_of_a_stream() -> None:
     times = [200.0, 300.0, 1900.0, *(1900.0 + 10 * number for number in range(1, len(events) - 2))]
     record["response"]["chunks"] = [(at, len(event)) for at, event in zip(times, events, strict=True)]
     record["timing"] = {"duration_ms": 2100.0}
-    seen = sight(checked(record))
+    seen = observe(checked(record))
     assert seen is not None
     assert (seen.longest_gap, seen.duration, seen.tokens, seen.speed) == (1600.0, 2100.0, 0, None)
 
@@ -131,7 +131,7 @@ def test_what_the_client_got_is_scored_when_asked_for() -> None:
     (fixed,) = fix([came], REGISTRY.rules, FixPolicy("unsafe"))
     assert isinstance(fixed, Fixed)
     assert fixed.record.delivered is not None
-    upstream, client = (sight(checked(fixed.record), delivered=side) for side in (False, True))
+    upstream, client = (observe(checked(fixed.record), delivered=side) for side in (False, True))
     assert upstream is not None
     assert client is not None
     assert (upstream.outcome, client.outcome) == (Outcome("stop", 0, 0, ()), Outcome("tool_calls", 1, 1, ("tide",)))

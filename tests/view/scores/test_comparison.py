@@ -8,7 +8,7 @@ import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, as_record, schema
 from wirelint.capture.offline import Checked, check
-from wirelint.view.scores import Comparison, Trigger, asked_by, compare
+from wirelint.view.scores import Comparison, Trigger, compare, request_key
 
 TOOLS = {"tide": schema(["port"], port="string"), "moon": schema()}
 PORTS = ("Hove", "Deal", "Looe", "Rye")
@@ -98,7 +98,7 @@ OTHER_IDS = (User("Hove? "), Assistant(calls=(Call("tide", '{"port":"Hove"}', id
 @pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
 def test_what_makes_two_requests_the_same(other: Talk, same: bool, api: str) -> None:
     first, second = run(Talk(HISTORY, tools=TOOLS)), run(other, api=api)
-    keys = {asked_by(one.exchange.request) for one in (*first, *second) if one.exchange and one.exchange.request}
+    keys = {request_key(one.exchange.request) for one in (*first, *second) if one.exchange and one.exchange.request}
     assert len(keys) == (1 if same else 2)
 
 
