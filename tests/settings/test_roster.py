@@ -13,8 +13,7 @@ from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Timing
 from wirelint.rule import Finding, Limits, Rule
-from wirelint.settings.roster import Kind, asked, checks_of, lasted, least_of
-from wirelint.settings.scopes import Scope
+from wirelint.settings.scopes import Kind, Scope, applicable, checks_of, seconds_of, shortest_limit
 from wirelint.state.ledger import Ledger
 from wirelint.timing import Arrivals
 
@@ -27,7 +26,7 @@ EXAMPLES = [
 
 def not_asked(rule: Rule, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
     """What the checks find that a rule is not asked for, of an exchange of which it knows what it needs."""
-    checks = checks_of(rule, Kind.of(exchange), brief=lasted(exchange) < least_of(REGISTRY.rules))
+    checks = checks_of(rule, Kind.of(exchange), brief=seconds_of(exchange) < shortest_limit(REGISTRY.rules))
     if rule.is_timed and rule.check_course not in checks:
         yield from rule.check_course(exchange, ledger)
     if exchange.request is not None and "request" not in exchange.missing and rule.check_request not in checks:
@@ -100,8 +99,8 @@ class Clock(Rule):
 
 def test_the_course_of_a_brief_exchange_is_nobodys_concern() -> None:
     rule, patient = Clock(), Clock().within(Limits(stall=90))
-    assert least_of([Listener(), patient, rule]) == 30
-    assert [asked([rule], KIND, brief=brief) for brief in (True, False)] == [(), ((rule, (rule.check_course,)),)]
+    assert shortest_limit([Listener(), patient, rule]) == 30
+    assert [applicable([rule], KIND, brief=brief) for brief in (True, False)] == [(), ((rule, (rule.check_course,)),)]
 
 
 @pytest.mark.parametrize(
@@ -118,13 +117,13 @@ def test_how_long_an_exchange_has_taken(times: tuple[float, ...], timing: Timing
     found = replay(as_record(EXAMPLES[0]))
     assert found is not None
     exchange = found.but(arrivals=Arrivals(times), timing=timing)
-    assert lasted(exchange) == seconds
+    assert seconds_of(exchange) == seconds
     scope = Scope((rule := Clock(),))
-    assert [one.rule for one in scope.asked("model", exchange)] == [rule] * (seconds >= 30)
+    assert [one.rule for one in scope.applicable("model", exchange)] == [rule] * (seconds >= 30)
 
 
 def test_a_rule_without_checks_is_not_asked() -> None:
     class Mute(Rule):
         code, name, severity, layer = "XX902", "mute", "info", "model"
 
-    assert [one.rule.name for one in asked([Mute(), Listener()], KIND)] == ["listener"]
+    assert [one.rule.name for one in applicable([Mute(), Listener()], KIND)] == ["listener"]

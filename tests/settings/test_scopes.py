@@ -8,9 +8,7 @@ from tests.build import REGISTRY, Talk, User, as_record
 from wirelint.capture.replay import replay
 from wirelint.fix import NO_FIXES
 from wirelint.model import Exchange, Json
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Route, Scopes
-from wirelint.settings.silence import unknown
+from wirelint.settings.scopes import Layer, Route, Scopes, unknown
 from wirelint.text.families import provider_of, providers_of
 
 

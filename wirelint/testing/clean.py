@@ -14,13 +14,12 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json
-from wirelint.policy.disk import RealDisk
+from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import SEVERITIES, Severity
 from wirelint.settings.file import NO_CONFIG, find
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Scopes
+from wirelint.settings.scopes import Layer, Scopes
 from wirelint.view import begin
 from wirelint.view.stats import Statistics
 
