@@ -24,22 +24,7 @@ from wirelint.cli.progress import Bar
 from wirelint.view import FORMATS, Statistics, begin
 
 
-@guided(
-    examples=(
-        ("all captures of a folder", "wirelint check captures/"),
-        (
-            "only markup leaked into text, a line each, for grep",
-            "wirelint check captures/ --select LK --output-format concise",
-        ),
-        ("what goes wrong most, and which layer is to blame", "wirelint check captures/ --statistics"),
-        ("the output of a program, without a file", "cat captures/samples/faults.jsonl | wirelint check -"),
-    ),
-    exits={
-        0: "no warning or error was found (or --exit-zero)",
-        1: "something was found",
-        2: "an input could not be read, or the command line was wrong",
-    },
-)
+@guided("check")
 @paths_argument
 @rule_options(policy=True, limits=True)
 @format_option(list(FORMATS), "Format of the findings.")
