@@ -11,12 +11,12 @@ from typing import Any
 import click
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Which rules": ("--select", "--ignore", "--rules", "--policy"),
+    "Which rules": ("--select", "--extend-select", "--ignore", "--rules", "--policy", "--config", "--isolated"),
     "Time limits": ("--hang", "--burst", "--stall"),
     "What is fixed": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
     "Output": (
         *("--output", "--diff", "--force", "--output-format", "--statistics", "--all-occurrences", "--exit-zero"),
-        "--markdown",
+        *("--markdown", "--baseline", "--write-baseline"),
     ),
 }
 """The headings of options that several commands have; other options follow under `Options`."""
