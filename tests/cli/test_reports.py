@@ -75,7 +75,6 @@ def test_nothing_to_report(wirelint: Wirelint, tmp_path: Path) -> None:
     assert not (tmp_path / "r.html").exists()
 
 
-Wirelint = Callable[..., Ran]
 TOOLS = {"tide": schema(["port"], port="string")}
 
 
