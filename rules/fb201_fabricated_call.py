@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from wirelint.apis.traits import is_raw
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
+from wirelint.claims.announcements import asked, assented, besides, composes, looks_back, plays
 from wirelint.claims.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.claims.evidence import brought_along, calls_before, on_record, tools_used
-from wirelint.claims.intent import asked, assented, besides, composes, looks_back, plays
 from wirelint.claims.order_check import answering, performed, read_off, readings
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.tool_match import done_as_ordered, done_by_name, is_brief, ordered

@@ -8,11 +8,12 @@ from wirelint.claims import evidence
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
+    besides,
+    composes,
     decision,
     may_announce,
     says_nothing,
 )
-from wirelint.claims.intent import besides, composes
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.tool_match import announced_by_name, meant
 from wirelint.claims.toolkinds import Ability, abilities, matching

@@ -2,10 +2,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirelint.history.item_ids import ItemId, wrong_item_ids
+from wirelint.history.id_demands import ItemId, wrong_item_ids
 from wirelint.history.origins import Mangling, manglings
-from wirelint.history.pairing import Answer, pair
-from wirelint.history.renaming import rename, rename_repeats
+from wirelint.history.pairing import Answer, pair, rename, rename_repeats
 from wirelint.model import Exchange
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger

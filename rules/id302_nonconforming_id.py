@@ -8,11 +8,18 @@ from dataclasses import replace
 from wirelint.apis.traits import traits
 from wirelint.events import Start
 from wirelint.fixes.callids import NewIds
-from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
+from wirelint.history.id_demands import (
+    Demand,
+    ItemId,
+    KimiK2,
+    complaint,
+    demand_of,
+    is_broken_native,
+    is_kimi_k2,
+    wrong_item_ids,
+)
 from wirelint.history.ids import restore
-from wirelint.history.item_ids import ItemId, wrong_item_ids
-from wirelint.history.pairing import Pair, pair
-from wirelint.history.renaming import rename, rename_repeats
+from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall
 from wirelint.rule import (
     AppliedFix,

@@ -4,8 +4,7 @@ import bisect
 from collections.abc import Iterator, Sequence
 
 from wirelint.fixes.history import claimed
-from wirelint.history.orphans import keeps_words, orphans, removals
-from wirelint.history.pairing import Answer, Pair, pair
+from wirelint.history.pairing import Answer, Pair, keeps_words, orphans, pair, removals
 from wirelint.model import Exchange
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger

@@ -9,8 +9,7 @@ from wirelint.events import Start
 from wirelint.fixes.callids import NewIds
 from wirelint.history.id_demands import demand_of, is_kimi_k3
 from wirelint.history.minting import mint
-from wirelint.history.pairing import Answer, Pair, pair
-from wirelint.history.renaming import next_id, rename
+from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
     AppliedFix,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import REDACTED, came_whole
 from wirelint.arguments.argument_markup import may_be_polluted, polluted
-from wirelint.arguments.argument_strings import strings
+from wirelint.arguments.argument_members import strings
 from wirelint.arguments.tool_names import match
 from wirelint.events import Start
 from wirelint.fix import SAFETIES

@@ -6,8 +6,7 @@ from wirelint.claims import evidence
 from wirelint.claims.evidence import Ran
 from wirelint.claims.facts import Fact
 from wirelint.claims.mcp_errors import error_of, retold, served_errors
-from wirelint.history.handed_back import Back, confirmed, handed_back
-from wirelint.history.retelling import retelling
+from wirelint.history.handed_back import Back, confirmed, handed_back, retelling
 from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger

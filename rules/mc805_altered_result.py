@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from wirelint.history.handed_back import Back, handed_back
-from wirelint.history.retelling import Retelling, retelling
+from wirelint.history.handed_back import Back, Retelling, handed_back, retelling
 from wirelint.model import Exchange
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger

@@ -17,8 +17,8 @@ import pytest
 from wirelint.capture.probe import harmless
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
+from wirelint.capture.secret_patterns import Form, find_tokens, forms
 from wirelint.capture.secrets import MARK, Span
-from wirelint.capture.tokens import Form, find_tokens, forms
 
 HEX, LOW, UP, WORD = "0123456789abcdef", "a-z0-9", "A-Z0-9", "A-Za-z0-9"
 _SETS = {

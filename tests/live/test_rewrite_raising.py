@@ -225,7 +225,7 @@ _MODULES = (
     "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.plain", "wirelint.rewrite.whole_reply",
     "wirelint.rewrite.stream",
     "wirelint.rewrite.request", "wirelint.rewrite.unread", "wirelint.rewrite.frame_queue",
-    "wirelint.addon.recorder", "wirelint.addon.collecting", "wirelint.addon.delivery", "wirelint.addon.http_headers",
+    "wirelint.addon.recorder", "wirelint.addon.tee", "wirelint.addon.delivery", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat", "wirelint.addon.passage", "wirelint.addon.tee",
     "wirelint.addon.recorder",
     "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.likeness", "wirelint.engine",

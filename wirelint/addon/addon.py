@@ -29,7 +29,6 @@ from mitmproxy.flow import Flow
 from wirelint.addon import mitm_compat, options, terminal_log
 from wirelint.addon.annotate import Drawn, annotate, mark_failure
 from wirelint.addon.classify import duration_of, may_be_ours, note_unknown, open_unread, open_visit
-from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
 from wirelint.addon.end_reason import Ended, Readers, end_of
 from wirelint.addon.exchange_fix import ExchangeFixer
@@ -41,12 +40,11 @@ from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.log import log_exchange, redact_with, say
 from wirelint.addon.looking import Insight
 from wirelint.addon.mcp_streams import Lingering
-from wirelint.addon.open_findings import announce, withdraw
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.rest import finish_body
 from wirelint.addon.sockets import Sockets
-from wirelint.addon.tee import Tee
-from wirelint.addon.timeouts import Open, Watch
+from wirelint.addon.tee import Tee, is_collected
+from wirelint.addon.timeouts import Open, Watch, announce, withdraw
 from wirelint.addon.ui import Desk
 from wirelint.addon.verdict import CheckResult, Reading, judge, read, without_judgement
 from wirelint.capture.redact import Redactor

@@ -13,11 +13,10 @@ from collections.abc import Iterable
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.collecting import is_json
 from wirelint.addon.http_headers import body_of, headers_of, make_open_ended, replace_body
 from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.tee import Tee
+from wirelint.addon.tee import Tee, is_json
 from wirelint.apis import document_of
 from wirelint.apis.mcp import is_stream
 from wirelint.capture.record import Sent

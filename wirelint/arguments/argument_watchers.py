@@ -12,9 +12,8 @@ import re
 from collections.abc import Collection
 from typing import Protocol
 
-from wirelint.arguments.json_scanner import Scanner
-from wirelint.arguments.schema_places import element, kinds, member
-from wirelint.arguments.schemas import plain
+from wirelint.arguments.json_continuation import Scanner
+from wirelint.arguments.schemas import element, kinds, member, plain
 from wirelint.dialects.coercion import properties_of
 from wirelint.model import Json, Tool
 

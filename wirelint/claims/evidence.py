@@ -19,7 +19,7 @@ from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
 from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, Tool, ToolCall, ToolResult
-from wirelint.text.cues import Cues, mentions
+from wirelint.text.prose import Cues, mentions
 from wirelint.text.remembered import remembered
 
 _RESULT_TEXT = re.compile(

@@ -14,8 +14,7 @@ from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.argument_calls import Call
-from wirelint.fixes.argument_rewriter import ArgumentRewriter
+from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.model import Arguments, Tool, ToolCall
 from wirelint.text.excerpts import excerpt
 

@@ -16,8 +16,7 @@ from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watche
 from wirelint.arguments.invented import voidable
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Start
 from wirelint.fix import RewriteContext
-from wirelint.fixes.argument_calls import Call
-from wirelint.fixes.argument_rewriter import ArgumentRewriter
+from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Rule, Safety

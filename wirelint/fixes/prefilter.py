@@ -19,8 +19,8 @@ from wirelint.dialects.openers import THOUGHT_ENDS, goes_on, has_name, word_star
 from wirelint.dialects.shadow import ZERO_WIDTH, plain_view
 from wirelint.fix import Rewriter
 from wirelint.text.control_tokens import may_become_token
-from wirelint.text.cues import Cues
 from wirelint.text.fabricated_results import LINE_HEADS, may_become_marker
+from wirelint.text.prose import Cues
 from wirelint.text.thinking import may_become_tag
 
 # What stands at a bracket: most of them begin nothing that any rewriter looks for.

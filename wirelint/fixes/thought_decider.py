@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from wirelint.fix import MOST_HELD
-from wirelint.fixes.text import Pause, TextBlock
-from wirelint.fixes.text_buffer import Pieces
+from wirelint.fixes.text import Pause, Pieces, TextBlock
 from wirelint.text.markup import call_spans
 from wirelint.text.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.text.thinking import (

@@ -23,7 +23,7 @@ from wirelint.dialects.beginnings import expand, first_letters
 from wirelint.dialects.cuts import heads
 from wirelint.dialects.openers import has_name, word_start
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
-from wirelint.text.chat_templates import EDGES, SURE
+from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
 from wirelint.text.reasoning_tags import REASONING_TAGS
 

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint.text import control_tokens
-from wirelint.text.cues import Cues
 from wirelint.text.families import family
-from wirelint.text.mentions import is_mention
+from wirelint.text.prose import Cues
+from wirelint.text.quoting import is_mention
 from wirelint.text.reasoning_tags import (
     ANSWER_TAGS,
     FINAL_RESPONSE,
