@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_suffix, look, next_opener
-from wirelint.dialects.partial import may_go_on
+from wirelint.dialects.openers import may_go_on
 from wirelint.events import Start
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.text import Pause, TextBlock

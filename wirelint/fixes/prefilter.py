@@ -13,10 +13,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 
-from wirelint.dialects import BEGINNINGS, may_begin
-from wirelint.dialects.cuts import NO_TAG, heads
-from wirelint.dialects.openers import THOUGHT_ENDS, goes_on, has_name, word_start
-from wirelint.dialects.shadow import ZERO_WIDTH, plain_view
+from wirelint.dialects import OPENERS, may_begin
+from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, goes_on, has_name, heads, word_start
+from wirelint.dialects.views import ZERO_WIDTH, plain_view
 from wirelint.fix import Rewriter
 from wirelint.text.control_tokens import may_become_token
 from wirelint.text.fabricated_results import LINE_HEADS, may_become_marker
@@ -34,7 +33,7 @@ MARKS = "<["
 """The brackets that are told so."""
 _PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
 """As much of a text as is looked at: blanks, or the sign of an end, a word, and the character behind it."""
-_BEFORE_NAMES = {head[0] for opener in BEGINNINGS.kinds["literal"] if has_name(opener) for head in heads(opener)}
+_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds["literal"] if has_name(opener) for head in heads(opener)}
 
 
 def look(text: str, at: int, names: Collection[str]) -> bool | None:
@@ -61,7 +60,7 @@ def _begins_nothing(piece: str) -> bool:
 _ANYWHERE = "◁" + MARKS + ZERO_WIDTH
 """Characters that begin tags and tokens, and such as hide between them."""
 _ESCAPES = ("&lt", "&#", '\\"', "\\/", "\\u")
-"""What escapes of markup begin with (`dialects.shadow`)."""
+"""What escapes of markup begin with (`dialects.views`)."""
 _CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
 """Any escape (source) that the end of a text may cut off: it is held there."""
 _ESCAPED_LINE = "\\n"
@@ -247,7 +246,7 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
 
 def _heads_of_kinds() -> tuple[set[str], set[str], set[str]]:
     """What begins anything anywhere, as a word, and at the beginning of a line."""
-    kinds = BEGINNINGS.kinds
+    kinds = OPENERS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
     lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirelint import lexicon
-from wirelint.dialects.partial import may_go_on
+from wirelint.dialects.openers import may_go_on
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirelint.dialects.partial import may_go_on
+from wirelint.dialects.openers import may_go_on
 from wirelint.text.prose import Cues, unquoted
 
 
