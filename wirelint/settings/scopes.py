@@ -222,7 +222,7 @@ class Scope:
     )
 
     def __post_init__(self) -> None:
-        for name, method in (("answerers", "answer"), ("menders", "mend"), ("rewriters", "rewriter")):
+        for name, method in (("answerers", "answer"), ("menders", "fix_request"), ("rewriters", "rewriter")):
             able = tuple(rule for rule in self.rules if getattr(type(rule), method) is not getattr(Rule, method))
             object.__setattr__(self, name, able)
         object.__setattr__(self, "_limit", shortest_limit(self.rules))
