@@ -94,7 +94,7 @@ def _fix(call: ToolCall, tool: Tool, schema: Validator) -> Fix | None:
 
 
 def _is_strict(tool: Tool, request: Request) -> bool:
-    """Whether the provider was asked to hold the model to this schema (`strict`; Cohere's `strict_tools`)."""
+    """Return True if the provider was asked to hold the model to this schema (`strict`; Cohere's `strict_tools`)."""
     if request.body.get("strict_tools") is True:
         return True
     declared = at(request.body, tool.pointer)

@@ -155,7 +155,7 @@ class FabricatedCall(Rule):
 
 
 def _worth_reading(text: str) -> bool:
-    """Whether a text can hold a claim that counts: a short one in any form, a long one not without a subject."""
+    """Return True if a text can hold a claim that counts: a short one in any form, a long one not without a subject."""
     return _REDACTED not in text and (len(text) <= _LONGEST_TERSE or may_claim(text))
 
 
@@ -224,7 +224,7 @@ _FOUND = re.compile(
 
 
 def _reports_back(claim: Claim, read: Prose) -> bool:
-    """Whether a note of a search goes on with what came of it: "Searched the wiki for leave: no documents."."""
+    """Return True if a note of a search goes on with what came of it: "Searched the wiki for leave: no documents."."""
     if not claim.kinds & {"search"} or claim.start > 4 or not topics_in(claim.object):
         return False
     return _FOUND.search(read.masked, claim.start, claim.end + 80) is not None
@@ -234,7 +234,7 @@ _LONGEST_ORDER = 120
 
 
 def _is_set(claim: Claim, words: str, read: Prose) -> bool:
-    """Whether a state that is told is the one that was ordered, in few words: "hall light off", "heating to 19"."""
+    """Return True if a state that is told is the one that was ordered, in few words: "hall light off", "heating to 19"."""
     told = read.masked[claim.start : claim.end].lower()
     if len(words) > _LONGEST_ORDER or "?" in words or composes(words):
         return False
@@ -245,7 +245,7 @@ def _is_set(claim: Claim, words: str, read: Prose) -> bool:
 
 
 def _is_quoted_back(claim: Claim, words: str) -> bool:
-    """Whether the user has said the same of somebody: "make this nicer: I booked the room"."""
+    """Return True if the user has said the same of somebody: "make this nicer: I booked the room"."""
     return re.search(rf"\b(?:I|[Ww]e)(?:['’](?:ve|d)| have)? (?:\w+ )?{re.escape(claim.verb)}\b", words) is not None
 
 
@@ -280,7 +280,7 @@ _USES = frozenset({"used", "called", "invoked", "ran", "queried"})
 
 
 def _stands(claim: Claim, request: Request) -> bool:
-    """Whether nothing explains a claim: no other speaker, no earlier call, no text that was asked for."""
+    """Return True if nothing explains a claim: no other speaker, no earlier call, no text that was asked for."""
     words = evidence.last_words(request)
     if (
         looks_back(words)
@@ -341,14 +341,14 @@ def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
 
 
 def _asks_otherwise(request: Request, words: str) -> bool:
-    """Whether no act was ordered: an account, a part to be played, or work on what the user brought along."""
+    """Return True if no act was ordered: an account, a part to be played, or work on what the user brought along."""
     if looks_back(words) or _is_fiction(request):
         return True
     return evidence.was_summarised(request) or evidence.brings_content(request)
 
 
 def _is_fiction(request: Request) -> bool:
-    """Whether the user has asked for a part to be played."""
+    """Return True if the user has asked for a part to be played."""
     return any(message.speaks and plays(message.words[-4000:]) for message in request.messages[-6:])
 
 

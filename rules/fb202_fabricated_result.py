@@ -131,14 +131,14 @@ class FabricatedResult(Rule):
 
 
 def _has_results(request: Request, marker: str) -> bool:
-    """Whether results are handed to the model at all: by the API, or by a protocol that the prompt lays down."""
+    """Return True if results are handed to the model at all: by the API, or by a protocol that the prompt lays down."""
     if request.tools or any(message.calls or message.results for message in request.messages):
         return True
     return any(lays_down(message.text, marker) for message in request.messages if message.role != "assistant")
 
 
 def _was_asked_about(marker: str, words: str) -> bool:
-    """Whether the user speaks of the marker, other than by laying down the protocol that it belongs to."""
+    """Return True if the user speaks of the marker, other than by laying down the protocol that it belongs to."""
     name = marker.strip("<>[]|: \n").split(" ")[0]
     if name.startswith("Observation"):
         return "Observation" in words and "Action Input" not in words

@@ -90,7 +90,7 @@ def _next(request: Request, position: int) -> str:
 
 
 def _late(request: Request, each: Pair) -> bool:
-    """Whether an assistant's message lies between a call and its result, once neighbours of one role are merged."""
+    """Return True if an assistant's message lies between a call and its result, once neighbours of one role are merged."""
     if each.answer is None or each.answer.position < each.position:
         return False
     between = request.messages[each.position + 1 : each.answer.position]

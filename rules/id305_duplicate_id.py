@@ -201,7 +201,7 @@ class _Known:
         return self._needs_ids and not self._kept and not call.id and bool(call.name) and call.form != "legacy"
 
     def alone(self, choice: Choice, call: ToolCall) -> bool:
-        """Whether a call is the only one of a reply that lacks an id."""
+        """Return True if a call is the only one of a reply that lacks an id."""
         return self.missing(call) and sum(not other.id for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:

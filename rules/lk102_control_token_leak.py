@@ -217,7 +217,7 @@ def _meant(name: str, mark: int, request: Request) -> str | None:
 
 
 def _hangs_on(value: str, framing: Framing) -> bool:
-    """Whether ends of turns hang on the last word of a value: one that has more tokens in it is about tokens."""
+    """Return True if ends of turns hang on the last word of a value: one that has more tokens in it is about tokens."""
     kept = value[: framing.trailing]
     ends = all(token.ends_turn and token.start >= framing.trailing for token in framing.tokens)
     return ends and bool(kept.strip()) and not kept[-1].isspace() and not value.endswith("\n")

@@ -154,12 +154,12 @@ def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
 
 
 def _wants_raw(request: Request) -> bool:
-    """Whether the request asks for unparsed text: Groq's and llama.cpp's `reasoning_format`, SGLang's switch."""
+    """Return True if the request asks for unparsed text: Groq's and llama.cpp's `reasoning_format`, SGLang's switch."""
     return request.body.get("reasoning_format") in ("raw", "none") or request.body.get("separate_reasoning") is False
 
 
 def _has_channel(exchange: Exchange, request: Request, choice: Choice) -> bool:
-    """Whether the model could have put its reasoning elsewhere."""
+    """Return True if the model could have put its reasoning elsewhere."""
     return any(isinstance(part, Reasoning) for part in choice.parts) or _may_think(exchange, request)
 
 
@@ -236,7 +236,7 @@ def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, ins
 
 
 def _is_in_reach(found: Thinking, part: Text, model: str) -> bool:
-    """Whether the text was still here when it could be told that it is reasoning. A whole body always is."""
+    """Return True if the text was still here when it could be told that it is reasoning. A whole body always is."""
     start, stop = found.body
     if not part.events or part.event_at(found.end - 1) == part.event_at(found.start):
         return True

@@ -157,7 +157,7 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
 
 
 def _is_meant(request: Request, message: Message, part: Text, found: tuple[ContentRepr, ...]) -> bool:
-    """Whether the structure is to be there: the words beside it speak of it, or JSON was asked for."""
+    """Return True if the structure is to be there: the words beside it speak of it, or JSON was asked for."""
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
     if not found[0].framed and speaks_of_structures(beside, found[0].syntax):
         return True

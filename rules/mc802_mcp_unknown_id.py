@@ -167,7 +167,7 @@ def _answers(part: ToolResult | Rpc) -> bool:
 
 
 def _is_nobodys(part: ToolResult | Rpc) -> bool:
-    """Whether an answer without an id is a result: only errors may come without (the request could not be read)."""
+    """Return True if an answer without an id is a result: only errors may come without (the request could not be read)."""
     return isinstance(part, ToolResult) or part.form == "result"
 
 
@@ -176,7 +176,7 @@ def _id(part: ToolResult | Rpc) -> str | None:
 
 
 def _take(open_: dict[str, str], id_: str) -> bool:
-    """Whether a request of this id was open, which is answered now. `1` and `1.0` are one number."""
+    """Return True if a request of this id was open, which is answered now. `1` and `1.0` are one number."""
     for other in open_:
         if other == id_ or (other[:1] != '"' and id_[:1] != '"' and json.loads(other) == json.loads(id_)):
             del open_[other]

@@ -71,7 +71,7 @@ class UnexecutedCall(Rule):
 
 
 def _may_have_passed(back: Back, fresh: list[Back], wire: ToolWire) -> bool:
-    """Whether a call passed that may be this one: with other arguments, and no other call of the history is that."""
+    """Return True if a call passed that may be this one: with other arguments, and no other call of the history is that."""
     others = {digest_of(one.call.arguments) for one in fresh if one is not back and one.name == back.name}
     known = wire.earlier(back.call.id)
     return any(one.digest not in others and one.number > known for one in wire.passed(back.name, back.declared))

@@ -74,10 +74,10 @@ class AlteredResult(Rule):
 
 
 def _admits(back: Back, passed: Sequence[Passed]) -> bool:
-    """Whether the history says that the call failed: of the call, not of what the server spoke of."""
+    """Return True if the history says that the call failed: of the call, not of what the server spoke of."""
     return back.admits and not any(back.takes_up(one.text) for one in passed)
 
 
 def _is_known(one: Passed) -> bool:
-    """Whether all that came of a call is text that can be compared, and no error."""
+    """Return True if all that came of a call is text that can be compared, and no error."""
     return one.answered and one.whole and one.error is not True and bool(one.text.strip()) and _REDACTED not in one.text

@@ -85,12 +85,12 @@ def _found(exchange: Exchange) -> Iterator[tuple[Text, Missing]]:
 
 
 def _is_raw(request: Request) -> bool:
-    """Whether the prompt reaches the model as it stands. Ollama applies its template unless it is told not to."""
+    """Return True if the prompt reaches the model as it stands. Ollama applies its template unless it is told not to."""
     return request.api != "ollama.generate" or request.body.get("raw") is True
 
 
 def _is_scored(request: Request) -> bool:
-    """Whether no answer is wanted: text is scored, or what comes after the prompt is given."""
+    """Return True if no answer is wanted: text is scored, or what comes after the prompt is given."""
     options = request.body.get("options")
     places = [request.body, options] if isinstance(options, dict) else [request.body]
     most = [place.get(name) for place in places for name in ("max_tokens", "max_new_tokens", "num_predict")]

@@ -187,7 +187,7 @@ def _is_repaired(kind: FaultKind, exchange: Exchange, reply: Reply) -> bool:
 
 
 def _loses_nothing(fault: Fault, reply: Reply) -> bool:
-    """Whether a client that drops the unfinished last event still has the whole reply."""
+    """Return True if a client that drops the unfinished last event still has the whole reply."""
     if not reply.finished or fault.detail.strip() == "[DONE]":
         return True
     ends = [choice.finish_event for choice in reply.choices if choice.finish_event is not None]
@@ -195,7 +195,7 @@ def _loses_nothing(fault: Fault, reply: Reply) -> bool:
 
 
 def _holds_data(line: str) -> bool:
-    """Whether a line that is no field was meant to be one: `DATA: …`, or JSON without any field name."""
+    """Return True if a line that is no field was meant to be one: `DATA: …`, or JSON without any field name."""
     return line.lstrip().startswith("{") or line.lstrip(" \t\ufeff\"'").lower().startswith(("data", "event:"))
 
 

@@ -135,7 +135,7 @@ def _holds_counts_alone(frame: Frame) -> bool:
 
 
 def _should_ask(exchange: Exchange, request: Request) -> bool:
-    """Whether a stream could have been asked for its counts, was not, and has none, as far as is known yet."""
+    """Return True if a stream could have been asked for its counts, was not, and has none, as far as is known yet."""
     if not request.stream or request.wants_usage is not None or exchange.api != "openai.chat":
         return False
     if openai_streams(exchange.url) != "asked":
@@ -150,7 +150,7 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
 
 
 def _ended_without(exchange: Exchange) -> bool:
-    """Whether a stream came to its very end, where the counts stand, and had none."""
+    """Return True if a stream came to its very end, where the counts stand, and had none."""
     reply = exchange.reply
     if reply is None or not reply.streamed or not exchange.ok or exchange.end == "client-left":
         return False

@@ -113,7 +113,7 @@ def _number(event: Start | CallUpdate) -> int | None:
 
 
 def _needs_none(exchange: Exchange) -> bool:
-    """Whether calls have no number by design."""
+    """Return True if calls have no number by design."""
     if not traits(exchange.api).call_index:
         return True
     return (urlsplit(exchange.url).hostname or "").endswith(_WITHOUT_INDEX)

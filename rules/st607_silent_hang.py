@@ -97,7 +97,7 @@ class SilentHang(Rule):
 
 
 def _asks(exchange: Exchange) -> bool:
-    """Whether a post holds anything that is to be answered, as far as that is known."""
+    """Return True if a post holds anything that is to be answered, as far as that is known."""
     messages = exchange.request.messages if exchange.request is not None else ()
     parts = [part for message in messages for part in message.parts]
     return not parts or any(not (isinstance(part, Rpc) and part.form == "notification") for part in parts)

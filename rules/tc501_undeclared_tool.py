@@ -133,7 +133,7 @@ class UndeclaredTool(Rule):
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:
-    """Whether there is a tool of this name; a name may come in pieces, which clients join."""
+    """Return True if there is a tool of this name; a name may come in pieces, which clients join."""
     return request.tool(name) is not None or request.tool(joined) is not None or _is_hosted(name, request)
 
 

@@ -133,7 +133,7 @@ class ToolsOnRawEndpoint(Rule):
 
 
 def _free_to_call(request: Request) -> bool:
-    """Whether a model had tools to call, might call them, and has not shown already that it knows of them."""
+    """Return True if a model had tools to call, might call them, and has not shown already that it knows of them."""
     if request.tool_choice.mode == "none" or not request.client_tools:
         return False
     return not request.has_history or not any(message.calls or message.results for message in request.messages)

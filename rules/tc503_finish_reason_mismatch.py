@@ -170,6 +170,6 @@ def _tells(request: Request) -> bool:
 
 
 def _is_understood(choice: Choice, reply: Reply) -> bool:
-    """Whether a call can really not be there: nothing unread, unknown or run by the provider."""
+    """Return True if a call can really not be there: nothing unread, unknown or run by the provider."""
     unread = any(fault.kind in UNREAD for fault in reply.faults)
     return not unread and not choice.hosted and not any(isinstance(part, Opaque) for part in choice.parts)

@@ -91,7 +91,7 @@ class ToolChoiceViolation(Rule):
 
 
 def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
-    """Whether a candidate could have held a call and does not, in any form."""
+    """Return True if a candidate could have held a call and does not, in any form."""
     if not by_itself(choice) or stop_words(request) or exchange.end == "client-left" or not request.tools:
         return False
     other = (HostedCall, HostedResult, Refusal, Opaque)

@@ -76,7 +76,7 @@ def loads(text: str) -> Json:
 
 
 def writable(value: Json) -> bool:
-    """Whether a value can be written as JSON: no lone surrogates, no abyss of brackets."""
+    """Return True if a value can be written as JSON: no lone surrogates, no abyss of brackets."""
     try:
         orjson.dumps(value)
     except TypeError:
@@ -173,7 +173,7 @@ class _Repairer:
         return False
 
     def _is_outer(self, character: str, bracket: str) -> bool:
-        """Whether a bracket closes the array around an object that has not been closed."""
+        """Return True if a bracket closes the array around an object that has not been closed."""
         return character == "]" and bracket == "}" and self.arrays > 0
 
     def _separator(self, bracket: str) -> None:

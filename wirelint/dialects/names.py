@@ -33,7 +33,7 @@ def resolve(written: str, declared: Iterable[str]) -> str:
 
 
 def is_stand_in(name: str) -> bool:
-    """Whether a name is a placeholder. Ask only for names that are not declared."""
+    """Return True if a name is a placeholder. Ask only for names that are not declared."""
     return not name or name.lower() in _METASYNTACTIC or _STAND_IN.fullmatch(name) is not None
 
 

@@ -108,7 +108,7 @@ def read_calls(reader: Reader, position: int, closer: Pattern | None = None) -> 
 
 
 def fits(reader: Reader, call: NativeCall) -> bool:
-    """Whether a call is of a declared tool and has none but its parameters: what weak shapes must show."""
+    """Return True if a call is of a declared tool and has none but its parameters: what weak shapes must show."""
     return weak.fits(reader.tool(call.name), call.arguments)
 
 

@@ -28,12 +28,12 @@ _BEFORE = (
 
 
 def is_whole(reader: Reader, start: int, end: int) -> bool:
-    """Whether a stretch is all of a message, but for white space, control tokens and the reasoning before it."""
+    """Return True if a stretch is all of a message, but for white space, control tokens and the reasoning before it."""
     return reader.begins(start) and reader.concludes(end)
 
 
 def fits(tool: Tool | None, arguments: Json) -> bool:
-    """Whether arguments are an object whose keys the tool has; a schema that names none fits any."""
+    """Return True if arguments are an object whose keys the tool has; a schema that names none fits any."""
     if tool is None or not isinstance(arguments, dict):
         return False
     schema = tool.schema
