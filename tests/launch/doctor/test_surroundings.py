@@ -80,6 +80,15 @@ def test_proxies(taken: int, confdir: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "secret" not in differ.found
 
 
+DEAD = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("names", [("https_proxy",), ("HTTP_PROXY", "HTTPS_PROXY", "https_proxy"), ("ALL_PROXY",)])
+def test_a_dead_proxy_is_one_problem_whose_cure_names_every_variable(names: tuple[str, ...], tmp_path: Path) -> None:
+    [check] = surroundings.proxy_variables(dict.fromkeys(names, DEAD), tmp_path)
+    assert f"unset {' '.join(names)} and" in check.cure
+
+
 def test_a_port(taken: int) -> None:
     assert surroundings.port(taken, {}).state == "problem"
     assert surroundings.port(taken, {"https_proxy": f"http://127.0.0.1:{taken}"}).state == "ok"

@@ -236,3 +236,14 @@ def test_a_page_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         write_report(broken(), out)
     assert write_report([Problem("x", "", "unreadable", "", True)], out).exchanges == 0
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("r.html", "before")]
+
+
+def test_no_character_of_the_wire_that_acts_is_in_the_file(tmp_path: Path) -> None:
+    """Browsers are not the only readers of it: a model's name is a value of the filters, too."""
+    hidden = "\x1b]0;x\x07\x9b2J\u202e\u2066\u200b\u2028\U000e0041"
+    leak = sample()[0]
+    body = (leak.request_body or b"").replace(b'"model": "', f'"model": "{json.dumps(hidden)[1:-1]}'.encode())
+    assert body != leak.request_body
+    made = tmp_path / "report.html"
+    page(made, [replace(leak, request_body=body)])
+    assert not set(hidden) - set("]0;x2J") & set(made.read_text("utf-8"))

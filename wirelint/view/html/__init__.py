@@ -41,6 +41,7 @@ from wirelint.capture.readers import Problem
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
+from wirelint.text.escaping import printable
 from wirelint.view import scorecard
 from wirelint.view.findings import recurrence, visible, worst, worst_first
 from wirelint.view.html.exchange import Object, detail, dump, fallback, is_rewritten, provider, row
@@ -293,7 +294,7 @@ class Summary:
         self.sources[record.source] = None
         self.severities.update(found)
         api, model = (exchange.api, exchange.model) if exchange is not None else ("", "")
-        for kind, name in (("api", api), ("model", model), ("provider", provider(checked))):
+        for kind, name in (("api", api), ("model", printable(model)), ("provider", provider(checked))):
             count = self._count(kind, name)
             count.exchanges += 1
             count.affected += bool(found)

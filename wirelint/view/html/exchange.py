@@ -38,6 +38,7 @@ from wirelint.model import (
     ToolResult,
 )
 from wirelint.rule import Finding
+from wirelint.text.escaping import printable
 from wirelint.text.excerpts import excerpt
 from wirelint.timing import NO_ARRIVALS, Arrivals
 from wirelint.view.bodies import patch
@@ -84,7 +85,7 @@ def row(checked: Checked) -> Object:
         "source": record.source,
         "place": record.place,
         "api": exchange.api if exchange is not None else "",
-        "model": exchange.model if exchange is not None else "",
+        "model": printable(exchange.model) if exchange is not None else "",
         "provider": provider(checked),
         "method": record.method,
         "path": urlsplit(record.url).path[:200] if _is_url(record.url) else record.url[:200],
