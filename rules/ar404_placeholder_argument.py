@@ -9,8 +9,7 @@ from wirelint.arguments.invented import Said
 from wirelint.arguments.placeholders import refused
 from wirelint.fixes.policy_fixes import Police, farewell
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
-from wirelint.policy import NO_POLICIES, Policies
-from wirelint.policy.outcome import Fault, Outcome, hold
+from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (
     Answer,
     Edit,
@@ -145,7 +144,7 @@ class PlaceholderArgument(Rule):
         said: Said | None,
         allowed: Callable[[Safety], bool] = lambda _: True,
     ) -> Outcome:
-        return hold(call.name or "", arguments, tool, self.policies, said, allowed)
+        return judge_arguments(call.name or "", arguments, tool, self.policies, said, allowed)
 
     # --- calls on their way to the servers of tools -------------------------------------------------------------------
 

@@ -170,14 +170,6 @@ def test_diff_of_a_stream(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, 
     assert " data: [DONE]" not in lines[:-8]
 
 
-def test_diff_cannot_steer_the_terminal(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
-    source = write(tmp_path / "in.jsonl", {**record(answer="LOUD \x1b[2J \x07 \u202e"), "id": "\x1b[31mred\nline"})
-    ran = wirelint("fix", source, "--diff", *rules)
-    assert "calm" in ran.out
-    assert not any(character in ran.out for character in "\x1b\x07\u202e")
-    assert not any(line.startswith("line") for line in ran.out.splitlines())
-
-
 def test_statistics(wirelint: Wirelint, tmp_path: Path, rules: tuple[str, ...]) -> None:
     source = write(tmp_path / "in.jsonl", record("LOUD", "LOUD SCREAM"), record(answer="SCREAM"))
     out = wirelint("fix", source, "-o", tmp_path / "out", "--statistics", *rules).out.splitlines()

@@ -21,8 +21,7 @@ from wirelint.addon.log import logger
 from wirelint.engine import Session
 from wirelint.fix import SAFETIES, FixPolicy
 from wirelint.policy import NO_POLICIES
-from wirelint.policy.disk import RealDisk
-from wirelint.policy.file import PolicyError
+from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rewrite.following import Forms
@@ -31,8 +30,7 @@ from wirelint.rule import Limits, Safety
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError
 from wirelint.settings.file import find as find_config
 from wirelint.settings.file import load as load_config
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Scope, Scopes
+from wirelint.settings.scopes import Layer, Scope, Scopes
 
 
 class Option(NamedTuple):
@@ -315,7 +313,7 @@ def _registry(values: Mapping[str, str], config: Config, given: Collection[str],
         registry = Registry.load([*config.rules, *folders]).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
-    except PolicyError as error:
+    except ConfigError as error:
         stands = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
         raise SettingError(f"{stands}: {error}") from error
     return Registry(tuple(rule.within(limits) for rule in registry.rules))

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from wirelint import __version__
-from wirelint.cli.guidance import WIDTH, Context, write_examples
+from wirelint.cli.guidance import WIDTH, Context, help_texts, write_examples
 from wirelint.text.escaping import guard
 from wirelint.text.signs import settle
 
@@ -23,43 +23,13 @@ class Entry(NamedTuple):
     about: str
 
 
-_WATCH, _INSPECT, _FIX, _RULES, _TRY = GROUPS = (
-    "Watch traffic",
-    "Inspect captures",
-    "Fix and share captures",
-    "Learn about the rules",
-    "Try it out",
-)
-_MORE = "More"
+_TEXTS = help_texts()
+GROUPS: list[str] = _TEXTS["groups"]
+EXAMPLES: list[list[str]] = _TEXTS["examples"]
 COMMANDS = {
-    "check": Entry(_INSPECT, "check", "Check captures: ours, mitmproxy flows, HAR, cassettes, session logs."),
-    "export": Entry(_FIX, "export", "Write captures as HAR, as a flow file for mitmweb, or as JSONL."),
-    "case": Entry(_FIX, "case", "Make a minimal redacted reproducer of one exchange."),
-    "fix": Entry(_FIX, "fix", "Fix captures with the code that fixes live traffic."),
-    "rules": Entry(_RULES, "rules", "List the rules."),
-    "rule": Entry(_RULES, "rules", "Print the manual of a rule."),
-    "show": Entry(_INSPECT, "show", "Show one exchange as a conversation with its findings."),
-    "report": Entry(_INSPECT, "report", "Write captures as one HTML page."),
-    "stats": Entry(_INSPECT, "report", "Score the models in captures: calls, schema errors, times, findings."),
-    "compare": Entry(_INSPECT, "report", "Compare models with a reference run of the same requests."),
-    "proxy": Entry(_WATCH, "run", "Start mitmproxy with wirelint in front of an upstream."),
-    "run": Entry(_WATCH, "run", "Run a command and check its traffic with language models."),
-    "doctor": Entry(_WATCH, "run", "Diagnose the set-up and suggest fixes."),
-    "mock": Entry(_TRY, "mock", "Start a faulty LLM server."),
-    "demo": Entry(_TRY, "demo", "See it work: a faulty server, a real proxy, real SDKs."),
-    "where": Entry(_MORE, "rules", "Print the path of the addon, the rules or the captures."),
-    "new-rule": Entry(_RULES, "rules", "Write the first draft of a rule."),
-    "completion": Entry(_MORE, "completion", "Print the script that completes wirelint in a shell."),
-    "docs": Entry(_MORE, "docs", "Update the generated parts of the documentation."),
+    name: Entry(text["group"], text["module"], text["about"]) for name, text in _TEXTS.items() if isinstance(text, dict)
 }
 _EXITS = (("0", "success"), ("1", "something was found"), ("2", "wrong input, in one line on stderr"))
-EXAMPLES = (
-    ("see it work, without a key or a vendor", "wirelint demo"),
-    ("watch a command and its traffic with models", "wirelint run -- python agent.py"),
-    ("watch a client live: point it at http://127.0.0.1:8080", "wirelint proxy --upstream https://api.openai.com"),
-    ("what is wrong in captures, and which layer is to blame", "wirelint check captures/"),
-    ("what a rule means", "wirelint rule xml-leak"),
-)
 
 
 def command(name: str) -> click.Command:
@@ -93,7 +63,7 @@ class _Lazy(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         width = max(map(len, COMMANDS))
-        for group in (*GROUPS, _MORE):
+        for group in GROUPS:
             with formatter.section(group):
                 entries = ((name, entry) for name, entry in COMMANDS.items() if entry.group == group)
                 formatter.write_dl([(f"{name:<{width}}", entry.about) for name, entry in entries])

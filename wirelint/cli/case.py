@@ -23,14 +23,7 @@ from wirelint.view.findings import counted, visible
 _SHOWN = 12
 
 
-@guided(
-    examples=(
-        ("the only exchange with findings, made small", "wirelint case captures/samples/one-call.jsonl -o case.jsonl"),
-        ("one of several, by its id", "wirelint case captures/samples xml-leak-anthropic-stream -o leak.jsonl"),
-        ("whether the case still shows it", "wirelint check leak.jsonl --expect"),
-    ),
-    exits={0: "written", 2: "nothing to reproduce, or the case could not be written"},
-)
+@guided("case")
 @click.argument("path", metavar="PATH")
 @click.argument("exchange", required=False, metavar="[ID]")
 @click.option("-o", "--output", default="-", metavar="FILE", help="The file to write; standard output by default.")

@@ -19,14 +19,7 @@ _MOST = 500
 """Exchanges of a capture that are read for completion, while the user waits."""
 
 
-@guided(
-    examples=(
-        ("bash: in this shell, or in ~/.bashrc for all shells", 'eval "$(wirelint completion bash)"'),
-        ("zsh: the same line in ~/.zshrc, after compinit", 'eval "$(wirelint completion zsh)"'),
-        ("fish", "wirelint completion fish > ~/.config/fish/completions/wirelint.fish"),
-    ),
-    exits={0: "printed", 2: "unknown shell"},
-)
+@guided("completion")
 @click.argument("shell", type=click.Choice(_SHELLS), required=False)
 def completion(shell: str | None) -> None:
     """Print the script that completes wirelint in a shell.

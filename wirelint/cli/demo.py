@@ -30,17 +30,7 @@ _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
-@guided(
-    examples=(
-        ("faults as they happen: found, blamed and fixed", "wirelint demo"),
-        ("how many tool calls of a faulty vendor succeed, without and with fixes", "wirelint demo --vendor"),
-    ),
-    exits={
-        0: "every fault was found, no healthy exchange was blamed, live and offline findings are equal",
-        1: "a check failed",
-        2: "the demo could not start",
-    },
-)
+@guided("demo")
 @click.option(
     "--vendor", is_flag=True, help="Count the tool calls of agents with a faulty vendor, without and with fixes."
 )

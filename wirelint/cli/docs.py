@@ -36,13 +36,7 @@ _FAMILIES = {
 }
 
 
-@guided(
-    examples=(
-        ("write them", "wirelint docs"),
-        ("only check whether they are up to date", "wirelint docs --check"),
-    ),
-    exits={0: "up to date, or written", 1: "out of date (with --check)", 2: "not a checkout"},
-)
+@guided("docs")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if something is out of date.")
 def docs(only_check: bool) -> int:
     """Update the generated parts of the documentation."""

@@ -28,14 +28,7 @@ _SUFFIXES = {".har": "har", ".mitm": "mitm", ".flow": "mitm", ".flows": "mitm", 
 _SHOWN = 3
 
 
-@guided(
-    examples=(
-        ("for a browser or any tool that reads HAR", "wirelint export captures/samples -o samples.har"),
-        ("for mitmweb, only errors", "wirelint export captures/samples --severity error -o errors.mitm"),
-        ("one kind of fault", "wirelint export captures/samples --with xml-leak -o leaks.jsonl"),
-    ),
-    exits={0: "written", 2: "an input could not be read, or no exchange matches"},
-)
+@guided("export")
 @paths_argument
 @click.option(
     "-o", "--output", required=True, type=click.Path(path_type=Path), metavar="OUT", help="The file to write."

@@ -54,19 +54,7 @@ class _Job:
     counts: bool = True
 
 
-@guided(
-    examples=(
-        ("see what would change", "wirelint fix --diff captures/samples/faults.jsonl"),
-        ("fix a capture into another file", "wirelint fix captures/samples/faults.jsonl -o fixed.jsonl"),
-        ("all fixes, a whole folder", "wirelint fix --unsafe-fixes captures/samples -o fixed/"),
-        ("one kind of fault only", "wirelint fix --diff --unsafe-fixes --fixable xml-leak captures/samples"),
-    ),
-    exits={
-        0: "no warning or error remains (or --exit-zero)",
-        1: "something remains",
-        2: "an input could not be read, the output not be written, or the command line was wrong",
-    },
-)
+@guided("fix")
 @paths_argument
 @click.option(
     "-o", "--output", metavar="OUT", shell_complete=completion.complete_paths,

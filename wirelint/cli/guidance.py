@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import click
 
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Which rules": ("--select", "--ignore", "--rules", "--policy"),
+    "Which rules": ("--select", "--extend-select", "--ignore", "--rules", "--policy", "--config", "--isolated"),
     "Time limits": ("--hang", "--burst", "--stall"),
     "What is fixed": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
     "Output": (
         *("--output", "--diff", "--force", "--output-format", "--statistics", "--all-occurrences", "--exit-zero"),
-        "--markdown",
+        *("--markdown", "--baseline", "--write-baseline"),
     ),
 }
 """The headings of options that several commands have; other options follow under `Options`."""
 
 WIDTH = 100
+_TEXTS = ("examples", "exits", "own")
 
 
 class _Formatter(click.HelpFormatter):
@@ -41,8 +45,8 @@ class Guided(click.Command):
     def __init__(
         self,
         *args: Any,
-        examples: Sequence[tuple[str, str]] = (),
-        exits: Mapping[int, str] | None = None,
+        examples: Sequence[Sequence[str]] = (),
+        exits: Mapping[str, str] | None = None,
         own: Mapping[str, tuple[str, ...]] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -67,7 +71,7 @@ class Guided(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
         with formatter.section("Exit status"):
-            formatter.write_dl([(str(status), text) for status, text in self.exits.items()])
+            formatter.write_dl([*self.exits.items()])
 
     def _heading(self, names: Iterable[str]) -> str:
         for groups in (self.own, _GROUPS):
@@ -77,18 +81,19 @@ class Guided(click.Command):
         return "Options"
 
 
-def guided(
-    *,
-    examples: Sequence[tuple[str, str]],
-    exits: Mapping[int, str] | None = None,
-    own: Mapping[str, tuple[str, ...]] | None = None,
-    **settings: Any,
-) -> Callable[[Callable[..., Any]], Guided]:
-    """Decorator that makes a function a `Guided` command."""
-    return click.command(cls=Guided, examples=examples, exits=exits, own=own, **settings)
+def guided(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Guided]:
+    """Decorator that makes a function a `Guided` command with the help of that name in help.toml."""
+    text = help_texts()[name]
+    return click.command(cls=Guided, name=name, **{key: text[key] for key in _TEXTS if key in text}, **settings)
 
 
-def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
+@cache
+def help_texts() -> dict[str, Any]:
+    """The contents of help.toml."""
+    return tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[Sequence[str]]) -> None:
     with formatter.section("Examples"):
         for purpose, line in examples:
             formatter.write(f"{'':>{formatter.current_indent}}{click.style(f'# {purpose}', dim=True)}\n")

@@ -31,14 +31,7 @@ class MockError(click.ClickException):
     exit_code = 2
 
 
-@guided(
-    examples=(
-        ("the faults it can play", "wirelint mock --list"),
-        ("a server whose model leaks its markup", "wirelint mock --port 8000 --fault xml-leak+dialect=kimi_k2"),
-        ("one reply in five, slowly", "wirelint mock --fault think-leak=0.2 --pace 40"),
-    ),
-    exits={0: "stopped", 2: "unknown fault, or the port is in use"},
-)
+@guided("mock")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option(

@@ -19,15 +19,13 @@ from click.core import ParameterSource
 from wirelint.cli import completion
 from wirelint.fix import FixPolicy
 from wirelint.policy import NO_POLICIES
-from wirelint.policy.disk import RealDisk
-from wirelint.policy.file import PolicyError
+from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rule import Limits
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError, find
 from wirelint.settings.file import load as load_config
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Scopes
+from wirelint.settings.scopes import Layer, Scopes
 from wirelint.text.escaping import guarded
 
 Command = Callable[..., Any]
@@ -128,7 +126,7 @@ def load_rules(folders: Sequence[Path] = (), policy: Path | None = None) -> Regi
     try:
         policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
         return Registry.load(folders).under(policies)
-    except (RuleError, PolicyError) as error:
+    except (RuleError, ConfigError) as error:
         raise click.ClickException(str(error)) from error
 
 

@@ -33,13 +33,7 @@ from wirelint.view.html import write_report
 _HEAD = 64
 
 
-@guided(
-    examples=(
-        ("a page to look through, or to send", "wirelint report captures/samples -o report.html"),
-        ("with some rules only", "wirelint report captures/samples --select LK,FB -o leaks.html"),
-    ),
-    exits={0: "the page is written", 2: "an input could not be read"},
-)
+@guided("report")
 @paths_argument
 @click.option(
     "-o", "--output", "out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True,
@@ -118,14 +112,7 @@ def _print_scores(
             scorecard.write_tables(sheets(), sys.stdout)
 
 
-@guided(
-    examples=(
-        ("how well each model calls its tools", "wirelint stats captures/samples"),
-        ("after fixes", "wirelint stats captures/samples --side client"),
-        ("for a README or an issue", "wirelint stats captures/samples --output-format markdown"),
-    ),
-    exits={0: "printed", 2: "an input could not be read"},
-)
+@guided("stats")
 @paths_argument
 @_score_options
 def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format: str) -> int:
@@ -153,16 +140,7 @@ def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format
     return 2 if problems else 0
 
 
-@guided(
-    examples=(
-        (
-            "a run with another run of the same requests",
-            "wirelint compare captures/samples captures/samples/faults.jsonl",
-        ),
-        ("for a README or an issue", "wirelint compare captures/samples captures/samples --output-format markdown"),
-    ),
-    exits={0: "printed", 2: "an input could not be read, or no request occurs in both"},
-)
+@guided("compare")
 @click.argument("reference", metavar="REF")
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
 @_score_options

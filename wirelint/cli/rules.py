@@ -44,14 +44,7 @@ def fix_words(rule: Rule) -> str:
 # --- the catalogue ----------------------------------------------------------------------------------------------------
 
 
-@guided(
-    examples=(
-        ("all of them", "wirelint rules"),
-        ("those about identifiers", "wirelint rules --select ID"),
-        ("for a program", "wirelint rules --output-format json"),
-    ),
-    exits={0: "printed", 2: "unknown rule"},
-)
+@guided("rules")
 @rule_options()
 @format_option(["table", "json"])
 def rules(selection: Selection, output_format: str) -> None:
@@ -135,14 +128,7 @@ def body_text(body: Json) -> tuple[str, str]:
     return "json", orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
 
 
-@guided(
-    examples=(
-        ("why it fires, on what, and what its fix does", "wirelint rule xml-leak"),
-        ("the same rule by its code", "wirelint rule LK101"),
-        ("as Markdown", "wirelint rule --markdown mangled-id"),
-    ),
-    exits={0: "printed", 2: "unknown rule"},
-)
+@guided("rule")
 @click.argument("name", shell_complete=completion.complete_rules)
 @folders_option
 @click.option("--markdown", is_flag=True, help="Print the manual as Markdown, without the examples.")
@@ -185,13 +171,7 @@ def _example(rule: Rule, title: str, record: Mapping[str, Json]) -> Group:
 # --- a draft and paths ------------------------------------------------------------------------------------------------
 
 
-@guided(
-    examples=(
-        ("in a folder of your own", "wirelint new-rule XX901 shouting-reply --folder my-rules"),
-        ("then run it", "wirelint check --rules my-rules captures/samples"),
-    ),
-    exits={0: "written", 2: "not written: a file exists already, or the arguments are invalid"},
-)
+@guided("new-rule")
 @click.argument("code")
 @click.argument("name")
 @click.option(
@@ -240,13 +220,7 @@ def _write(path: Path, text: str) -> None:
     click.echo(f"wrote {path}")
 
 
-@guided(
-    examples=(
-        ("load the addon into your own mitmproxy", 'mitmdump -s "$(wirelint where addon)"'),
-        ("read how a rule is written", 'ls "$(wirelint where rules)"'),
-    ),
-    exits={0: "printed"},
-)
+@guided("where")
 @click.argument("what", type=click.Choice(["addon", "rules", "captures"]))
 def where(what: str) -> None:
     """Print the path of the addon script, of the shipped rules, or of the captures folder."""

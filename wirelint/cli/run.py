@@ -38,24 +38,7 @@ _set_option = click.option(
 # --- a command --------------------------------------------------------------------------------------------------------
 
 
-@guided(
-    examples=(
-        ("an agent", "wirelint run -- claude"),
-        ("a program, with all fixes", "wirelint run --fix unsafe -- python agent.py"),
-        ("a model server on this machine", "wirelint run --loopback -- python agent.py"),
-        (
-            "a client with its own variable for the base URL",
-            "wirelint run --base-url MY_API=https://llm.example/v1 -- ./client",
-        ),
-    ),
-    exits={
-        2: "the proxy could not start",
-        126: "the command cannot be run",
-        127: "the command does not exist",
-        128: "plus the number of the signal that ended the command; otherwise the command's own status",
-    },
-    context_settings={"allow_interspersed_args": False},
-)
+@guided("run", context_settings={"allow_interspersed_args": False})
 @click.option(
     "--mode", type=click.Choice(["auto", "proxy", "base-url"]), default="auto", show_default=True,
     help="How the command is led to the proxy: by proxy variables, by base URLs, or by what it supports.",
@@ -195,21 +178,7 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
 # --- a proxy ----------------------------------------------------------------------------------------------------------
 
 
-@guided(
-    examples=(
-        (
-            "in front of a vendor; then point the client at http://127.0.0.1:8080",
-            "wirelint proxy --upstream https://api.openai.com",
-        ),
-        (
-            "with safe fixes, before the client receives the reply",
-            "wirelint proxy --upstream https://openrouter.ai --set wirelint_fix=safe",
-        ),
-        ("watch in the browser", "wirelint proxy --upstream http://localhost:8000 --port 9000 --web"),
-    ),
-    exits={0: "stopped", 1: "mitmproxy stopped with an error", 2: "an address, a port or an option cannot be used"},
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True},
-)
+@guided("proxy", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
 @click.option("--upstream", required=True, metavar="URL", help="The API's address: https://api.openai.com.")
 @click.option(
     "--listen-host", "host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
@@ -243,14 +212,7 @@ _BASE = "https://doctor.wirelint.invalid:443"
 _MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}
 
 
-@guided(
-    examples=(
-        ("this machine, and every kind of client on it", "wirelint doctor"),
-        ("the kinds of client that a command may use", "wirelint doctor -- claude"),
-    ),
-    exits={0: "no problem was found", 1: "there is a problem"},
-    context_settings={"allow_interspersed_args": False},
-)
+@guided("doctor", context_settings={"allow_interspersed_args": False})
 @click.option("--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures.")
 @click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Port to check.")
 @_set_option

@@ -26,21 +26,7 @@ from wirelint.view.screen import Screen
 from wirelint.view.text import conversation, index
 
 
-@guided(
-    examples=(
-        ("the exchanges of a capture, one per line", "wirelint show captures/samples/one-call.jsonl"),
-        ("one exchange, by its id or the beginning of it", "wirelint show captures/samples/one-call.jsonl answer"),
-        ("with all messages, text and thinking", "wirelint show captures/samples/one-call.jsonl answer --full"),
-        ("the path of its calls", "wirelint show captures/samples/one-call.jsonl ask --path"),
-        ("the bytes, event by event", "wirelint show captures/samples/one-call.jsonl answer --wire"),
-    ),
-    own={
-        "How much is shown": ("--full", "--thinking", "--all-occurrences"),
-        "Which side": ("--upstream", "--delivered", "--wire"),
-        "Following a call": ("--call", "--conversation", "--path", "--output-format"),
-    },
-    exits={0: "shown", 2: "no such exchange, or an input could not be read"},
-)
+@guided("show")
 @click.argument("target", metavar="ID|PATH", shell_complete=completion.complete_paths)
 @click.argument("exchange", required=False, metavar="[ID]", shell_complete=completion.complete_exchanges)
 @rule_options(policy=True)

@@ -18,7 +18,7 @@ from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.model import Json, Tool, ToolCall
-from wirelint.policy.outcome import Fault, Outcome
+from wirelint.policy import Fault, Outcome
 from wirelint.rule import Rule, Safety
 
 Judge = Callable[[ToolCall, "dict[str, Json]", "Tool | None", Callable[[Safety], bool]], Outcome]

@@ -503,20 +503,15 @@ def trails(traced: Iterable[Path]) -> RenderableType:
 def as_json(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
     """A path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
-    return {
-        "id": traced.id,
-        "name": traced.name,
-        "arguments": traced.arguments,
-        "source": traced.source,
-        "exchange": traced.exchange,
-        "conversation": traced.conversation,
-        "complete": not traced.end,
-        "end": traced.end or None,
-        "steps": [_step_json(step, by_id.get(step.exchange or "")) for step in traced.steps],
-    }
+    names = ("id", "name", "arguments", "source", "exchange", "conversation")
+    steps: list[Json] = [_step_json(step, by_id.get(step.exchange or "")) for step in traced.steps]
+    ending: dict[str, Json] = {"complete": not traced.end, "end": traced.end or None, "steps": steps}
+    return {name: getattr(traced, name) for name in names} | ending
 
 
 def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
+    findings: list[Json] = [flat(checked, finding) for finding in step.findings] if checked is not None else []
+    changes: list[Json] = [{"what": what, "before": before, "after": after} for what, before, after in step.changes]
     return {
         "layer": step.layer,
         "state": step.state,
@@ -524,12 +519,9 @@ def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
         "said": step.said or None,
         "at_ms": step.at,
         "took_ms": step.took,
-        "exchange": step.exchange,
-        "side": step.side,
-        "pointer": step.pointer,
-        "event": step.event,
-        "changes": [{"what": what, "before": before, "after": after} for what, before, after in step.changes],
-        "findings": [flat(checked, finding) for finding in step.findings] if checked is not None else [],
+        **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
+        "changes": changes,
+        "findings": findings,
     }
 
 

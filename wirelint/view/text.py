@@ -210,7 +210,7 @@ def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
             more = " (--full shows them)" if text.startswith("… ") and not turn.pointer else ""
             return Text(f"{'■ ' if turn.label == FINISH else ''}{clip(text, full)}{more}", "dim")
     limit = _CLIPPED_SYSTEM if turn.speaker == "system" else _CLIPPED
-    label = f"{visible(turn.label)} " if turn.label else ""
+    label = visible(turn.label) + (" " if text and turn.label else "")
     shown = Text.assemble((label, _LABELS[turn.look]), written(text, marks, full, limit))
     return shown.append(f"  {visible(turn.tail)}" if turn.tail else "", "dim")
 

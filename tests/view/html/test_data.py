@@ -19,11 +19,11 @@ from tests.build import Call, Talk, User
 from tests.view.html.pages import LEAK, TOOLS, Page, page, record, sample
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
-from wirelint.model import Arguments, HostedCall, Opaque, Part, Reasoning, Text, Timing, ToolCall, ToolResult
+from wirelint.model import Timing
 from wirelint.rule import Finding
 from wirelint.timing import Arrivals
 from wirelint.view.html import Blocks, Section, Summary, write_report
-from wirelint.view.html.exchange import absolute, clip, compact, dump, mark, part, relative, strip, utf16
+from wirelint.view.html.exchange import clip, compact, dump, mark, strip, utf16
 
 
 @pytest.fixture(scope="module")
@@ -56,32 +56,6 @@ MARKS: dict[str, tuple[Finding, dict[str, Any], list[Any] | None]] = {
 @pytest.mark.parametrize(("found", "shown", "expected"), MARKS.values(), ids=MARKS)
 def test_evidence_is_marked(found: Finding, shown: dict[str, Any], expected: list[Any] | None) -> None:
     assert mark(found, shown) == expected
-
-
-PARTS: dict[str, tuple[Part, dict[str, Any]]] = {
-    "text": (Text("hi", "/m/0/content"), {"at": "/content", "kind": "text", "text": "hi"}),
-    "elsewhere": (Text("hi", "/system"), {"at": "^/system", "kind": "text", "text": "hi"}),
-    "opaque thinking": (Reasoning("gAAA", "/m/0", opaque=True), {"at": "", "kind": "reasoning", "text": ""}),
-    "a call without an id": (
-        ToolCall(None, "f", Arguments("{}"), "/m/0/c"),
-        {"at": "/c", "kind": "call", "text": "{}", "name": "f", "id": None},
-    ),
-    "a failed result": (
-        ToolResult("c1", "no", "/m/0", is_error=True),
-        {"at": "", "kind": "result", "text": "no", "name": None, "id": "c1", "error": True},
-    ),
-    "run by the provider": (
-        HostedCall("h", "web_search", "/m/0"),
-        {"at": "", "kind": "hosted", "name": "web_search", "id": "h"},
-    ),
-    "an image": (Opaque("image", "/m/0"), {"at": "", "kind": "opaque", "name": "image"}),
-}
-
-
-@pytest.mark.parametrize(("value", "expected"), PARTS.values(), ids=PARTS)
-def test_parts_are_plain(value: Part, expected: dict[str, Any]) -> None:
-    assert part(value, "/m/0") == expected
-    assert absolute(relative(value.pointer, "/m/0"), "/m/0") == value.pointer
 
 
 def test_texts_are_bounded_and_every_string_can_be_written() -> None:
