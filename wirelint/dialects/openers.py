@@ -16,7 +16,7 @@ text (see `views`).
 `OpenerIndex` searches for the openers of all families at once. They are of four kinds, by their first piece: literal,
 word, line, text. Openers of the first two kinds are grouped by first character, those of lines stand behind a line feed, so
 that each group is one search that skips to a character. A group is searched for only where one of its cues occurs, the
-first literals of its openers; clean text has few of them. Behind `<`, which code is full of, the next letters rule out
+literals of its openers that are rarest in prose. Behind `<`, which code is full of, the next letters rule out
 most tags before all openers are tried. Names of tools are searched for as any name, which is then looked up, so that
 nothing is compiled for the tools of a request.
 """
@@ -453,8 +453,28 @@ def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
 
 
 def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
-    cues = {head for opener in openers for head in heads(opener)}
-    return tuple(sorted(cue for cue in cues if not any(other in cue for other in cues - {cue})))
+    return tuple(sorted(frozenset[str]().union(*map(_cues_of, openers))))
+
+
+def _cues_of(opener: Opener) -> frozenset[str]:
+    """Return literals of which every match of an opener contains one: those of the piece that is rarest in prose."""
+    certain = [cues for piece in opener if (cues := _cues_in(piece))]
+    return max(certain, key=lambda cues: min(map(_rarity, cues)), default=frozenset())
+
+
+def _cues_in(piece: Piece) -> frozenset[str]:
+    match piece:
+        case str():
+            return frozenset({piece})
+        case Either(options):
+            cues = [_cues_of(option) for option in options]
+            return frozenset[str]().union(*cues) if all(cues) else frozenset()
+        case _:
+            return frozenset()
+
+
+def _rarity(cue: str) -> tuple[bool, int]:
+    return re.search(r"[^\w\s.,]", cue) is not None, len(cue)
 
 
 def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
