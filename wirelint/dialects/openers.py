@@ -91,6 +91,7 @@ _NEVER = "(?!)"
 _LONGEST_NAME = 128
 _LONGEST_BEFORE = 16
 """Characters before an opener that decide whether it is one."""
+_SIGN = re.compile(r"[^\w\s.,]")
 _MOST_BRACKETS = 16
 """Upper bound for the characters in one opener that openers can begin with; the largest today has 10."""
 _HEADS = ("assistant", "analysis", "commentary", "final")
@@ -392,6 +393,7 @@ class OpenerIndex:
         groups = [(kind, group) for kind, some in self.kinds.items() for group in _groups(kind, some)]
         self._initial = [group for _, group in groups if group.initial]
         self._searched = [group for _, group in groups if not group.initial]
+        self._cues = sorted({cue for group in self._searched for cue in group.cues})
         self._literal = [group.pattern for kind, group in groups if kind == "literal" and not group.named]
         held = dict.fromkeys((*self.openers, *more))
         plain = [opener for opener in held if not has_name(opener)]
@@ -400,7 +402,8 @@ class OpenerIndex:
 
     def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
         """Return the groups that may have an opener in a text, judged by their cues."""
-        found = [group for group in self._searched if any(cue in text for cue in group.cues)]
+        present = {cue for cue in self._cues if cue in text}
+        found = [group for group in self._searched if not present.isdisjoint(group.cues)]
         for group in self._initial:
             match = group.pattern.match(text)
             if match is not None and (not group.named or match["name"] in names):
@@ -465,7 +468,8 @@ def _cues_of(opener: Opener) -> frozenset[str]:
 def _cues_in(piece: Piece) -> frozenset[str]:
     match piece:
         case str():
-            return frozenset({piece})
+            signs = _SIGN.findall(piece)  # one character is found fastest
+            return frozenset({min(signs, key=lambda sign: sign in "-'\"():") if signs else piece})
         case Either(options):
             cues = [_cues_of(option) for option in options]
             return frozenset[str]().union(*cues) if all(cues) else frozenset()
@@ -473,8 +477,9 @@ def _cues_in(piece: Piece) -> frozenset[str]:
             return frozenset()
 
 
-def _rarity(cue: str) -> tuple[bool, int]:
-    return re.search(r"[^\w\s.,]", cue) is not None, len(cue)
+def _rarity(cue: str) -> tuple[int, int]:
+    common = cue in "-'\"():"
+    return (2 - common if _SIGN.fullmatch(cue) else 0), len(cue)
 
 
 def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
