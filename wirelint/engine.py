@@ -252,7 +252,7 @@ class Session:
 
     @property
     def terminated(self) -> bool:
-        """Whether the protocol's own end has been seen: from then on nobody is waiting for more."""
+        """Return True if the protocol's own end has been seen: from then on nobody is waiting for more."""
         return self._fold is not None and self._fold.terminated
 
     def finish(

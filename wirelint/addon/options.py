@@ -145,7 +145,7 @@ class Settings:
 
     @property
     def repairs(self) -> bool:
-        """Whether anything may be repaired in any exchange."""
+        """Return True if anything may be repaired in any exchange."""
         return self.rules.repair
 
 

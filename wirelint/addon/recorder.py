@@ -137,7 +137,7 @@ class ExchangeRecorder:
 
     @property
     def readable(self) -> bool:
-        """Whether the session can be asked for an exchange."""
+        """Return True if the session can be asked for an exchange."""
         return self.session is not None and not self._broken
 
     def now(self) -> float:
@@ -362,12 +362,12 @@ class ExchangeRecorder:
 
     @property
     def overflown(self) -> bool:
-        """Whether the body is larger than what is kept of it."""
+        """Return True if the body is larger than what is kept of it."""
         return self._size > self.limit
 
     @property
     def empty(self) -> bool:
-        """Whether no byte of the reply's body has come by."""
+        """Return True if no byte of the reply's body has come by."""
         return self._size == 0
 
     def raw_body(self) -> bytes | None:

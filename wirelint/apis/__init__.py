@@ -102,11 +102,11 @@ class Api(Protocol):
     NAME: str
 
     def claims(self, path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:
-        """Whether a request is of this API: by path and header first, then by the shape of the body."""
+        """Return True if a request is of this API: by path and header first, then by the shape of the body."""
         ...
 
     def claims_reply(self, document: Mapping[str, Json]) -> bool:
-        """Whether a JSON document is a reply, or an event of a streamed reply, of this API."""
+        """Return True if a JSON document is a reply, or an event of a streamed reply, of this API."""
         ...
 
     def read_request(self, body: Mapping[str, Json]) -> Request: ...

@@ -34,7 +34,7 @@ _UNSEEN_TOOLS = re.compile(r"tool_search_tool|mcp_toolset")
 
 
 def hosted_result(kind: str) -> bool:
-    """Whether a block type is a result of a tool that the provider ran (`web_search_tool_result`, …)."""
+    """Return True if a block type is a result of a tool that the provider ran (`web_search_tool_result`, …)."""
     return kind.endswith("_tool_result")
 
 

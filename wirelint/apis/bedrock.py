@@ -48,7 +48,7 @@ _STOP_POINTER = "/stopReason"
 
 
 def serves(path: str) -> bool:
-    """Whether requests of this API come at a path at all."""
+    """Return True if requests of this API come at a path at all."""
     return _MODEL.search(path) is not None
 
 

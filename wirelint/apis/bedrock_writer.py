@@ -97,7 +97,7 @@ class StreamWriter:
                 self._open = None if self._open == event.block else self._open
 
     def _bare(self, out: Sequence[Event]) -> bool:
-        """Whether a block ends of which nothing has left."""
+        """Return True if a block ends of which nothing has left."""
         return any(type(event) is Close and event.block in self._starts.keys() - self._told for event in out)
 
     def _moves(self, out: Sequence[Event]) -> bool:

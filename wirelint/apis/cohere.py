@@ -66,7 +66,7 @@ _PLAN = ("plan", 0)
 
 
 def serves(path: str) -> bool:
-    """Whether requests of this API come at a path at all."""
+    """Return True if requests of this API come at a path at all."""
     return path.endswith("/v2/chat")
 
 

@@ -29,7 +29,7 @@ _COUNTS = ("num_tokens", "num_input_tokens", "num_output_tokens", "estimated_cos
 
 
 def serves(path: str) -> bool:
-    """Whether requests of this API come at a path at all."""
+    """Return True if requests of this API come at a path at all."""
     return _MODEL.search(path) is not None
 
 
@@ -224,7 +224,7 @@ def _text_of(events: Sequence[Event]) -> str:
 
 
 def _keeps(document: Mapping[str, Json]) -> bool:
-    """Whether an event says something beside its token."""
+    """Return True if an event says something beside its token."""
     return bool(document.get("generated_text") or document.get("details") or _usage_of(document))
 
 

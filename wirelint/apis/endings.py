@@ -14,12 +14,12 @@ _PLACES = ("inferenceConfig", "generationConfig", "generation_config", "options"
 
 
 def by_itself(choice: Choice) -> bool:
-    """Whether a model ended a candidate of its own will, so that what is not there will not have been cut off."""
+    """Return True if a model ended a candidate of its own will, so that what is not there will not have been cut off."""
     return ending(choice.finish_reason) in ("ended", "calls") or choice.finish_reason in _SERVERS_OWN
 
 
 def stop_words(request: Request) -> bool:
-    """Whether the caller set words that end the text, of which a candidate then says nothing."""
+    """Return True if the caller set words that end the text, of which a candidate then says nothing."""
     places = (request.body, *(request.body.get(name) for name in _PLACES))
     return any(bool(place.get(name)) for place in places if isinstance(place, Mapping) for name in _STOPS)
 

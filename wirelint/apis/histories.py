@@ -64,10 +64,10 @@ def history_of(api: str) -> History:
 
 
 def is_text(block: Mapping[str, Json]) -> bool:
-    """Whether a block of a message is text: by its type, or by its only member where the API has no types."""
+    """Return True if a block of a message is text: by its type, or by its only member where the API has no types."""
     return block.get("type", "text") == "text" and ("type" in block or "text" in block)
 
 
 def is_signed(block: Json) -> bool:
-    """Whether a block carries a signature (Gemini's), which must go back with it whatever else it says."""
+    """Return True if a block carries a signature (Gemini's), which must go back with it whatever else it says."""
     return isinstance(block, dict) and any(block.get(name) for name in ("thoughtSignature", "thought_signature"))

@@ -116,7 +116,7 @@ class Likeness:
         return len(self._head), len(self._frame.raw) - len(self._tail)
 
     def is_confirmed_by(self, event: Delta) -> bool:
-        """Whether the next event, of which only this was read, is like the one that this was seen in."""
+        """Return True if the next event, of which only this was read, is like the one that this was seen in."""
         same = event.block == self.block and event.item == self.item and event.text != self._shown
         return same and event.frame is not None and self.text(event.frame.raw) == event.text
 
@@ -200,7 +200,7 @@ class Comparison:
 
 
 def _begins(others: Sequence[Event], event: Delta) -> bool:
-    """Whether a frame begins a block with a piece of its text, and says nothing else."""
+    """Return True if a frame begins a block with a piece of its text, and says nothing else."""
     return len(others) == 1 and type(others[0]) is Start and others[0].block == event.block
 
 
@@ -218,7 +218,7 @@ def span_of(event: Delta) -> tuple[int, int] | None:
 
 
 def _is_hidden(text: str, raw: bytes) -> bool:
-    """Whether a text could stand in an event in another form than its own."""
+    """Return True if a text could stand in an event in another form than its own."""
     return b"\\" in raw and (b"\\u" in raw or "/" in text)
 
 

@@ -34,7 +34,7 @@ _CLIENTS = ("mistral-client", "mistralai")
 
 
 def serves(path: str) -> bool:
-    """Whether requests of this API come at a path at all."""
+    """Return True if requests of this API come at a path at all."""
     return path.endswith(("/chat/completions", "/agents/completions"))
 
 

@@ -49,7 +49,7 @@ class Ollama:
         self._place = place
 
     def serves(self, path: str) -> bool:
-        """Whether requests of this API come at a path at all."""
+        """Return True if requests of this API come at a path at all."""
         return path.endswith(self._path)
 
     def claims(self, path: str, headers: Mapping[str, str], body: Mapping[str, Json]) -> bool:

@@ -61,7 +61,7 @@ class _Writer:
                 self._numbers.setdefault(event.block, len(self._numbers))
 
     def _moves(self, out: Sequence[Event]) -> bool:
-        """Whether a call has got another number."""
+        """Return True if a call has got another number."""
         return any(type(e) is Start and e.kind == "tool_call" and self._numbers[e.block] != e.wire_index for e in out)
 
     def _message(self, document: Mapping[str, Json]) -> dict[str, Json]:

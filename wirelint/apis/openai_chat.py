@@ -261,7 +261,7 @@ class _Reader:
             self._out.append(Delta(block, _compact(arguments), frame, position))
 
     def _is_news(self, block: int, id_: str | None, name: str | None) -> bool:
-        """Whether an id or a name is given that is not the one given first."""
+        """Return True if an id or a name is given that is not the one given first."""
         known_id, known_name = self._labels[block]
         if (not id_ or id_ == known_id) and (not name or name == known_name):
             return False

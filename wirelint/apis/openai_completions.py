@@ -39,7 +39,7 @@ _REASONING = ("reasoning", "reasoning_content")
 
 
 def serves(path: str) -> bool:
-    """Whether requests of this API come at a path at all."""
+    """Return True if requests of this API come at a path at all."""
     # Mistral's fill-in-the-middle has such requests and the replies of a chat.
     return path.endswith("/completions") and not path.endswith(("/chat/completions", "/fim/completions"))
 

@@ -102,7 +102,7 @@ def _wants_usage(body: Mapping[str, Json]) -> bool | None:
 
 
 def _searches(body: Mapping[str, Json], model: str) -> bool:
-    """Whether the provider was asked to use tools of its own outside of `tools`."""
+    """Return True if the provider was asked to use tools of its own outside of `tools`."""
     asked = not _SEARCHES.isdisjoint(body) and any(body.get(field) for field in _SEARCHES)
     return asked or _SEARCHING.search(model) is not None
 

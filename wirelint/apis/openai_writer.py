@@ -134,7 +134,7 @@ class StreamWriter(_Writer):
         return b"".join(made)
 
     def _moves(self, out: Sequence[Event]) -> bool:
-        """Whether a call in an untouched frame has got another number."""
+        """Return True if a call in an untouched frame has got another number."""
         for event in out:
             match event:
                 case Start(kind="tool_call") if event.choice in self._altered and event.form != "legacy":

@@ -47,7 +47,7 @@ def schema(value: Json) -> dict[str, Json] | None:
 
 
 def is_conversation(body: Mapping[str, Json]) -> bool:
-    """Whether a body has the shape that all chat APIs share: a list of messages, each with a role."""
+    """Return True if a body has the shape that all chat APIs share: a list of messages, each with a role."""
     messages = body.get("messages")
     if not isinstance(messages, list):
         return False

@@ -127,11 +127,11 @@ class Traits:
 
     @property
     def tells_calls(self) -> bool:
-        """Whether the finish reason tells a reply with calls from one without."""
+        """Return True if the finish reason tells a reply with calls from one without."""
         return self.calls != self.ended
 
     def start_holds_arguments(self, *, streamed: bool) -> bool:
-        """Whether the arguments of a call stand in its start, as a value, and no text follows."""
+        """Return True if the arguments of a call stand in its start, as a value, and no text follows."""
         return self.arguments == "object" or (self.arguments == "block" and not streamed)
 
 

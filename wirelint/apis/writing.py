@@ -18,7 +18,7 @@ _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MU
 
 
 def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
-    """Whether the very same events came out, in the same order."""
+    """Return True if the very same events came out, in the same order."""
     if len(events) != len(out):
         return False
     return all(one is other for one, other in zip(events, out, strict=True))

@@ -48,7 +48,7 @@ class Forms:
         self._known: tuple[tuple[object, bool], ...] = ()
 
     def clear(self, body: str, followed: Followed, known: tuple[str, ...]) -> bool:
-        """Whether a quick look proves that a body holds neither a secret nor one of those that are known."""
+        """Return True if a quick look proves that a body holds neither a secret nor one of those that are known."""
         if any(is_near(secret, text) for secret in known for text in (body, *followed.strings)):
             return False
         for form, is_harmless in self._known:

@@ -77,7 +77,7 @@ def carried_by_url(url: str) -> list[str]:
 
 
 def is_worth_knowing(secret: str) -> bool:
-    """Whether a secret is to be looked for in texts: it is not too short, not a word of prose, and not a mark."""
+    """Return True if a secret is to be looked for in texts: it is not too short, not a word of prose, and not a mark."""
     return len(secret) >= _SHORTEST_KNOWN and secret.lower() not in _DUMMIES and not is_marked(secret)
 
 
@@ -217,7 +217,7 @@ class Redactor:
         )
 
     def _is_clear(self, body: bytes, followed: Followed) -> bool:
-        """Whether what is known of a body proves that it holds no secret. False says nothing."""
+        """Return True if what is known of a body proves that it holds no secret. False says nothing."""
         if len(body) != followed.size:
             return False
         return self._forms.clear(body.decode("utf-8", "surrogateescape"), followed, self._known)

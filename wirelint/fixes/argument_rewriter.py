@@ -156,14 +156,14 @@ class ArgumentRewriter(ABC):
 
     @abstractmethod
     def keeps_start(self, start: Start) -> bool:
-        """Whether the input of a start may have to be changed."""
+        """Return True if the input of a start may have to be changed."""
 
     @abstractmethod
     def judge(self, call: ToolCall) -> Change | None:
         """What to make of a call that is over."""
 
     def over_at_close(self, call: Call) -> bool:
-        """Whether the close of a block alone shows that nothing is wrong with what is kept."""
+        """Return True if the close of a block alone shows that nothing is wrong with what is kept."""
         return call.watcher is None or not call.watcher.suspicious
 
     # --- the interface of the pipeline ------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ class ArgumentRewriter(ABC):
             self._leave(call)
 
     def _is_over(self, start: Start, call: ToolCall) -> bool:
-        """Whether a call may be judged: the same question that the rules ask."""
+        """Return True if a call may be judged: the same question that the rules ask."""
         if self.ends_whole and (self._unread or REDACTED in call.arguments.text):
             return False
         if self._last.get(start.choice) != start.block:

@@ -47,7 +47,7 @@ class Held:
 
     @property
     def unstated(self) -> bool:
-        """Whether it holds calls, all of them whole, and has not said why it ended (`text.argument_faults`)."""
+        """Return True if it holds calls, all of them whole, and has not said why it ended (`text.argument_faults`)."""
         scanner = self.scanner
         whole = scanner.closed is not None and scanner.second is None and scanner.top == "{"
         return bool(self.forms) and not self.stopped and (self.given or not scanner.top or whole)

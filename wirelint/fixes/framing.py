@@ -88,7 +88,7 @@ class Framing:
         return waiting
 
     def _is_late(self, event: Event) -> bool:
-        """Whether an event belongs to what comes after the end, or ends it once more."""
+        """Return True if an event belongs to what comes after the end, or ends it once more."""
         return event.frame is not None and (event.frame.number == self._late or isinstance(event, Done))
 
     def _tell(self, offence: StreamViolation) -> None:
@@ -122,7 +122,7 @@ class Framing:
         return any(one.kind == "restarted-part" and one.frame is frame for one in offences)
 
     def _in_head(self) -> bool:
-        """Whether these are the blocks that a message began with, which nothing closes."""
+        """Return True if these are the blocks that a message began with, which nothing closes."""
         return any(isinstance(event, ReplyMeta) for event in self._situation.frame_events)
 
     @property
@@ -231,7 +231,7 @@ class Framing:
     # --- documents over several events --------------------------------------------------------------------------------
 
     def _is_piece(self, frame: Frame | None) -> bool:
-        """Whether a frame begins a document that it does not end."""
+        """Return True if a frame begins a document that it does not end."""
         if self._unjoined or frame is None or frame.data is None or not frame.data.lstrip().startswith("{"):
             return False
         known = {"missing-blank-line", "broken-json", "doubled-field", "cut-event"}
@@ -279,5 +279,5 @@ class Framing:
 
 
 def _is_part(event: Event) -> bool:
-    """Whether what waited is a piece of the document, or an offence of one, and no comment."""
+    """Return True if what waited is a piece of the document, or an offence of one, and no comment."""
     return event.frame is not None and event.frame.data is not None

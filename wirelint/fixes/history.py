@@ -138,7 +138,7 @@ def _answers(request: Request, position: int) -> list[Answer]:
 
 
 def _answers_call(call: NativeCall, result: ToolResult, demand: Demand | None) -> bool:
-    """Whether a result may be that of a call, under an id that can stay."""
+    """Return True if a result may be that of a call, under an id that can stay."""
     id_ = result.call_id or ""
     if result.name not in (None, "", call.name) or restore(id_, call.name) is not None:
         return False

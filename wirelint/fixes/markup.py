@@ -68,7 +68,7 @@ class Quotation:
             self._whole = [masked(so_far, start, end)]
 
     def is_quoted(self, offset: int) -> bool:
-        """Whether what begins here is quoted, by the text so far. A fence that is open is parsed once."""
+        """Return True if what begins here is quoted, by the text so far. A fence that is open is parsed once."""
         if self._fenced_from >= 0:
             since = self.text()[self._fenced_from : offset]
             if not _FENCE_LINE.search(since):
@@ -177,7 +177,7 @@ class MarkupJudge:
 
     @property
     def is_open(self) -> bool:
-        """Whether something has begun that may read differently as more text comes."""
+        """Return True if something has begun that may read differently as more text comes."""
         return self._open and not self._left
 
     def add(self, text: str) -> None:
@@ -397,7 +397,7 @@ class MarkupJudge:
         return end
 
     def _may_grow(self, text: str, run: tuple[Block, ...], seen: Look, end: int) -> bool:
-        """Whether what may still come belongs to the last run, or changes what it stands in."""
+        """Return True if what may still come belongs to the last run, or changes what it stands in."""
         after = run[-1].end
         if seen.open is not None:
             return BETWEEN.fullmatch(text, after, seen.open) is not None

@@ -24,7 +24,7 @@ _SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
 
 
 def can_hold_calls(request: Request) -> bool:
-    """Whether calls can be put into the history of a request. Recent Geminis refuse those that they did not sign."""
+    """Return True if calls can be put into the history of a request. Recent Geminis refuse those that they did not sign."""
     return request.api != "google.generate_content" or _SIGNING.search(request.model) is None
 
 

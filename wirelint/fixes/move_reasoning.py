@@ -58,7 +58,7 @@ class Mover(TextRewriter):
             self._calling.add(start.choice)
 
     def has_calls(self, choice: int) -> bool:
-        """Whether the candidate has structured calls, as far as is known."""
+        """Return True if the candidate has structured calls, as far as is known."""
         return choice in self._calling or any(
             isinstance(event, Start) and event.kind == "tool_call" and event.choice == choice
             for event in (() if self.context.streamed else self.context.frame_events)
@@ -98,7 +98,7 @@ class Mover(TextRewriter):
             yield Close(block, frame)
 
     def unwraps(self, opener: str) -> bool:
-        """Whether a tag around the answer is framing: nobody asked for it."""
+        """Return True if a tag around the answer is framing: nobody asked for it."""
         return not asks_for(self.request, opener, opener.replace("<", "</"))
 
     def unwrapped(self, strand: TextBlock, opener: str, event: int | None) -> None:

@@ -68,7 +68,7 @@ def joined_name(pieces: Sequence[str | None]) -> str:
 
 
 def may_repeat(frame: Frame | None, text: str) -> bool:
-    """Whether a frame may say an id or a name again, in any way that JSON can write it."""
+    """Return True if a frame may say an id or a name again, in any way that JSON can write it."""
     return frame is not None and frame.data is not None and (text in frame.data or not _PLAIN.fullmatch(text))
 
 
@@ -185,7 +185,7 @@ class Names:
 
 
 def settles(start: Start, event: Event) -> bool:
-    """Whether the name of a call is complete by now."""
+    """Return True if the name of a call is complete by now."""
     match event:
         case Delta(block=block, text=text):
             return block == start.block and bool(text)

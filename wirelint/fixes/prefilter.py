@@ -111,7 +111,7 @@ class _Heads:
         return heads
 
     def stands(self, text: str, at: int) -> bool:
-        """Whether one of them stands in a line that begins here."""
+        """Return True if one of them stands in a line that begins here."""
         _, line = self._line(text, at)
         return bool(line) and line.startswith(self._by_first.get(line[0], ()))
 
@@ -145,7 +145,7 @@ class Quiet:
         before which its own `REACH` characters stand."""
 
     def may_hold(self, text: str) -> bool:
-        """Whether a whole text may hold anything that is not quiet: a much quicker look at a long one."""
+        """Return True if a whole text may hold anything that is not quiet: a much quicker look at a long one."""
         if text[:1] in _ENDS or self._cues.stand_in(text) or self._heads.stands(text, 0):
             return True
         if self._marks.stand_in(text):
@@ -293,11 +293,11 @@ def quiet(names: frozenset[str]) -> Quiet:
 
 
 def in_line(text: str, before: bool) -> bool:
-    """Whether a line has begun with more than white space, after `text`; `before` says whether one had."""
+    """Return True if a line has begun with more than white space, after `text`; `before` says whether one had."""
     line = text.rpartition("\n")[2]
     return bool(line.strip()) or (before and line is text)
 
 
 def is_patient(rewriter: Rewriter) -> bool:
-    """Whether a rewriter may get quiet text late: it says so, or text is nothing to it at all."""
+    """Return True if a rewriter may get quiet text late: it says so, or text is nothing to it at all."""
     return getattr(rewriter, "patient", False) or not getattr(rewriter, "heeds_text", True)

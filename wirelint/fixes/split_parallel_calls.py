@@ -35,7 +35,7 @@ class Use:
 
 
 def wraps(name: str | None) -> bool:
-    """Whether a name is that of the wrapper."""
+    """Return True if a name is that of the wrapper."""
     return name is not None and _WRAPPER.fullmatch(name) is not None
 
 

@@ -118,7 +118,7 @@ class TextBlock:
 
     @property
     def waits(self) -> bool:
-        """Whether the block's start is held back, in the place where it came."""
+        """Return True if the block's start is held back, in the place where it came."""
         return not (self.opened or self.changed or self.closed)
 
     def cut(self, start: int, end: int) -> None:
@@ -476,5 +476,5 @@ class TextRewriter:
 
 
 def _is_undecided(strand: TextBlock) -> bool:
-    """Whether a pause has something to decide in a block."""
+    """Return True if a pause has something to decide in a block."""
     return strand.judge is not None and (strand.sure < strand.length or strand.busy)

@@ -168,7 +168,7 @@ class ThoughtJudge:
 
     @property
     def _residue(self) -> bool:
-        """Whether what waits is a frame made of words."""
+        """Return True if what waits is a frame made of words."""
         return self._tag is None and not self._lone
 
     def _leave(self) -> None:
@@ -184,7 +184,7 @@ class ThoughtJudge:
         self._tail = (self._tail + text)[-_CONTEXT:]
 
     def _is_calm(self, text: str) -> bool:
-        """Whether no tag can have come with a delta, or begin at its end."""
+        """Return True if no tag can have come with a delta, or begin at its end."""
         window = self._tail if len(text) <= _CONTEXT // 2 else self._tail + text
         if not MAY_OPEN.search(window):
             return True
@@ -262,7 +262,7 @@ class ThoughtJudge:
         return None
 
     def _is_inside(self) -> bool:
-        """Whether the text most likely begins inside a thought; its end is then waited for."""
+        """Return True if the text most likely begins inside a thought; its end is then waited for."""
         mover = self._mover
         if self._ended or not mover.inside or mover.has_reasoning(self._strand.choice):
             return False

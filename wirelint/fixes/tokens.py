@@ -51,7 +51,7 @@ class Stripper(TextRewriter):
             self._calling.add(start.choice)
 
     def has_calls(self, choice: int) -> bool:
-        """Whether the candidate has calls, as far as is known."""
+        """Return True if the candidate has calls, as far as is known."""
         return choice in self._calling
 
     def record(
@@ -225,7 +225,7 @@ class TokenJudge:
 
     @staticmethod
     def _is_last(text: str, end: int) -> bool:
-        """Whether nothing but tokens and white space follows so far."""
+        """Return True if nothing but tokens and white space follows so far."""
         rest = text[end:].strip()
         if not rest or ends_in_token(rest) > 0:
             return True
@@ -268,7 +268,7 @@ class TokenJudge:
             self._dropped_size += len(text)
 
     def _is_bare(self) -> bool:
-        """Whether there are tokens and nothing else."""
+        """Return True if there are tokens and nothing else."""
         text = self._text()
         return bool(text.strip()) and not text[_lead(text, find(text)) :].strip()
 

@@ -167,7 +167,7 @@ class Following:
         return [one for one, _ in ready]
 
     def _is_next(self, data: bytes) -> bool:
-        """Whether an event is the next one of the opening or of the end, and what waits may leave with it."""
+        """Return True if an event is the next one of the opening or of the end, and what waits may leave with it."""
         number = self._next
         fits = [(form, found) for form in self._forms if (found := form.at(number, data, self._id)) is not None]
         if self._pending.waiting:
@@ -190,7 +190,7 @@ class Following:
         return True
 
     def _begins(self, form: Form, literal: bytes) -> bool:
-        """Whether the first text of the reply begins nothing, as `plain` has it."""
+        """Return True if the first text of the reply begins nothing, as `plain` has it."""
         text = said(literal)
         if not text or not is_plain(text, self._model) or self._quiet(text, False) != CLEAR:
             return False

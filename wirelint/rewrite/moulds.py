@@ -78,7 +78,7 @@ class Known(Generic[S, F]):
         """How many replies that were read have followed no form since one did."""
 
     def may_teach(self) -> bool:
-        """Whether it is worth the while to learn from the reply that was read just now."""
+        """Return True if it is worth the while to learn from the reply that was read just now."""
         self._misses += 1
         return self._misses < _PATIENCE or not self._misses % _SELDOM
 

@@ -27,7 +27,7 @@ class Pages:
         self._kinds: Kinds[bytes, Mould] = Kinds()
 
     def say_plainly(self, making: PipelineFactory, body: bytes) -> bool:
-        """Whether a whole reply fits a form, and is nothing to any rewriter. If not, it may be so all the same."""
+        """Return True if a whole reply fits a form, and is nothing to any rewriter. If not, it may be so all the same."""
         known = self._kinds.get(_kind(making))
         if known is None or len(body) > _LONGEST:
             return False

@@ -124,8 +124,8 @@ class Chain:
     # --- asleep -------------------------------------------------------------------------------------------------------
 
     def sleeps_through(self, frame: Frame, events: Sequence[Event], waiting: Sequence[Delta] = ()) -> bool:
-        """Whether a frame may leave without being pushed. `waiting`: text before it that has waited for more, and leaves
-        with it."""
+        """Return True if a frame may leave without being pushed. `waiting`: text before it that has waited for more,
+        and leaves with it."""
         asleep = self.asleep
         if asleep is None or asleep.plain is None or (waiting and not self._ends_after(waiting, events[0])):
             return False
@@ -228,7 +228,7 @@ class Chain:
         return True
 
     def is_in_line(self, block: int) -> bool:
-        """Whether text of a block has left last, as it came in, and its line goes on."""
+        """Return True if text of a block has left last, as it came in, and its line goes on."""
         return block == self._calm and self._in_line
 
     def advance_tail(self, text: str) -> None:

@@ -63,7 +63,7 @@ class PipelineFactory:
 
     @property
     def may_sleep(self) -> bool:
-        """Whether all rewriters are nothing to plain frames, if the reply is a stream."""
+        """Return True if all rewriters are nothing to plain frames, if the reply is a stream."""
         if self._ledger.knows_thoughts and self.context.ledger.begins_inside(self.context.exchange):
             return False  # text waits for the end of a thought from its first word on
         return are_late(self._rules, self.session.api.NAME)
@@ -95,7 +95,7 @@ class PipelineFactory:
         return self.says_plainly(events) or is_clean(self.session, self.context, self._rules)
 
     def says_plainly(self, events: Iterable[Event]) -> bool:
-        """Whether a whole reply is seen by its events to be nothing to any rewriter."""
+        """Return True if a whole reply is seen by its events to be nothing to any rewriter."""
         request = self._answered_plainly
         return request is not None and says_plainly(events, request.model, _quiet(request))
 

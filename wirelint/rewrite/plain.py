@@ -76,7 +76,7 @@ class Plain:
                 return False
 
     def _begins(self, before: Sequence[Event], piece: Delta) -> bool:
-        """Whether a frame begins the only text with a piece of which nothing can come."""
+        """Return True if a frame begins the only text with a piece of which nothing can come."""
         start = before[-1] if before else None
         if self._choice is not None or type(start) is not Start or start.kind != "text" or start.block != piece.block:
             return False
@@ -115,7 +115,7 @@ def says_plainly(events: Iterable[Event], model: str, quiet: Quiet) -> bool:
 
 
 def begins_nothing(text: str, model: str, quiet: Quiet) -> bool:
-    """Whether nothing can begin in all the text of a reply."""
+    """Return True if nothing can begin in all the text of a reply."""
     # As if it came in two pieces: the rest of a text cannot make anything of what its beginning is not.
     return is_plain(text[:_BEGINNING], model) and not quiet.may_hold(text)
 
@@ -145,12 +145,12 @@ def are_late(rules: Sequence[Rule], api: str) -> bool:
 
 @lru_cache(maxsize=32)
 def are_known(rules: tuple[Rule, ...]) -> bool:
-    """Whether it is known of all repairs of replies by these rules what they leave alone."""
+    """Return True if it is known of all repairs of replies by these rules what they leave alone."""
     return all(_is_known(type(rule)) for rule in rules)
 
 
 def _is_known(kind: type[Rule]) -> bool:
-    """Whether a rule repairs no replies, or is shipped."""
+    """Return True if a rule repairs no replies, or is shipped."""
     if kind.rewriter is Rule.rewriter:
         return True
     file = getattr(sys.modules.get(kind.__module__), "__file__", None)

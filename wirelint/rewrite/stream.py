@@ -174,7 +174,7 @@ class ReplyStream:
     # --- frames -------------------------------------------------------------------------------------------------------
 
     def _glance(self, data: bytes, at: float | None, chain: Chain, out: list[bytes]) -> bool:
-        """Whether bytes are seen to say nothing but text that passes by, or that waits for more of it, unread."""
+        """Return True if bytes are seen to say nothing but text that passes by, or that waits for more of it, unread."""
         seen = self._unread.look(data, at)
         if seen is None or not self._let_by(seen, chain, out):
             return False
@@ -185,7 +185,7 @@ class ReplyStream:
         return True
 
     def _passes_by(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> bool:
-        """Whether a frame could leave at once, or waits for more of its text, since nothing else waits."""
+        """Return True if a frame could leave at once, or waits for more of its text, since nothing else waits."""
         event = events[0] if len(events) == 1 else None
         if type(event) is not Delta or self._queue or self._skip or self._chain is None:
             return False
@@ -339,7 +339,7 @@ class ReplyStream:
 
     @property
     def _waits(self) -> bool:
-        """Whether anything of a stream is kept that a client waits for. A whole body is of no use before its end."""
+        """Return True if anything of a stream is kept that a client waits for. A whole body is of no use before its end."""
         return bool(self._queue or self._unread.waiting) or (self._session.streamed and len(self._kept) > self._skip)
 
     def _hand_out(self, out: list[bytes]) -> None:

@@ -83,7 +83,7 @@ def arrived(body: bytes, chunks: Sequence[tuple[float, int]]) -> Iterable[tuple[
 
 
 def _says_plainly(rewriting: ReplyStream, body: bytes, pages: Pages | None) -> bool:
-    """Whether a reply is nothing to any rewriter, told by its events before the session takes them in."""
+    """Return True if a reply is nothing to any rewriter, told by its events before the session takes them in."""
     making = rewriting.making
     try:
         if pages is not None and pages.say_plainly(making, body):
