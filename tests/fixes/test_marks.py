@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.build import REGISTRY, Talk, as_record, schema
 from tests.fixes.drive import UNSAFE, open_session
 from wirelint.capture.record import Record
-from wirelint.fixes.prefilter import LOUD, Quiet, look
+from wirelint.fixes.prefilter import Prefilter, may_begin_markup
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.pipeline import Chain
+from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
 
 NAMES = frozenset({"find", "T", "read_note"})
@@ -47,27 +47,27 @@ UNTOLD = ("<", "< ", "<Str", "<T", "<fin", "[", "[TOOL", "<div", "<<", "<tool_",
 
 @pytest.mark.parametrize("text", NOTHING)
 def test_what_begins_nothing(text: str) -> None:
-    assert look(text, 0, NAMES) is False
-    assert look(f"one {text} two", 4, NAMES) is False
+    assert may_begin_markup(text, 0, NAMES) is False
+    assert may_begin_markup(f"one {text} two", 4, NAMES) is False
 
 
 @pytest.mark.parametrize("text", SOMETHING)
 def test_what_may_begin_something(text: str) -> None:
-    assert look(f"{text} ", 0, NAMES) is True
+    assert may_begin_markup(f"{text} ", 0, NAMES) is True
 
 
 @pytest.mark.parametrize("text", UNTOLD)
 def test_what_only_more_text_tells(text: str) -> None:
-    assert look(text, 0, NAMES) is None
+    assert may_begin_markup(text, 0, NAMES) is True
 
 
 def test_a_word_without_end_is_looked_into() -> None:
-    assert look(f"<{'x' * 80} y", 0, NAMES) is True
+    assert may_begin_markup(f"<{'x' * 80} y", 0, NAMES) is True
 
 
 def test_names_count_where_they_stand_in_angle_brackets() -> None:
-    assert look("<find>", 0, frozenset()) is False
-    assert look("[find]", 0, NAMES) is False
+    assert may_begin_markup("<find>", 0, frozenset()) is False
+    assert may_begin_markup("[find]", 0, NAMES) is False
 
 
 MARKUP = (
@@ -97,9 +97,8 @@ def test_all_goes_as_if_everything_were_looked_into(parts: list[str], step: int,
     record = as_record(Talk(text=text, tools=TOOLS, model=model, step=step).record(api, True), 1)
     told = _repaired(record)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Quiet, "__call__", lambda *_: LOUD)
-        patch.setattr(Quiet, "may_hold", lambda *_: True)
-        patch.setattr(Chain, "try_fast_path", lambda *_: False)
+        patch.setattr(Prefilter, "may_start", lambda *_: True)
+        patch.setattr(Pipeline, "may_pass", lambda *_: False)
         assert told == _repaired(record)
 
 

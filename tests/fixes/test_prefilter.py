@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
 from tests.fixes.drive import open_session, run
 from wirelint.dialects.views import cut_escape
 from wirelint.fix import FixPolicy
-from wirelint.fixes.prefilter import CLEAR, LOUD, REACH, in_line, quiet, still
+from wirelint.fixes.prefilter import REACH, in_line, prefilter_for
 from wirelint.rewrite import ReplyStream
-from wirelint.rewrite.pipeline import Chain
+from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
@@ -55,14 +54,14 @@ WORDS = (
     *("<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y"),
     *("Here is my response:", " thought", "/think", "DSML", " 3 ", ", ", ". "),
 )
-IS_QUIET = quiet(frozenset(TOOLS))
+MAY_START = prefilter_for(frozenset(TOOLS)).may_start
 TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=14)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """All text goes through the rewriters at once."""
-    monkeypatch.setattr(Chain, "glance", lambda self, block, text: LOUD)
+    monkeypatch.setattr(Pipeline, "may_pass", lambda self, block, text: False)
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -71,7 +70,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nobody_minds_it(texts: list[str], api: str) -> None:
     said, inside = ["It says"], True
     for text in texts:
-        if text and IS_QUIET(text, inside) == CLEAR and text.replace("\n", "").isprintable():
+        if text and not MAY_START(text, inside) and text.replace("\n", "").isprintable():
             said.append(text)
             inside = in_line(text, inside)
     talk = Talk(text="".join(said), tools=TOOLS, step=1)
@@ -80,7 +79,7 @@ def test_nobody_minds_it(texts: list[str], api: str) -> None:
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
     edges = [sum(map(len, events[:number])) for number in range(1, len(events))]
     # The deltas of the record are cut otherwise: what counts is that none of them waits for the next.
-    loud = [n for n in range(1, len(talk.text)) if IS_QUIET(talk.text[n], inside=False) != CLEAR]
+    loud = [n for n in range(1, len(talk.text)) if MAY_START(talk.text[n], inside=False)]
     result = run(record, cuts=edges)
     assert result.delivered == body
     if not loud:
@@ -100,85 +99,85 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "inside", "place"),
+    ("text", "inside", "starts"),
     [
-        ("the ferry", True, CLEAR),
-        ("it goes t", True, CLEAR),
-        ("it goes to=", True, CLEAR),
-        ("It goes. t", True, 9),
-        ("It goes. to", True, 9),
-        ("It goes. to=", True, LOUD),
-        ("an assistant t", True, 13),
-        (" t", True, 1),
-        ("t", True, 0),
-        ("it goes to Bodø", True, CLEAR),
-        ("a <b", True, 2),
-        ("a <b to", True, CLEAR),
-        ("a < b", True, CLEAR),
-        ("a < b and", True, CLEAR),
-        ("x[0] = List<Str", True, 11),
-        ("x[0] = List<String>", True, CLEAR),
-        ("see [", True, 4),
-        ("see [1]", True, 6),
-        ("see [1],", True, CLEAR),
-        ("a <b></b>", True, CLEAR),
-        ("a </fin", True, 2),
-        ("a && b", True, CLEAR),
-        ("a &", True, 2),
-        ("a &amp", True, 2),
-        ("a &amp; b", True, CLEAR),
-        ("a &lt;b", True, LOUD),
-        ("a &#6", True, LOUD),
-        (r"x \frac{a}{b}", True, CLEAR),
-        ("x \\", True, 2),
-        (r"one\ntwo", True, CLEAR),
-        (r"<b>\ntwo", True, LOUD),
-        (r"<b>  \ntwo", True, LOUD),
-        (r" \ntwo", True, LOUD),
-        (r"say \"one\"", True, LOUD),
-        (r"a \u003c", True, LOUD),
-        ("so think>", True, LOUD),
-        ("so pink>", True, CLEAR),
-        ("</think>", True, LOUD),
-        ("a <b, then <tool_call>", True, LOUD),
-        ("a <fin", True, 2),
-        ("a <find>", True, LOUD),
-        ("one: m", True, 5),
-        ("Obs", False, 0),
-        ("Obs", True, CLEAR),
-        ("Observation:", False, LOUD),
-        ("   ", False, 0),
-        ("one\n  ", True, 3),
-        ("one\nObserv", True, 3),
-        ("one\nObservation: two", True, LOUD),
-        ("one\nfin", True, 3),
-        ("one\nfinely", True, CLEAR),
-        ("THINK]", True, LOUD),
-        ("> and", True, LOUD),
-        ("x >= y", True, CLEAR),
-        ("d] e", True, CLEAR),
+        ("the ferry", True, False),
+        ("it goes t", True, False),
+        ("it goes to=", True, False),
+        ("It goes. t", True, True),
+        ("It goes. to", True, True),
+        ("It goes. to=", True, True),
+        ("an assistant t", True, True),
+        (" t", True, True),
+        ("t", True, True),
+        ("it goes to Bodø", True, False),
+        ("a <b", True, True),
+        ("a <b to", True, False),
+        ("a < b", True, False),
+        ("a < b and", True, False),
+        ("x[0] = List<Str", True, True),
+        ("x[0] = List<String>", True, False),
+        ("see [", True, True),
+        ("see [1]", True, True),
+        ("see [1],", True, False),
+        ("a <b></b>", True, False),
+        ("a </fin", True, True),
+        ("a && b", True, False),
+        ("a &", True, True),
+        ("a &amp", True, True),
+        ("a &amp; b", True, False),
+        ("a &lt;b", True, True),
+        ("a &#6", True, True),
+        (r"x \frac{a}{b}", True, False),
+        ("x \\", True, True),
+        (r"one\ntwo", True, False),
+        (r"<b>\ntwo", True, True),
+        (r"<b>  \ntwo", True, True),
+        (r" \ntwo", True, True),
+        (r"say \"one\"", True, True),
+        (r"a \u003c", True, True),
+        ("so think>", True, True),
+        ("so pink>", True, False),
+        ("</think>", True, True),
+        ("a <b, then <tool_call>", True, True),
+        ("a <fin", True, True),
+        ("a <find>", True, True),
+        ("one: m", True, True),
+        ("Obs", False, True),
+        ("Obs", True, False),
+        ("Observation:", False, True),
+        ("   ", False, True),
+        ("one\n  ", True, True),
+        ("one\nObserv", True, True),
+        ("one\nObservation: two", True, True),
+        ("one\nfin", True, True),
+        ("one\nfinely", True, False),
+        ("THINK]", True, True),
+        ("> and", True, True),
+        ("x >= y", True, False),
+        ("d] e", True, False),
     ],
 )
-def test_what_has_to_wait(text: str, inside: bool, place: int) -> None:
-    assert IS_QUIET(text, inside) == place
+def test_what_has_to_wait(text: str, inside: bool, starts: bool) -> None:
+    assert MAY_START(text, inside) is starts
 
 
 @pytest.mark.parametrize(
-    ("before", "text", "place"),
+    ("before", "text", "starts"),
     [
-        ("The ferry goes", " to", CLEAR),
-        ("The ferry goes ", "to", CLEAR),
-        ("The ferry goes ", "to=", CLEAR),
-        ("The ferry goes.", " to", 1),
-        ("The ferry goes. ", "to=", LOUD),
-        ("The assistant ", "to=", LOUD),
-        ("The ferry stops at i", "t", CLEAR),
-        ("The end of it: </think", "> and", LOUD),
-        ("The end of it: list", "> and", CLEAR),
+        ("The ferry goes", " to", False),
+        ("The ferry goes ", "to", False),
+        ("The ferry goes ", "to=", False),
+        ("The ferry goes.", " to", True),
+        ("The ferry goes. ", "to=", True),
+        ("The assistant ", "to=", True),
+        ("The ferry stops at i", "t", False),
+        ("The end of it: </think", "> and", True),
+        ("The end of it: list", "> and", False),
     ],
 )
-def test_what_has_gone_before_decides_on_what_waits(before: str, text: str, place: int) -> None:
-    assert IS_QUIET(text, True, before[-REACH:]) == place
+def test_what_has_gone_before_decides_on_what_waits(before: str, text: str, starts: bool) -> None:
+    assert MAY_START(text, True, before[-REACH:]) is starts
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -224,7 +223,7 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     out += rewriting.end()
     assert b"".join(out) == body
     assert not rewriting.faults
-    assert 400 < longest < 600
+    assert longest < 600
 
 
 def test_a_code_span_that_passed_by_still_quotes() -> None:
@@ -264,97 +263,24 @@ def test_whether_a_line_has_begun(text: str, before: bool, inside: bool) -> None
 
 
 def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
-    is_quiet = quiet(frozenset({"read_file", "Stra\u00dfe"}))
+    may_start = prefilter_for(frozenset({"read_file", "Stra\u00dfe"})).may_start
     for line in ("read_file(", "- **READ_FILE**", "> read_f\u0130le", "STRASSE:"):
-        assert is_quiet(line, inside=False) == LOUD, line
-        assert is_quiet(f"so.\n{line}\nand on", inside=True) == LOUD, line
+        assert may_start(line, inside=False), line
+        assert may_start(f"so.\n{line}\nand on", inside=True), line
     for cut in ("re", "* read_fil", "str", "stra\u00df", "#", ""):
-        assert is_quiet(f"so.\n{cut}", inside=True) == (3 if cut else CLEAR), cut
+        assert may_start(f"so.\n{cut}", inside=True) is bool(cut), cut
     for line in ("read it", "a read_file", "stray"):
-        assert is_quiet(line, inside=False) == CLEAR, line
-        assert is_quiet(f"so.\n{line}", inside=True) == CLEAR, line
-    assert is_quiet("one\nre\nad_file", inside=True) == CLEAR
+        assert not may_start(line, inside=False), line
+        assert not may_start(f"so.\n{line}", inside=True), line
+    assert not may_start("one\nre\nad_file", inside=True)
 
 
 def test_names_of_one_request_are_no_names_of_the_next() -> None:
-    assert quiet(frozenset({"read_file"}))("read_file", inside=False) == LOUD
-    assert quiet(frozenset())("read_file", inside=False) == CLEAR
-
-
-@given(texts=TEXTS)
-def test_what_is_loud_is_in_a_whole_text_as_well(texts: list[str]) -> None:
-    """The quick look at a whole text passes over nothing that the other one sees, nor what a line of it begins with."""
-    text = "".join(texts)
-    if text and IS_QUIET(text, False) == LOUD:
-        assert IS_QUIET.may_hold(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "holds"),
-    [
-        ("The ferry leaves at nine, and comes back.", False),
-        ("The ferry leaves.\n\n- at nine\n- at two, to Bod\u00f8", False),
-        ("The ferry leaves.\nObservation: it left", True),
-        ("The ferry leaves.\n  > find", True),
-        ("The ferry to=self", True),
-        ("find(", True),
-        ("a < b", False),
-        ("a <b", True),
-        ("a <b>c</b> [1]", False),
-        ("a <find>", True),
-        ("see [TOOL_CALLS]", True),
-        ("a && b &amp; c", False),
-        ("a &lt;b&gt;", True),
-        (r"x \in \mathbb{R}, say \nu", False),
-        (r"say \"one\"", True),
-        (r"<b> \none", True),
-        (r"\none", True),
-        ("a</think>", True),
-        ("so think>", True),
-        ("> quoted", True),
-    ],
-)
-def test_whether_a_whole_text_may_hold_anything(text: str, holds: bool) -> None:
-    assert IS_QUIET.may_hold(text) is holds
+    assert prefilter_for(frozenset({"read_file"})).may_start("read_file", inside=False)
+    assert not prefilter_for(frozenset()).may_start("read_file", inside=False)
 
 
 @given(st.text(alphabet='&\\\\#ulta03"n<> ', max_size=8))
 def test_an_escape_that_is_cut_off_always_waits(text: str) -> None:
     if cut_escape(text):
-        assert IS_QUIET(text, True) != CLEAR
-
-
-STILL = re.compile(b'"(?>%b)"' % still())
-TEXTS = st.one_of(
-    st.text(alphabet="abcdefgmnotu .,(=>]<&A", max_size=10),
-    st.lists(
-        st.sampled_from(("assistant", "final", "t", "to", "to=", "func", "f", " ", "the", ", ", ".", "Act")), max_size=5
-    ).map("".join),
-)
-
-
-@given(before=TEXTS, text=TEXTS.filter(bool))
-@example(before="analy", text="sis to=find")
-@example(before="the assistant", text=" to")
-@example(before="so ", text="to=find")
-@example(before="a <", text="b")
-def test_text_that_is_still_is_quiet_whatever_stood_before_it(before: str, text: str) -> None:
-    if STILL.fullmatch(json.dumps(text).encode()) is None:
-        return
-    whole = (f"{'.' * REACH}{before}")[-REACH:]
-    assert IS_QUIET.may_begin(whole + text, REACH) is None
-    assert IS_QUIET(text, True, whole) == CLEAR
-
-
-@pytest.mark.parametrize(
-    "text", ["the ferry", " leaves at nine.", "for it", " that is it", ", of all", " a most", "A way", "so t"]
-)
-def test_prose_is_still(text: str) -> None:
-    assert STILL.fullmatch(json.dumps(text).encode())
-
-
-@pytest.mark.parametrize(
-    "text", [" t", " to", "to=", "func", "a\nb", "caf\u00e9", "\\", "<", "x > y", "`a`", "nt to", "see ["]
-)
-def test_what_is_not_still(text: str) -> None:
-    assert STILL.fullmatch(json.dumps(text, ensure_ascii=False).encode()) is None
+        assert MAY_START(text, True)
