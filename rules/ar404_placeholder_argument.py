@@ -7,7 +7,7 @@ from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_members import Gone
 from wirelint.arguments.invented import Said
 from wirelint.arguments.placeholders import refused
-from wirelint.fixes.policy_fixes import Police, farewell
+from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (
@@ -135,7 +135,7 @@ class PlaceholderArgument(Rule):
         ) -> Outcome:
             return self._hold(call, arguments, tool if tool is not None and not tool.hosted else None, said, allowed)
 
-        return Police(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
+        return PolicyRewriter(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
 
     def _hold(
         self,
@@ -175,7 +175,7 @@ class PlaceholderArgument(Rule):
         ]
         if not blocked or exchange.request is None:
             return None
-        answers = [_answer(exchange.request.body, call, farewell(call.name or "", why)) for call, why in blocked]
+        answers = [_answer(exchange.request.body, call, block_text(call.name or "", why)) for call, why in blocked]
         first = blocked[0][0]
         names = ", ".join(dict.fromkeys(call.name or "" for call, _ in blocked))
         title = f"{names}: answered the call instead of the server"

@@ -6,7 +6,7 @@ from wirelint.claims import evidence
 from wirelint.claims.contradictions import contradictions
 from wirelint.claims.facts import facts
 from wirelint.claims.mcp_errors import retold, served_errors
-from wirelint.fixes.cut_fabricated import Editor
+from wirelint.fixes.cut_fabricated import FabricationCutter
 from wirelint.history.handed_back import confirmed
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text
 from wirelint.rule import REDACTED, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -71,7 +71,7 @@ class FabricatedResult(Rule):
             asked = _was_asked_about(found.marker, evidence.last_words(request))
             return not asked and (found.called or _has_results(request, found.marker))
 
-        return Editor(context, self.repair, counts)
+        return FabricationCutter(context, self.repair, counts)
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """Yield a finding on a result that the model wrote, in its text or else in its reasoning."""

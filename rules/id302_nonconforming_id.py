@@ -23,7 +23,6 @@ from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall
 from wirelint.rule import (
     REDACTED,
-    AppliedFix,
     Finding,
     Fix,
     FixPolicy,
@@ -181,17 +180,15 @@ class NonconformingId(Rule):
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
+        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
             call = ToolCall(id_, name, Arguments(""), start.pointer)
             _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
-            if new is None:
-                return None
-            event = context.event_number(start)
-            title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
-            where = start.pointer
-            return new, self.repair("response", "safe", title, where, event=event, before=id_ or "", after=new)
+            if new is not None:
+                title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
+                self.record(context, "safe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return new
 
         return NewIds(context, choose)
 

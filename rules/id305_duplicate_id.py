@@ -13,7 +13,6 @@ from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
     REDACTED,
-    AppliedFix,
     Finding,
     Fix,
     FixPolicy,
@@ -146,7 +145,7 @@ class DuplicateId(Rule):
             return None
         known = _Known(context.exchange)
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
+        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
             call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
             missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
@@ -154,10 +153,9 @@ class DuplicateId(Rule):
                 return None
             new = mint(context, name)
             known.add(start.choice, replace(call, id=new))  # a later call may have this id too
-            event = context.event_number(start)
             title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
-            where = start.pointer
-            return new, self.repair("response", "unsafe", title, where, event=event, before=id_ or "", after=new)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return new
 
         return NewIds(context, choose)
 

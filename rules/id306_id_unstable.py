@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
-from wirelint.fixes.call_index import CallIds, ReplyIds, SaidOnce
-from wirelint.fixes.chained import Chained
+from wirelint.fixes.call_index import CallIds, RepeatRemover, ReplyIds
+from wirelint.fixes.rewriters import Chained
 from wirelint.history.succession import Announced, announced
 from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -77,23 +77,19 @@ class IdUnstable(Rule):
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
 
-        def told(event: ReplyMeta | CallUpdate, first: str) -> None:
-            what = "the reply" if isinstance(event, ReplyMeta) else "the call"
+        def kept(event: ReplyMeta | CallUpdate, first: str) -> None:
+            what, pointer = ("the reply", "/id") if isinstance(event, ReplyMeta) else ("the call", None)
             title = f"kept the first id of {what}, {excerpt(first)}"
-            pointer = "/id" if isinstance(event, ReplyMeta) else None
-            number = context.event_number(event)
-            made = self.repair("response", "safe", title, pointer, event=number, before=event.id or "", after=first)
-            context.repairs.append(made)
+            self.record(context, "safe", title, pointer, at=event, before=event.id or "", after=first)
 
-        def again(event: StreamViolation) -> None:
-            number = context.event_number(event)
+        def repeated(event: StreamViolation) -> None:
             title = f"kept `{excerpt(event.detail)}` in the first event of the call only"
-            context.repairs.append(self.repair("response", "safe", title, event=number, before=event.detail))
+            self.record(context, "safe", title, at=event, before=event.detail)
 
-        calls = (CallIds(context, told), SaidOnce(again))
+        calls = (CallIds(context, kept), RepeatRemover(repeated))
         if _is_composed(context.exchange.model):
             return Chained(1, *calls)
-        return Chained(1, ReplyIds(context, told), *calls)
+        return Chained(1, ReplyIds(context, kept), *calls)
 
     def _tell_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
         first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")

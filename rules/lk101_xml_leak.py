@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.fixes.history import cleanings, leaky
-from wirelint.fixes.promote_markup import Promoter
+from wirelint.fixes.promote_markup import MarkupPromoter
 from wirelint.model import Exchange, Reasoning, Request
 from wirelint.rule import (
     Finding,
@@ -67,7 +67,7 @@ class XmlLeak(Rule):
         request = context.exchange.request
         if request is None or not request.client_tools or is_raw(request.api, request):
             return None
-        return Promoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
+        return MarkupPromoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):

@@ -9,10 +9,10 @@ from wirelint.arguments.argument_members import strings
 from wirelint.arguments.tool_names import match
 from wirelint.events import Start
 from wirelint.fix import SAFETIES
-from wirelint.fixes.arguments import Unmark, unmarked
-from wirelint.fixes.chained import Chained
+from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.names import Names, Rename
-from wirelint.fixes.tokens import Stripper
+from wirelint.fixes.rewriters import Chained
+from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import REDACTED, Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
@@ -80,8 +80,8 @@ class ControlTokenLeak(Rule):
         safe, unsafe = (context.permit.allows(self.code, safety) for safety in SAFETIES)
         if request is None or not (safe or unsafe):
             return names
-        texts = Stripper(context, request, self.repair, safe=safe, unsafe=unsafe)
-        parts = [texts, *([names] if names is not None else ()), *([Unmark(self, context)] if unsafe else ())]
+        texts = TokenStripper(context, request, self.repair, safe=safe, unsafe=unsafe)
+        parts = [texts, *([names] if names is not None else ()), *([StripMarkup(self, context)] if unsafe else ())]
         return Chained(texts.phase, *parts) if len(parts) > 1 else texts
 
     def _said(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
@@ -151,12 +151,11 @@ class ControlTokenLeak(Rule):
             declared = _meant(name, mark, request)
             if declared is None:
                 return None
-            number = context.event_number(start)
             title = f"cut the name of a call to {declared}"
-            made = self.repair("response", "safe", title, start.pointer, event=number, before=name, after=declared)
-            return Rename(declared, made)
+            self.record(context, "safe", title, start.pointer, at=start, before=name, after=declared)
+            return Rename(declared)
 
-        return Names(context, judge, lambda name: in_name(name) is None, phase=3)
+        return Names(context, judge, lambda name: in_name(name) is None)
 
     def _markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_be_polluted(call.arguments.text):

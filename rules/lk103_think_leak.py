@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wirelint.apis.traits import is_raw, traits
 from wirelint.arguments.argument_members import is_data, strings, writes_file
 from wirelint.fix import MOST_HELD
-from wirelint.fixes.move_reasoning import Mover
+from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -78,7 +78,7 @@ class ThinkLeak(Rule):
             return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_asked(request, found)
 
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
-        return Mover(context, request, self.repair, applies, live=live, inside=inside)
+        return ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from wirelint.arguments.tool_names import Match, match
 from wirelint.events import Start
-from wirelint.fix import AppliedFix
-from wirelint.fixes.chained import Chained
-from wirelint.fixes.names import Names, Rename, TakeOut, farewell, joined_name
-from wirelint.fixes.split_parallel_calls import FanOut, Use, uses, wraps
+from wirelint.fixes.names import Names, Remove, Rename, joined_name, removal_text
+from wirelint.fixes.rewriters import Chained
+from wirelint.fixes.split_parallel_calls import ParallelSplitter, Use, uses, wraps
 from wirelint.model import Exchange, Request, ToolCall
 from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
 from wirelint.state.ledger import Ledger
@@ -66,7 +65,7 @@ class UndeclaredTool(Rule):
             return None
         names = [tool.name for tool in request.client_tools]
 
-        def judge(start: Start, name: str, joined: str) -> Rename | TakeOut | None:
+        def judge(start: Start, name: str, joined: str) -> Rename | Remove | None:
             if not name or _is_known(name, joined, request):
                 return None
             meant = match(name, names) or match(joined, names)
@@ -74,34 +73,24 @@ class UndeclaredTool(Rule):
             if not context.permit.allows(self.code, safety):
                 return None
             shown = excerpt(joined)
-            text = "" if meant is not None else farewell(joined, request)
-            repair = self.repair(
-                "response",
-                safety,
-                f"took the call of {shown} out" if meant is None else f"called {meant.name} what was called {shown}",
-                start.pointer,
-                event=context.event_number(start),
-                before=joined,
-                after=text if meant is None else meant.name,
-            )
-            return TakeOut(text, repair) if meant is None else Rename(meant.name, repair)
+            if meant is None:
+                title, text = f"took the call of {shown} out", removal_text(joined, request)
+                self.record(context, safety, title, start.pointer, at=start, before=joined, after=text)
+                return Remove(text)
+            title = f"renamed the call of {shown} to {meant.name}"
+            self.record(context, safety, title, start.pointer, at=start, before=joined, after=meant.name)
+            return Rename(meant.name)
 
         rewriter = Names(context, judge, lambda name: request.tool(name) is not None)
         if not context.permit.allows(self.code, "unsafe"):
             return rewriter
 
-        def fanned(start: Start, written: str, inside: tuple[Use, ...]) -> AppliedFix:
-            return self.repair(
-                "response",
-                "unsafe",
-                f"made {_calls(inside)} of what {excerpt(start.name or '')} wrapped",
-                start.pointer,
-                event=context.event_number(start),
-                before=written,
-                after="\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside),
-            )
+        def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
+            title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
+            after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
 
-        return Chained(2, FanOut(context, request, fanned), rewriter)
+        return Chained(2, ParallelSplitter(context, request, split), rewriter)
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]

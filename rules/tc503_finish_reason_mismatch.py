@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 from wirelint.apis.traits import ending, is_foreign, traits
 from wirelint.arguments.argument_faults import UNREAD, is_unstated
 from wirelint.events import Finish, Frame
-from wirelint.fixes.finish import MARKUP, FinishReasons, Held, without_calls
+from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, counted, excerpt
 from wirelint.state.ledger import Ledger
@@ -79,29 +79,25 @@ class FinishReasonMismatch(Rule):
         if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
-        def right(stop: Finish, held: Held) -> str | None:
+        def correct(stop: Finish, content: Content) -> str | None:
             reason = None
-            if held.forms:
+            if content.forms:
                 if _unknown_to_clients(request, stop.reason):
-                    reason = _with_calls(request, held.forms)
-            elif held.text and not held.hidden and not held.markup:
+                    reason = _with_calls(request, content.forms)
+            elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
             if reason is not None:
-                number = context.event_number(stop)
-                made = f"said {reason} in the place of {excerpt(stop.reason)}"
-                changed = {"before": stop.reason, "after": reason}
-                context.repairs.append(self.repair("response", "safe", made, stop.pointer, event=number, **changed))
+                title = f"said {reason} instead of {excerpt(stop.reason)}"
+                self.record(context, "safe", title, stop.pointer, at=stop, before=stop.reason, after=reason)
             return reason
 
-        def unsaid(choice: int, frame: Frame | None, held: Held) -> Finish:
-            reason = _with_calls(request, held.forms)
+        def add(choice: int, frame: Frame | None, content: Content) -> Finish:
+            reason = _with_calls(request, content.forms)
             stop = Finish(choice, reason, traits(request.api).finish_at.format(choice), frame)
-            number = context.event_number(stop)
-            made = self.repair("response", "safe", f"said {reason}", stop.pointer, event=number, after=reason)
-            context.repairs.append(made)
+            self.record(context, "safe", f"said {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
-        return FinishReasons(context, right, unsaid)
+        return FinishReasons(context, correct, add)
 
     def _missing(self, choice: Choice, request: Request) -> Finding:
         return self.finding(

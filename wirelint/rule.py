@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
 
 import orjson
 
+from wirelint.events import Event
 from wirelint.fix import Answer as Answer
 from wirelint.fix import AppliedFix as AppliedFix
 from wirelint.fix import Edit as Edit
@@ -256,6 +257,21 @@ class Rule:
             excerpt(before, _PATCH) if len(before) > _PATCH else before,
             excerpt(after, _PATCH) if len(after) > _PATCH else after,
         )
+
+    def record(
+        self,
+        context: RewriteContext,
+        safety: Safety,
+        title: str,
+        pointer: str | None = None,
+        *,
+        at: Event | None = None,
+        before: str = "",
+        after: str = "",
+    ) -> None:
+        """Record a change of a reply that this rule made at an event."""
+        event = context.event_number(at) if at is not None else None
+        context.repairs.append(self.repair("response", safety, title, pointer, event=event, before=before, after=after))
 
     def finding(
         self,

@@ -319,7 +319,7 @@ def test_a_run_over_the_limit_stays_and_is_told_of() -> None:
             streamed=streamed,
         )
         assert passed.untouched
-    assert "released as it came" in passed.context.notes[0]
+    assert "released unchanged" in passed.context.notes[0]
 
 
 WORDS = st.sampled_from(
