@@ -85,7 +85,7 @@ class NonconformingId(Rule):
             yield finding
         for item in wrong_item_ids(exchange):
             if not item.mixed_up:
-                yield self._tell_item(item)
+                yield self._report_item(item)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
@@ -108,7 +108,7 @@ class NonconformingId(Rule):
             title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
             yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
 
-    def _tell_item(self, item: ItemId) -> Finding:
+    def _report_item(self, item: ItemId) -> Finding:
         return self.finding(
             "request",
             f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} does not fit OpenAI's API: {item.fault}",
@@ -136,12 +136,12 @@ class NonconformingId(Rule):
             given = {call.id for call in ledger.calls(exchange.conversation) if call.api == exchange.api}
         needed = traits(exchange.api).call_ids
         taken = {each.call.id for each in pairs if each.call.id}
-        told: set[str] = set()
+        seen: set[str] = set()
         for ordinal, each in enumerate(pairs):
             call = each.call
-            if call.id is None or (call.id and call.id in told) or REDACTED in call.id or not (call.id or needed):
+            if call.id is None or (call.id and call.id in seen) or REDACTED in call.id or not (call.id or needed):
                 continue
-            told.add(call.id)
+            seen.add(call.id)
             if _fault(demand, call) is None:
                 continue
             if call.id in given:

@@ -133,11 +133,11 @@ def _message(leak: Leak, request: Request) -> str:
     called = excerpt(", ".join(leak.names))
     if not leak.calls:
         start, end = leak.span
-        said = f"remains of tool-call markup ({leak.dialect}) in the {where}: {excerpt(leak.part.text[start:end])!r}"
+        message = f"remains of tool-call markup ({leak.dialect}) in the {where}: {excerpt(leak.part.text[start:end])!r}"
     else:
         calls = f"tool call {called}" if len(leak.calls) == 1 else f"{len(leak.calls)} tool calls ({called})"
-        said = f"{calls} leaked into the {where} as {leak.dialect} markup"
-    return "; ".join((said, *_circumstances(leak, request)))
+        message = f"{calls} leaked into the {where} as {leak.dialect} markup"
+    return "; ".join((message, *_circumstances(leak, request)))
 
 
 def _circumstances(leak: Leak, request: Request) -> Iterator[str]:

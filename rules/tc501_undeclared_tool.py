@@ -68,18 +68,18 @@ class UndeclaredTool(Rule):
         def judge(start: Start, name: str, joined: str) -> Rename | Remove | None:
             if not name or _is_known(name, joined, request):
                 return None
-            meant = match(name, names) or match(joined, names)
-            safety: Safety = "safe" if meant is not None and meant.certain else "unsafe"
+            matched = match(name, names) or match(joined, names)
+            safety: Safety = "safe" if matched is not None and matched.certain else "unsafe"
             if not context.permit.allows(self.code, safety):
                 return None
             shown = excerpt(joined)
-            if meant is None:
+            if matched is None:
                 title, text = f"took the call of {shown} out", removal_text(joined, request)
                 self.record(context, safety, title, start.pointer, at=start, before=joined, after=text)
                 return Remove(text)
-            title = f"renamed the call of {shown} to {meant.name}"
-            self.record(context, safety, title, start.pointer, at=start, before=joined, after=meant.name)
-            return Rename(meant.name)
+            title = f"renamed the call of {shown} to {matched.name}"
+            self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
+            return Rename(matched.name)
 
         rewriter = Names(context, judge, lambda name: request.tool(name) is not None)
         if not context.permit.allows(self.code, "unsafe"):
@@ -94,7 +94,7 @@ class UndeclaredTool(Rule):
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]
-        meant = match(name, names) or match(joined, names)
+        matched = match(name, names) or match(joined, names)
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
             return self.part_finding(
@@ -103,18 +103,18 @@ class UndeclaredTool(Rule):
                 layer="model",
                 fix=Fix("unsafe", f"make {_calls(inside)} of it"),
             )
-        if meant is not None:
-            message = f"{shown} is not declared; {meant.name} is, and the name has {meant.why}"
+        if matched is not None:
+            message = f"{shown} is not declared; {matched.name} is, and the name has {matched.why}"
         elif not names:
             message = f"{shown} is called, and the request declares no tools"
         else:
-            past = ", though the history calls it" if _was_called(name, request) else ""
+            past = ", though the history calls it" if _is_in_history(name, request) else ""
             listed = excerpt(", ".join(names))
             declared = (
                 f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
             )
             message = f"{shown} is not declared; {declared}{past}"
-        return self.part_finding(call, message, layer=_layer(name, meant), fix=_fix(shown, meant))
+        return self.part_finding(call, message, layer=_layer(name, matched), fix=_fix(shown, matched))
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:
@@ -143,21 +143,23 @@ def _is_hosted(name: str, request: Request) -> bool:
     )
 
 
-def _was_called(name: str, request: Request) -> bool:
+def _is_in_history(name: str, request: Request) -> bool:
     return any(call.name == name for message in request.messages for call in message.calls)
 
 
-def _layer(name: str, meant: Match | None) -> Layer:
+def _layer(name: str, matched: Match | None) -> Layer:
     """Return the layer at fault. Markup and native namespaces are the server's to remove; the model wrote the rest."""
     return (
-        "gateway" if meant is not None and meant.why in ("markup in it", "a prefix", "itself twice in it") else "model"
+        "gateway"
+        if matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
+        else "model"
     )
 
 
-def _fix(shown: str, meant: Match | None) -> Fix:
-    if meant is None:
+def _fix(shown: str, matched: Match | None) -> Fix:
+    if matched is None:
         return Fix("unsafe", f"take the call of {shown} out")
-    return Fix("safe" if meant.certain else "unsafe", f"call it {meant.name}")
+    return Fix("safe" if matched.certain else "unsafe", f"call it {matched.name}")
 
 
 def _calls(inside: tuple[Use, ...]) -> str:

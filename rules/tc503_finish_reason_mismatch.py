@@ -57,13 +57,13 @@ class FinishReasonMismatch(Rule):
             reason = choice.finish_reason
             if reason is None:
                 if is_unstated(exchange, choice):
-                    yield self._missing(choice, request)
+                    yield self._report_missing_reason(choice, request)
                 continue
             if choice.calls and _unknown_to_clients(request, reason):
-                yield self._unsaid(choice, reason, request)
+                yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
-                    yield self._unkept(choice, reason, right)
+                    yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 yield self.finding(
                     "response",
@@ -72,7 +72,7 @@ class FinishReasonMismatch(Rule):
                     event=choice.finish_event,
                     severity="info",
                 )
-        yield from self._empty(reply)
+        yield from self._check_empty_calls(reply)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -99,7 +99,7 @@ class FinishReasonMismatch(Rule):
 
         return FinishReasons(context, correct, add)
 
-    def _missing(self, choice: Choice, request: Request) -> Finding:
+    def _report_missing_reason(self, choice: Choice, request: Request) -> Finding:
         return self.finding(
             "response",
             f"the reply holds {_calls(choice)} and ends without a finish reason",
@@ -107,7 +107,7 @@ class FinishReasonMismatch(Rule):
             fix=Fix("safe", f"say {_with_calls(request, {call.form for call in choice.calls})}"),
         )
 
-    def _unsaid(self, choice: Choice, reason: str, request: Request) -> Finding:
+    def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
         right = _with_calls(request, {call.form for call in choice.calls})
         return self.finding(
             "response",
@@ -117,7 +117,7 @@ class FinishReasonMismatch(Rule):
             fix=Fix("safe", f"say {right}"),
         )
 
-    def _empty(self, reply: Reply) -> Iterator[Finding]:
+    def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
         legacy = {call.pointer for choice in reply.choices for call in choice.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
@@ -130,13 +130,13 @@ class FinishReasonMismatch(Rule):
                     severity="info",
                 )
 
-    def _unkept(self, choice: Choice, reason: str, right: str) -> Finding:
+    def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()
-        said = f"only text: {excerpt(text)!r}" if text else "no text either"
+        shown = f"only text: {excerpt(text)!r}" if text else "no text either"
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
         return self.finding(
             "response",
-            f"the reply ends with {reason!r} and holds no call; {said}",
+            f"the reply ends with {reason!r} and holds no call; {shown}",
             choice.finish_pointer,
             event=choice.finish_event,
             fix=None if lost else Fix("safe", f"say {right}"),
@@ -154,12 +154,12 @@ def _with_calls(request: Request, forms: Set[str]) -> str:
 
 def _unknown_to_clients(request: Request, reason: str) -> bool:
     """Return True if clients that go by the reason of a reply with calls take it for one without."""
-    if not _tells(request):
+    if not _must_announce(request):
         return False
     return ending(reason) == "ended" or (ending(reason) == "calls" and is_foreign(request.api, reason))
 
 
-def _tells(request: Request) -> bool:
+def _must_announce(request: Request) -> bool:
     """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
     return own.tells_calls and not (own.choosing_ends and request.tool_choice.mode == "named")
