@@ -6,8 +6,8 @@ from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
 from wirelint.arguments.argument_repairs import unglued
 from wirelint.arguments.past_arguments import past_damage
 from wirelint.events import Delta, Start
-from wirelint.fixes.arguments import EmptyStarts, Increments, Unglue
-from wirelint.fixes.chained import Chained
+from wirelint.fixes.arguments import EmptyStarts, GrowingDeltas, SeparateValues
+from wirelint.fixes.rewriters import Chained
 from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -109,25 +109,20 @@ class ConcatenatedJson(Rule):
                 )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        unglue = Unglue(self, context)
+        separate = SeparateValues(self, context)
         if not context.streamed or not context.permit.allows(self.code, "safe"):
-            return unglue
+            return separate
 
         def emptied(start: Start) -> None:
             title = f"{start.name or 'a call without a name'}: emptied the arguments that the item was added with"
-            number = context.event_number(start)
-            context.repairs.append(
-                self.repair("response", "safe", title, start.pointer, event=number, before=start.given)
-            )
+            self.record(context, "safe", title, start.pointer, at=start, before=start.given)
 
-        def repaired(start: Start, second: Delta) -> None:
-            title = f"{start.name or 'a call'}: passed on what each delta adds"
-            event = context.event_number(second)
-            made = self.repair("response", "safe", title, start.pointer, event=event, before=second.text)
-            context.repairs.append(made)
+        def reduced(start: Start, second: Delta) -> None:
+            title = f"{start.name or 'a call'}: reduced each delta to what it adds"
+            self.record(context, "safe", title, start.pointer, at=second, before=second.text)
 
         starts = (EmptyStarts(emptied),) if context.exchange.api == "openai.responses" else ()
-        return Chained(unglue.phase, *starts, Increments(context, repaired), unglue)
+        return Chained(separate.phase, *starts, GrowingDeltas(context, reduced), separate)
 
 
 def _evidence(call: ToolCall, found: Glued) -> str:

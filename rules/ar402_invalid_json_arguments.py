@@ -6,7 +6,7 @@ from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import Flaw, came_whole, flaw, glued
 from wirelint.arguments.argument_repairs import as_text, in_order
 from wirelint.arguments.past_arguments import past_damage, past_faults
-from wirelint.fixes.arguments import PutInOrder
+from wirelint.fixes.arguments import CompleteJson
 from wirelint.model import Choice, Exchange, Tool, ToolCall
 from wirelint.rule import REDACTED, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -99,7 +99,7 @@ class InvalidJsonArguments(Rule):
                 )
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        return PutInOrder(self, context)
+        return CompleteJson(self, context)
 
     def _check(self, exchange: Exchange, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         tool = exchange.request.tool(call.name) if exchange.request is not None else None

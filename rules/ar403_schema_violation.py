@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_repairs import retyped
 from wirelint.arguments.schemas import Validator, Violation, validator
-from wirelint.fixes.arguments import Retype
+from wirelint.fixes.arguments import CoerceTypes
 from wirelint.model import Exchange, Request, Tool, ToolCall
 from wirelint.rule import REDACTED, Finding, Fix, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
@@ -59,7 +59,7 @@ class SchemaViolation(Rule):
                     yield from self._check(call, tool, request)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        return Retype(self, context)
+        return CoerceTypes(self, context)
 
     def _check(self, call: ToolCall, tool: Tool, request: Request) -> Iterator[Finding]:
         arguments = call.arguments.mapping

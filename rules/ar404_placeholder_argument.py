@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import ClassVar
 
 from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_members import Gone
 from wirelint.arguments.invented import Said
 from wirelint.arguments.placeholders import refused
-from wirelint.fixes.policy_fixes import Police, farewell
+from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (
@@ -86,15 +87,15 @@ class PlaceholderArgument(Rule):
         if exchange.api == "mcp":
             yield from self._refused(request, reply)
             return
-        said: Said | None = None
+        conversation: Said | None = None
         for choice in reply.choices:
             for call in choice.calls:
                 arguments = call.arguments.mapping if call.form != "custom" and call.name else None
                 if not arguments or REDACTED in call.arguments.text or not came_whole(exchange, choice, call):
                     continue
-                said = said or Said(request)
-                for fault in self._hold(call, arguments, _declared(call, request), said).faults:
-                    yield self._tell("response", fault, call, call.pointer)
+                conversation = conversation or Said(request)
+                for fault in self._judge(call, arguments, _declared(call, request), conversation).faults:
+                    yield self._report("response", fault, call, call.pointer)
 
     def _refused(self, request: Request, reply: Reply) -> Iterator[Finding]:
         """Yield findings on arguments that an MCP server refuses by name."""
@@ -128,37 +129,38 @@ class PlaceholderArgument(Rule):
         may_void = context.permit.allows(self.code, "unsafe") and any(tool.schema for tool in request.client_tools)
         if not acting and not may_void:
             return None
-        said = Said(request)
+        conversation = Said(request)
 
         def judge(
             call: ToolCall, arguments: dict[str, Json], tool: Tool | None, allowed: Callable[[Safety], bool]
         ) -> Outcome:
-            return self._hold(call, arguments, tool if tool is not None and not tool.hosted else None, said, allowed)
+            return self._judge(
+                call, arguments, tool if tool is not None and not tool.hosted else None, conversation, allowed
+            )
 
-        return Police(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
+        return PolicyRewriter(self, context, judge, lambda name: any(policy.covers(name) for policy in acting))
 
-    def _hold(
+    def _judge(
         self,
         call: ToolCall,
         arguments: dict[str, Json],
         tool: Tool | None,
-        said: Said | None,
+        conversation: Said | None,
         allowed: Callable[[Safety], bool] = lambda _: True,
     ) -> Outcome:
-        return judge_arguments(call.name or "", arguments, tool, self.policies, said, allowed)
+        return judge_arguments(call.name or "", arguments, tool, self.policies, conversation, allowed)
 
     # --- calls on their way to MCP servers ------------------------------------------------------------------------------
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        for call, arguments in self._asked(exchange):
-            for fault in self._hold(call, arguments, None, None).faults:
+        for call, arguments in self._mcp_calls(exchange):
+            for fault in self._judge(call, arguments, None, None).faults:
                 # A blocked request has no replacement.
-                told = fault if not fault.blocks else None
-                yield self._tell("request", fault, call, f"{call.pointer}/arguments", fixable=told is not None)
+                yield self._report("request", fault, call, f"{call.pointer}/arguments", fixable=not fault.blocks)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
-        for call, arguments in self._asked(exchange):
-            outcome = self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety))
+        for call, arguments in self._mcp_calls(exchange):
+            outcome = self._judge(call, arguments, None, None, partial(permit.allows, self.code))
             if outcome.blocked is not None or not outcome.changes:
                 continue
             edits = list(_edits(exchange, f"{call.pointer}/arguments", arguments, outcome))
@@ -170,12 +172,12 @@ class PlaceholderArgument(Rule):
     def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
         blocked = [
             (call, why)
-            for call, arguments in self._asked(exchange)
-            if (why := self._hold(call, arguments, None, None, lambda safety: permit.allows(self.code, safety)).blocked)
+            for call, arguments in self._mcp_calls(exchange)
+            if (why := self._judge(call, arguments, None, None, partial(permit.allows, self.code)).blocked)
         ]
         if not blocked or exchange.request is None:
             return None
-        answers = [_answer(exchange.request.body, call, farewell(call.name or "", why)) for call, why in blocked]
+        answers = [_answer(exchange.request.body, call, block_text(call.name or "", why)) for call, why in blocked]
         first = blocked[0][0]
         names = ", ".join(dict.fromkeys(call.name or "" for call, _ in blocked))
         title = f"{names}: answered the call instead of the server"
@@ -186,7 +188,7 @@ class PlaceholderArgument(Rule):
         edits = [Edit("remove", f"/{number}") for number in exchange.request.body if number in gone]
         return Answer(answers, repair, edits if len(gone) < len(exchange.request.body) else ())
 
-    def _asked(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
+    def _mcp_calls(self, exchange: Exchange) -> Iterator[tuple[ToolCall, dict[str, Json]]]:
         """Yield the calls of a request to an MCP server, if policies apply."""
         if not self.policies or exchange.api != "mcp" or exchange.request is None:
             return
@@ -196,7 +198,7 @@ class PlaceholderArgument(Rule):
                 if arguments is not None and call.name and REDACTED not in call.arguments.text:
                     yield call, arguments
 
-    def _tell(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
+    def _report(self, side: Side, fault: Fault, call: ToolCall, pointer: str, *, fixable: bool = True) -> Finding:
         return self.finding(
             side,
             f"{call.name}: {fault.message}",
@@ -222,11 +224,11 @@ def _error(part: Part, calls: Mapping[str | None, ToolCall]) -> tuple[ToolCall, 
     return None
 
 
-def _answer(body: Mapping[str, Json], call: ToolCall, said: str) -> Json:
+def _answer(body: Mapping[str, Json], call: ToolCall, text: str) -> Json:
     """Return the JSON-RPC result of a blocked call. `body` is a message, or the messages of a batch by number."""
     message = body if "jsonrpc" in body else body.get(call.pointer.split("/")[1])
     asked = message.get("id") if isinstance(message, dict) else None
-    result: Json = {"content": [{"type": "text", "text": said}], "isError": True}
+    result: Json = {"content": [{"type": "text", "text": text}], "isError": True}
     return {"jsonrpc": "2.0", "id": asked, "result": result}
 
 

@@ -73,13 +73,13 @@ class FabricatedCall(Rule):
         request, reply = exchange.request, exchange.reply
         if request is None or reply is None or not exchange.ok or not request.client_tools:
             return
-        spoken = [choice for choice in reply.choices if not choice.calls and not choice.hosted]
-        if not spoken or is_raw(exchange.api, request):
+        answers = [choice for choice in reply.choices if not choice.calls and not choice.hosted]
+        if not answers or is_raw(exchange.api, request):
             return  # a raw prompt holds earlier calls in any notation
         if evidence.anything_ran(request):
             yield from self._beside_the_calls(request, reply, ledger)
             return
-        for choice in spoken:
+        for choice in answers:
             yield from self._judge(request, choice, ledger)
 
     def _beside_the_calls(self, request: Request, reply: Reply, ledger: Ledger) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ class FabricatedCall(Rule):
                 weight = _weigh(claim, read, request, fitting) if fitting is not None else 0
                 if fitting is None and claim.form == "said" and claim.verb in _USES:
                     fitting = spoken_of(able, claim.object)
-                    weight = 2 if fitting is not None and _stands(claim, request) else 0
+                    weight = 2 if fitting is not None and _is_unexplained(claim, request) else 0
                 if weight < 2 and number < _MOST_LINKED and (tool := _ordered(claim, read, request, able)):
                     weight, fitting = 2, tool
                 if fitting is not None and weight > 0:
@@ -133,8 +133,8 @@ class FabricatedCall(Rule):
                 found.append((2, part, *called))
             if not found and (done := _bare(read, request)):
                 found.append((2, part, *done))
-            if not [entry for entry in found if entry[0] >= 2] and (told := _carried_out(read, request)):
-                found.append((2, part, *told))
+            if not [entry for entry in found if entry[0] >= 2] and (found_claim := _carried_out(read, request)):
+                found.append((2, part, *found_claim))
         if not found:
             return
         weight, part, claim, fitting = max(found, key=lambda one: (one[0], -one[2].start))
@@ -184,7 +184,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
     if reached is Reach.NO:
         return 0
     words = evidence.last_words(request)
-    wanted = asked(words) | assented(words, _said_before(request))
+    wanted = asked(words) | assented(words, _text_before(request))
     if claim.form == "state":
         return 2 if _is_set(claim, words, read) and fitting.kinds & {"control"} and not looks_back(words) else 0
     if claim.form in ("passive", "terse", "missed") and len(read.text) > _LONGEST_TERSE:
@@ -208,7 +208,7 @@ def _weigh(claim: Claim, read: Prose, request: Request, fitting: Ability) -> int
         weight = 2
     elif reached is Reach.MAYBE and wanted & claim.kinds and not read.fenced:
         weight = 2
-    if (composes(words) and not _ordered_too(words, claim)) or _is_quoted_back(claim, words):
+    if (composes(words) and not _is_ordered_beside(words, claim)) or _is_quoted_back(claim, words):
         return 0
     if brought_along(claim, request) or evidence.was_summarised(request):
         weight = min(weight, 1)
@@ -233,12 +233,12 @@ _LONGEST_ORDER = 120
 
 def _is_set(claim: Claim, words: str, read: Prose) -> bool:
     """Return True if a short order names the reported state: "hall light off", "heating to 19"."""
-    told = read.masked[claim.start : claim.end].lower()
+    state_text = read.masked[claim.start : claim.end].lower()
     if len(words) > _LONGEST_ORDER or "?" in words or composes(words):
         return False
     if re.search(r"\b(?:is|are|was|were|have|I|it['’]s|if|when)\b", words):
         return False
-    state = claim.verb if claim.verb != "set to" else next(iter(re.findall(r"\d+", told)), "")
+    state = claim.verb if claim.verb != "set to" else next(iter(re.findall(r"\d+", state_text)), "")
     return bool(state) and re.search(rf"\b{re.escape(state)}(?:\b|(?=\D))", words.lower()) is not None
 
 
@@ -247,27 +247,28 @@ def _is_quoted_back(claim: Claim, words: str) -> bool:
     return re.search(rf"\b(?:I|[Ww]e)(?:['’](?:ve|d)| have)? (?:\w+ )?{re.escape(claim.verb)}\b", words) is not None
 
 
-def _said_before(request: Request) -> str:
+def _text_before(request: Request) -> str:
     """Return the model's last text before the user's last message."""
     return next((message.text for message in reversed(request.messages) if message.role == "assistant"), "")
 
 
 def _by_name(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     """Return a claim that a tool, given by its name, answered."""
-    told = list(told_of(read, [tool.name for tool in request.client_tools]))
-    if not told:
+    reported = list(told_of(read, [tool.name for tool in request.client_tools]))
+    if not reported:
         return None
     words = evidence.last_words(request)
     if looks_back(words) or composes(words) or evidence.was_summarised(request):
         return None
-    heard = " ".join(message.text for message in request.messages if message.role != "system")
-    for name, claim in told:
-        if name not in heard and not any(call.name == name for message in request.messages for call in message.calls):
+    conversation = " ".join(message.text for message in request.messages if message.role != "system")
+    for name, claim in reported:
+        called = any(call.name == name for message in request.messages for call in message.calls)
+        if name not in conversation and not called:
             return claim, next(one for one in abilities(request.tools) if one.tool.name == name)
     return None
 
 
-def _ordered_too(words: str, claim: Claim) -> bool:
+def _is_ordered_beside(words: str, claim: Claim) -> bool:
     """Return True if the claim is about an action that was ordered beside a text to compose."""
     return bool(besides(words) & claim.kinds) or (has_place(claim.object) and has_place(words))
 
@@ -277,7 +278,7 @@ _MOST_LINKED = 16
 _USES = frozenset({"used", "called", "invoked", "ran", "queried"})
 
 
-def _stands(claim: Claim, request: Request) -> bool:
+def _is_unexplained(claim: Claim, request: Request) -> bool:
     """Return True if nothing explains a claim: no other speaker, no earlier call, no text that was ordered."""
     words = evidence.last_words(request)
     if (
@@ -300,8 +301,8 @@ def _ordered(claim: Claim, read: Prose, request: Request, able: tuple[Ability, .
         return None
     if _is_quoted_back(claim, words):
         return None
-    heard = " ".join(message.text for message in request.messages)
-    fitting = ordered(claim, read, words, heard, able)
+    conversation = " ".join(message.text for message in request.messages)
+    fitting = ordered(claim, read, words, conversation, able)
     if fitting is None or brought_along(claim, request) or calls_before(claim, request):
         return None
     return fitting
@@ -319,7 +320,7 @@ def _in_its_verb(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
             return None
     # Last, because reading the whole order is slow and most replies have no such claim.
     handed_over = composes(words) and re.search(r"[:：] *\S", words) is not None
-    return None if handed_over or _asks_otherwise(request, words) else found
+    return None if handed_over or _orders_no_action(request, words) else found
 
 
 def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
@@ -329,16 +330,16 @@ def _carried_out(read: Prose, request: Request) -> tuple[Claim, Ability] | None:
     if not acts and not read_there:
         return None
     able = abilities(request.tools)
-    heard = " ".join(message.text for message in request.messages)
+    conversation = " ".join(message.text for message in request.messages)
     called = {call.name or "" for message in request.messages for call in message.calls}
-    told = performed(read, acts, words, heard, _said_before(request), able, called)
-    if told is None and read_there and not evidence.supplies_results(request):
-        told = read_off(read, read_there, words, heard, able, called)
+    found_claim = performed(read, acts, words, conversation, _text_before(request), able, called)
+    if found_claim is None and read_there and not evidence.supplies_results(request):
+        found_claim = read_off(read, read_there, words, conversation, able, called)
     # Last, as in `_in_its_verb`.
-    return None if told is None or composes(words) or _asks_otherwise(request, words) else told
+    return None if found_claim is None or composes(words) or _orders_no_action(request, words) else found_claim
 
 
-def _asks_otherwise(request: Request, words: str) -> bool:
+def _orders_no_action(request: Request, words: str) -> bool:
     """Return True if the user ordered no action: an account, a role to play, or work on attached content."""
     if looks_back(words) or _is_fiction(request):
         return True

@@ -6,7 +6,7 @@ from wirelint.claims import evidence
 from wirelint.claims.contradictions import contradictions
 from wirelint.claims.facts import facts
 from wirelint.claims.mcp_errors import retold, served_errors
-from wirelint.fixes.cut_fabricated import Editor
+from wirelint.fixes.cut_fabricated import FabricationCutter
 from wirelint.history.handed_back import confirmed
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text
 from wirelint.rule import REDACTED, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -68,10 +68,10 @@ class FabricatedResult(Rule):
             return None
 
         def counts(found: Invented) -> bool:
-            asked = _was_asked_about(found.marker, evidence.last_words(request))
-            return not asked and (found.called or _has_results(request, found.marker))
+            mentioned = _mentions(found.marker, evidence.last_words(request))
+            return not mentioned and (found.called or _has_results(request, found.marker))
 
-        return Editor(context, self.repair, counts)
+        return FabricationCutter(context, self.repair, counts)
 
     def _written(self, request: Request, choice: Choice) -> Iterator[Finding]:
         """Yield a finding on a result that the model wrote, in its text or else in its reasoning."""
@@ -80,18 +80,18 @@ class FabricatedResult(Rule):
                 if not isinstance(part, kind) or REDACTED in part.text:
                     continue
                 found = invented_result(part.text)
-                if found is None or _was_asked_about(found.marker, evidence.last_words(request)):
+                if found is None or _mentions(found.marker, evidence.last_words(request)):
                     continue
                 if not found.called and not _has_results(request, found.marker):
                     return
-                spoken = kind is Reasoning and found.marker.startswith("Observation")
+                prose_marker = kind is Reasoning and found.marker.startswith("Observation")
                 yield self.text_finding(
                     part,
                     (found.start, found.end),
                     f"the model fabricated a tool result: {excerpt(part.text[found.start : found.end], 90)!r}",
                     fix=_CUT if kind is Text else None,
-                    severity="error" if kind is Text else "info" if spoken else "warning",
-                    confidence="high" if kind is Text else "low" if spoken else "medium",
+                    severity="error" if kind is Text else "info" if prose_marker else "warning",
+                    confidence="high" if kind is Text else "low" if prose_marker else "medium",
                 )
                 return
 
@@ -109,9 +109,9 @@ class FabricatedResult(Rule):
                 continue
             read = prose.read(part.text)
             # mcp-error-swallowed reports errors of MCP servers.
-            told = {(found.start, found.end) for found in retold(read, served, ran, request)}
+            reported = {(found.start, found.end) for found in retold(read, served, ran, request)}
             for found in contradictions(read, known, ran, request):
-                if (found.start, found.end) in told:
+                if (found.start, found.end) in reported:
                     continue
                 sure = {fact.result.pointer for fact in known} <= confirmed(request, ledger)
                 against = f"{found.against}{_AS_SERVED if sure else ''}"
@@ -132,7 +132,7 @@ def _has_results(request: Request, marker: str) -> bool:
     return any(lays_down(message.text, marker) for message in request.messages if message.role != "assistant")
 
 
-def _was_asked_about(marker: str, words: str) -> bool:
+def _mentions(marker: str, words: str) -> bool:
     """Return True if the user mentions the marker outside a definition of its protocol."""
     name = marker.strip("<>[]|: \n").split(" ")[0]
     if name.startswith("Observation"):

@@ -113,7 +113,7 @@ class IntentWithoutCall(Rule):
         able = {one.tool.name: one for one in abilities(request.tools)}
         found = decision(prose.read(part.text), able)
         if found is not None:
-            yield self._told(part, found[0], able[found[1]], choice, exchange, ledger, sure=False)
+            yield self._report(part, found[0], able[found[1]], choice, exchange, ledger, sure=False)
 
     def _judge(self, exchange: Exchange, request: Request, choice: Choice, ledger: Ledger) -> Iterator[Finding]:
         part = _ending(choice)
@@ -132,7 +132,7 @@ class IntentWithoutCall(Rule):
         able = abilities(request.tools)
         named = announced_by_name(read, words, able) if found is None and not thought else None
         if named is not None:
-            yield self._told(part, *named, choice, exchange, ledger, sure=False)
+            yield self._report(part, *named, choice, exchange, ledger, sure=False)
         if found is None or _belongs_to_text(found, words):
             return
         if found.bare and _ASKS_FOR_NOUN.search(words):
@@ -143,9 +143,9 @@ class IntentWithoutCall(Rule):
         if fitting is None:
             return
         brief = found.end - found.start > 0.3 * read.words or len(part.text) < 400
-        yield self._told(part, found, fitting, choice, exchange, ledger, sure=brief and not thought and not loosely)
+        yield self._report(part, found, fitting, choice, exchange, ledger, sure=brief and not thought and not loosely)
 
-    def _told(
+    def _report(
         self,
         part: Text | Reasoning,
         found: Announcement,

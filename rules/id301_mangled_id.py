@@ -55,15 +55,15 @@ class MangledId(Rule):
     requires_in_request = frozenset({"history"})
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for found in manglings(exchange, ledger):
-            finding = self._tell(found, exchange)
-            if finding.message not in told:
-                told.add(finding.message)
+            finding = self._report(found, exchange)
+            if finding.message not in reported:
+                reported.add(finding.message)
                 yield finding
         for item in wrong_item_ids(exchange):
             if item.mixed_up:
-                yield self._tell_item(item)
+                yield self._report_item(item)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
@@ -72,7 +72,7 @@ class MangledId(Rule):
         groups: dict[str, list[Mangling]] = {}
         for found in manglings(exchange, ledger):
             if found.restorable:
-                groups.setdefault(self._tell(found, exchange).message, []).append(found)
+                groups.setdefault(self._report(found, exchange).message, []).append(found)
         for group in groups.values():
             yield self._restore(group, exchange, pair(request).repeats)
         for item in wrong_item_ids(exchange):
@@ -95,7 +95,7 @@ class MangledId(Rule):
         )
         return edits, repair
 
-    def _tell_item(self, item: ItemId) -> Finding:
+    def _report_item(self, item: ItemId) -> Finding:
         return self.finding(
             "request",
             f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} is none of an item: {item.fault}",
@@ -104,7 +104,7 @@ class MangledId(Rule):
             fix=Fix("safe", "remove it: the API takes items without an id") if item.edit is not None else None,
         )
 
-    def _tell(self, found: Mangling, exchange: Exchange) -> Finding:
+    def _report(self, found: Mangling, exchange: Exchange) -> Finding:
         origin, place = found.origin, found.place
         id_ = excerpt(found.given) or "(empty)"
         before = f"`{excerpt(origin.id)}` with {origin.how}" if origin.id else f"no id: {origin.how}"

@@ -23,7 +23,6 @@ from wirelint.history.pairing import Pair, pair, rename, rename_repeats
 from wirelint.model import Arguments, Exchange, Text, ToolCall
 from wirelint.rule import (
     REDACTED,
-    AppliedFix,
     Finding,
     Fix,
     FixPolicy,
@@ -86,7 +85,7 @@ class NonconformingId(Rule):
             yield finding
         for item in wrong_item_ids(exchange):
             if not item.mixed_up:
-                yield self._tell_item(item)
+                yield self._report_item(item)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if exchange.request is None or not permit.allows(self.code, "safe"):
@@ -109,7 +108,7 @@ class NonconformingId(Rule):
             title = f"renamed `{excerpt(id_)}` to `{new}` on the call and its result"
             yield edits, self.repair("request", "safe", title, each.call.pointer, before=id_, after=new)
 
-    def _tell_item(self, item: ItemId) -> Finding:
+    def _report_item(self, item: ItemId) -> Finding:
         return self.finding(
             "request",
             f"the id `{excerpt(item.id) or '(empty)'}` of the {item.what} does not fit OpenAI's API: {item.fault}",
@@ -137,12 +136,12 @@ class NonconformingId(Rule):
             given = {call.id for call in ledger.calls(exchange.conversation) if call.api == exchange.api}
         needed = traits(exchange.api).call_ids
         taken = {each.call.id for each in pairs if each.call.id}
-        told: set[str] = set()
+        seen: set[str] = set()
         for ordinal, each in enumerate(pairs):
             call = each.call
-            if call.id is None or (call.id and call.id in told) or REDACTED in call.id or not (call.id or needed):
+            if call.id is None or (call.id and call.id in seen) or REDACTED in call.id or not (call.id or needed):
                 continue
-            told.add(call.id)
+            seen.add(call.id)
             if _fault(demand, call) is None:
                 continue
             if call.id in given:
@@ -181,17 +180,15 @@ class NonconformingId(Rule):
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
+        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
             call = ToolCall(id_, name, Arguments(""), start.pointer)
             _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
-            if new is None:
-                return None
-            event = context.event_number(start)
-            title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
-            where = start.pointer
-            return new, self.repair("response", "safe", title, where, event=event, before=id_ or "", after=new)
+            if new is not None:
+                title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
+                self.record(context, "safe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return new
 
         return NewIds(context, choose)
 

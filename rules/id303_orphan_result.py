@@ -56,7 +56,7 @@ class OrphanResult(Rule):
         edits = removals(request, found) if found else {}
         for answer in found:
             fix = _fix(answer, edits.get(answer.result.pointer, ()))
-            yield self._tell(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
+            yield self._report(exchange, answer, f"answers no call{_among(answer, paired.pairs)}", fix)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
@@ -76,11 +76,11 @@ class OrphanResult(Rule):
                 after = result.text if keeps_words(made) else ""
                 yield made, self.repair("request", "unsafe", title, result.pointer, before=result.text, after=after)
 
-    def _tell(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
+    def _report(self, exchange: Exchange, answer: Answer, what: str, fix: Fix | None) -> Finding:
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
             "request",
-            f"tool result {_known_as(answer)} {what}: {excerpt(answer.result.text) or '(empty)'}",
+            f"tool result {_identity(answer)} {what}: {excerpt(answer.result.text) or '(empty)'}",
             answer.result.pointer,
             severity="warning" if accepted else None,
             fix=fix,
@@ -94,7 +94,7 @@ def _fix(answer: Answer, edits: Sequence[Edit]) -> Fix | None:
     return Fix("unsafe", f"keep the result{which} as plain text" if keeps_words(edits) else f"drop the result{which}")
 
 
-def _known_as(answer: Answer) -> str:
+def _identity(answer: Answer) -> str:
     """Return what identifies a result in a message: its id, or its function's name."""
     if answer.result.call_id is None:
         return f"of `{excerpt(answer.result.name)}`" if answer.result.name else "without an id"

@@ -52,19 +52,19 @@ class MissingResult(Rule):
         pairs, history = pair(request).pairs, history_of(request.api)
         if not pairs or request.on_server == "anywhere":
             return
-        answered = {_known_by(each, each.position) for each in pairs if each.answer is not None}
+        answered = {_key(each, each.position) for each in pairs if each.answer is not None}
         last = len(request.messages) - 1
         for each in pairs:
             known = bool(each.call.id) or not traits(request.api).call_ids
             if not known or each.position == last or REDACTED in (each.call.id or ""):
                 continue
-            if each.answer is None and _known_by(each, each.position + 1) not in answered:
-                yield self._tell(exchange, each, f"has no result, and {_next(request, each.position)} follows")
+            if each.answer is None and _key(each, each.position + 1) not in answered:
+                yield self._report(exchange, each, f"has no result, and {_next(request, each.position)} follows")
             elif each.answer is not None and history.next_message and _late(request, each):
                 place = each.answer.result.pointer
-                yield self._tell(exchange, each, f"has no result in the next message; it comes later, at {place}")
+                yield self._report(exchange, each, f"has no result in the next message; it comes later, at {place}")
 
-    def _tell(self, exchange: Exchange, each: Pair, what: str) -> Finding:
+    def _report(self, exchange: Exchange, each: Pair, what: str) -> Finding:
         id_ = f"`{excerpt(each.call.id)}` " if each.call.id else ""
         accepted = exchange.ok and exchange.reply is not None and exchange.reply.error is None
         return self.finding(
@@ -75,7 +75,7 @@ class MissingResult(Rule):
         )
 
 
-def _known_by(each: Pair, position: int) -> tuple[int, str, str] | str:
+def _key(each: Pair, position: int) -> tuple[int, str, str] | str:
     """Return a key that is equal for a call and its repetition: its id or, without one, its place and content."""
     return each.call.id or (position, each.call.name or "", each.call.arguments.text)
 

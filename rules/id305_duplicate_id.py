@@ -13,7 +13,6 @@ from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
     REDACTED,
-    AppliedFix,
     Finding,
     Fix,
     FixPolicy,
@@ -75,7 +74,7 @@ class DuplicateId(Rule):
         for id_, group in groups.items():
             twins = next(_twins(group, turns), None)
             if twins is not None:
-                yield self._tell_calls(id_, *twins, len(group))
+                yield self._report_calls(id_, *twins, len(group))
         lone = {id_: group[0].answer for id_, group in groups.items() if len(group) == 1}
         yield from self._check_repeats(exchange, lone, pair(request).repeats)
 
@@ -109,7 +108,7 @@ class DuplicateId(Rule):
             if same and repeat.position != before.position:
                 continue  # one message, sent twice
             told.add(id_)
-            yield self._tell(
+            yield self._report(
                 "request",
                 f"{'the same' if same else 'another'} result for the call `{excerpt(id_)}`, which has a result already",
                 repeat.result,
@@ -123,22 +122,22 @@ class DuplicateId(Rule):
         for choice in exchange.reply.choices:
             for call in choice.calls:
                 if known.alone(choice, call):
-                    yield self._tell("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
+                    yield self._report("response", f"the call of `{_name(call)}` has no id", call, severity="warning")
                 other = known.shares(choice.index, call)
                 if isinstance(other, Pair):
                     names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
                     told = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
-                    yield self._tell("response", told, call, severity="warning")
+                    yield self._report("response", told, call, severity="warning")
                 elif isinstance(other, Answer):
                     answered = (
                         f"`{excerpt(call.id or '')}` of a call that this request answers ({other.result.pointer})"
                     )
                     told = f"a new call of `{_name(call)}` has the id {answered}"
-                    yield self._tell("response", told, call, severity="warning")
+                    yield self._report("response", told, call, severity="warning")
                 elif other is not None:
                     share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
                     told = f"parallel calls of {_names(other, call)} {share}"
-                    yield self._tell("response", told, call, severity="error")
+                    yield self._report("response", told, call, severity="error")
                 known.add(choice.index, call)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
@@ -146,7 +145,7 @@ class DuplicateId(Rule):
             return None
         known = _Known(context.exchange)
 
-        def choose(start: Start, id_: str | None, name: str | None) -> tuple[str, AppliedFix] | None:
+        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
             call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
             missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
@@ -154,22 +153,21 @@ class DuplicateId(Rule):
                 return None
             new = mint(context, name)
             known.add(start.choice, replace(call, id=new))  # a later call may have this id too
-            event = context.event_number(start)
             title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
-            where = start.pointer
-            return new, self.repair("response", "unsafe", title, where, event=event, before=id_ or "", after=new)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return new
 
         return NewIds(context, choose)
 
-    def _tell_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
+    def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position
         where = "in one message" if together else f"in two turns (the other is {one.call.pointer})"
         shared = f"the id `{excerpt(id_)}`" if id_ else "an empty id"
         more = f", {count} calls in all" if count > 2 else ""
         message = f"calls of {_names(one.call, two.call)} {where} share {shared}{more}"
-        return self._tell("request", message, two.call, severity="error" if together else "warning")
+        return self._report("request", message, two.call, severity="error" if together else "warning")
 
-    def _tell(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
+    def _report(self, side: Side, message: str, part: ToolCall | ToolResult, *, severity: Severity) -> Finding:
         call = part if isinstance(part, ToolCall) else None
         return self.finding(
             side,

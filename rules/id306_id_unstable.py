@@ -3,8 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
-from wirelint.fixes.call_index import CallIds, ReplyIds, SaidOnce
-from wirelint.fixes.chained import Chained
+from wirelint.fixes.call_index import CallIds, RepeatRemover, ReplyIds
+from wirelint.fixes.rewriters import Chained
 from wirelint.history.succession import Announced, announced
 from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
@@ -60,42 +60,38 @@ class IdUnstable(Rule):
         end = min((fault.event for fault in reply.faults if fault.kind == "after-end"), default=reply.events)
         ids = [(id_, event) for id_, event in reply.ids if event < end]  # later events are sse-framing
         if len(ids) > 1 and reply.error is None:  # an error event has its own id
-            yield self._tell_reply(ids, exchange.model)
+            yield self._report_reply(ids, exchange.model)
         items = [fault for fault in reply.faults if fault.kind == "other-item"]
         if items:
-            yield self._tell_items(items)
-        again = [fault for fault in reply.faults if fault.kind == "said-again"]
-        if again:
-            yield self._tell_again(again)
+            yield self._report_items(items)
+        repeats = [fault for fault in reply.faults if fault.kind == "said-again"]
+        if repeats:
+            yield self._report_repeats(repeats)
         for choice in reply.choices:
             for call in choice.calls:
                 strays = _strays(call, exchange.api)
                 if strays:
-                    yield self._tell_call(call, strays, exchange.api)
+                    yield self._report_call(call, strays, exchange.api)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
 
-        def told(event: ReplyMeta | CallUpdate, first: str) -> None:
-            what = "the reply" if isinstance(event, ReplyMeta) else "the call"
+        def kept(event: ReplyMeta | CallUpdate, first: str) -> None:
+            what, pointer = ("the reply", "/id") if isinstance(event, ReplyMeta) else ("the call", None)
             title = f"kept the first id of {what}, {excerpt(first)}"
-            pointer = "/id" if isinstance(event, ReplyMeta) else None
-            number = context.event_number(event)
-            made = self.repair("response", "safe", title, pointer, event=number, before=event.id or "", after=first)
-            context.repairs.append(made)
+            self.record(context, "safe", title, pointer, at=event, before=event.id or "", after=first)
 
-        def again(event: StreamViolation) -> None:
-            number = context.event_number(event)
+        def repeated(event: StreamViolation) -> None:
             title = f"kept `{excerpt(event.detail)}` in the first event of the call only"
-            context.repairs.append(self.repair("response", "safe", title, event=number, before=event.detail))
+            self.record(context, "safe", title, at=event, before=event.detail)
 
-        calls = (CallIds(context, told), SaidOnce(again))
+        calls = (CallIds(context, kept), RepeatRemover(repeated))
         if _is_composed(context.exchange.model):
             return Chained(1, *calls)
-        return Chained(1, ReplyIds(context, told), *calls)
+        return Chained(1, ReplyIds(context, kept), *calls)
 
-    def _tell_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
+    def _report_call(self, call: ToolCall, strays: list[Announced], api: str) -> Finding:
         first, second = excerpt(strays[0].id or ""), excerpt(strays[0].piece.id or "")
         last = excerpt(strays[-1].piece.id or "")
         kept = f"; a server that keeps the conversation knows `{last}`" if api == "openai.responses" else ""
@@ -109,17 +105,17 @@ class IdUnstable(Rule):
             fix=Fix("safe", f"keep the first id, `{first}`"),
         )
 
-    def _tell_again(self, again: list[Fault]) -> Finding:
-        more = f", and so do {len(again) - 1} more calls" if len(again) > 1 else ""
+    def _report_repeats(self, repeats: list[Fault]) -> Finding:
+        more = f", and so do {len(repeats) - 1} more calls" if len(repeats) > 1 else ""
         return self.finding(
             "response",
-            f"later events repeat `{excerpt(again[0].detail)}` of a call; clients that join deltas double it{more}",
-            event=again[0].event,
+            f"later events repeat `{excerpt(repeats[0].detail)}` of a call; clients that join deltas double it{more}",
+            event=repeats[0].event,
             severity="info",
             fix=Fix("safe", "send ids and names once"),
         )
 
-    def _tell_items(self, items: list[Fault]) -> Finding:
+    def _report_items(self, items: list[Fault]) -> Finding:
         first, _, second = items[0].detail.partition(" ")
         more = f", and so do {len(items) - 1} more" if len(items) > 1 else ""
         return self.finding(
@@ -128,7 +124,7 @@ class IdUnstable(Rule):
             event=items[0].event,
         )
 
-    def _tell_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
+    def _report_reply(self, ids: list[tuple[str, int]], model: str) -> Finding:
         (first, _), (second, event) = ids[:2]
         composed = _is_composed(model)
         return self.finding(

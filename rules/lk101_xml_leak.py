@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.fixes.history import cleanings, leaky
-from wirelint.fixes.promote_markup import Promoter
+from wirelint.fixes.promote_markup import MarkupPromoter
 from wirelint.model import Exchange, Reasoning, Request
 from wirelint.rule import (
     Finding,
@@ -67,7 +67,7 @@ class XmlLeak(Rule):
         request = context.exchange.request
         if request is None or not request.client_tools or is_raw(request.api, request):
             return None
-        return Promoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
+        return MarkupPromoter(context, request, self.repair) if context.permit.allows(self.code, "unsafe") else None
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         if not permit.allows(self.code, "unsafe"):
@@ -133,11 +133,11 @@ def _message(leak: Leak, request: Request) -> str:
     called = excerpt(", ".join(leak.names))
     if not leak.calls:
         start, end = leak.span
-        said = f"remains of tool-call markup ({leak.dialect}) in the {where}: {excerpt(leak.part.text[start:end])!r}"
+        message = f"remains of tool-call markup ({leak.dialect}) in the {where}: {excerpt(leak.part.text[start:end])!r}"
     else:
         calls = f"tool call {called}" if len(leak.calls) == 1 else f"{len(leak.calls)} tool calls ({called})"
-        said = f"{calls} leaked into the {where} as {leak.dialect} markup"
-    return "; ".join((said, *_circumstances(leak, request)))
+        message = f"{calls} leaked into the {where} as {leak.dialect} markup"
+    return "; ".join((message, *_circumstances(leak, request)))
 
 
 def _circumstances(leak: Leak, request: Request) -> Iterator[str]:

@@ -9,10 +9,10 @@ from wirelint.arguments.argument_members import strings
 from wirelint.arguments.tool_names import match
 from wirelint.events import Start
 from wirelint.fix import SAFETIES
-from wirelint.fixes.arguments import Unmark, unmarked
-from wirelint.fixes.chained import Chained
+from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.names import Names, Rename
-from wirelint.fixes.tokens import Stripper
+from wirelint.fixes.rewriters import Chained
+from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import REDACTED, Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt, listed
 from wirelint.state.ledger import Ledger
@@ -69,22 +69,22 @@ class ControlTokenLeak(Rule):
             for part in choice.parts:
                 match part:
                     case ToolCall():
-                        yield from self._name(exchange, request, part)
-                        yield from self._markup(exchange, request, choice, part)
-                        yield from self._arguments(exchange, request, part)
+                        yield from self._check_name(exchange, request, part)
+                        yield from self._check_markup(exchange, request, choice, part)
+                        yield from self._check_arguments(exchange, request, part)
                     case Text() | Reasoning() | Refusal():
-                        yield from self._said(exchange, request, choice, part)
+                        yield from self._check_text(exchange, request, choice, part)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request, names = context.exchange.request, self._names(context)
         safe, unsafe = (context.permit.allows(self.code, safety) for safety in SAFETIES)
         if request is None or not (safe or unsafe):
             return names
-        texts = Stripper(context, request, self.repair, safe=safe, unsafe=unsafe)
-        parts = [texts, *([names] if names is not None else ()), *([Unmark(self, context)] if unsafe else ())]
+        texts = TokenStripper(context, request, self.repair, safe=safe, unsafe=unsafe)
+        parts = [texts, *([names] if names is not None else ()), *([StripMarkup(self, context)] if unsafe else ())]
         return Chained(texts.phase, *parts) if len(parts) > 1 else texts
 
-    def _said(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
+    def _check_text(self, exchange: Exchange, request: Request, choice: Choice, part: Said) -> Iterator[Finding]:
         framer = Framer(exchange, request)
         word = framer.residue(part.text) if isinstance(part, Text) else 0
         if isinstance(part, Text) and word:
@@ -124,12 +124,12 @@ class ControlTokenLeak(Rule):
             layer=_blame(framing.tokens[0], exchange.model),
         )
 
-    def _name(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_name(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         name = call.name or ""
         start = in_name(name)
         if start is None or request.tool(name) is not None:
             return
-        declared = _meant(name, start, request)
+        declared = _declared_name(name, start, request)
         yield self.finding(
             "response",
             f"the name of a call contains markup: {excerpt(name)!r}",
@@ -148,17 +148,16 @@ class ControlTokenLeak(Rule):
             mark = in_name(name)
             if mark is None or request.tool(name) is not None:
                 return None
-            declared = _meant(name, mark, request)
+            declared = _declared_name(name, mark, request)
             if declared is None:
                 return None
-            number = context.event_number(start)
             title = f"cut the name of a call to {declared}"
-            made = self.repair("response", "safe", title, start.pointer, event=number, before=name, after=declared)
-            return Rename(declared, made)
+            self.record(context, "safe", title, start.pointer, at=start, before=name, after=declared)
+            return Rename(declared)
 
-        return Names(context, judge, lambda name: in_name(name) is None, phase=3)
+        return Names(context, judge, lambda name: in_name(name) is None)
 
-    def _markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
+    def _check_markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_be_polluted(call.arguments.text):
             return
         tool = request.tool(call.name)
@@ -172,7 +171,7 @@ class ControlTokenLeak(Rule):
             fix=Fix(change.safety, change.order) if change is not None else None,
         )
 
-    def _arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_arguments(self, exchange: Exchange, request: Request, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_hold_token(call.arguments.text):
             return
         after = find(call.arguments.rest)
@@ -181,7 +180,7 @@ class ControlTokenLeak(Rule):
         for path, value in values:
             tokens = find(value)
             framing = frame(value, framer.unheard(value, tokens)) if tokens else None
-            if framing is None or not (after or _hangs_on(value, framing)):
+            if framing is None or not (after or _ends_value(value, framing)):
                 continue
             token = framing.tokens[0]
             where = f"the value of {path}" if path else "the arguments of"
@@ -195,16 +194,16 @@ class ControlTokenLeak(Rule):
             return
 
 
-def _meant(name: str, mark: int, request: Request) -> str | None:
+def _declared_name(name: str, mark: int, request: Request) -> str | None:
     """Return the declared tool whose name remains without the markup that begins at `mark`."""
-    meant = match(name, [tool.name for tool in request.tools])
-    if meant is not None and meant.certain:
-        return meant.name
+    declared = match(name, [tool.name for tool in request.tools])
+    if declared is not None and declared.certain:
+        return declared.name
     cut = name[:mark].strip()
     return cut if request.tool(cut) is not None else None
 
 
-def _hangs_on(value: str, framing: Framing) -> bool:
+def _ends_value(value: str, framing: Framing) -> bool:
     """Return True if tokens for the end of a turn follow the last word of a value that has no other tokens."""
     kept = value[: framing.trailing]
     ends = all(token.ends_turn and token.start >= framing.trailing for token in framing.tokens)

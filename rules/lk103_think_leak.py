@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from wirelint.apis.traits import is_raw, traits
 from wirelint.arguments.argument_members import is_data, strings, writes_file
 from wirelint.fix import MOST_HELD
-from wirelint.fixes.move_reasoning import Mover
+from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
@@ -75,10 +75,10 @@ class ThinkLeak(Rule):
             return None
 
         def applies(found: Thinking, has_reasoning: bool) -> bool:
-            return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_asked(request, found)
+            return (found.leaks or has_reasoning or _may_think(exchange, request)) and not _is_wanted(request, found)
 
         live, inside = not asks_about_thinking_tags(request), context.ledger.begins_inside(exchange)
-        return Mover(context, request, self.repair, applies, live=live, inside=inside)
+        return ReasoningMover(context, request, self.repair, applies, live=live, inside=inside)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply
@@ -90,20 +90,20 @@ class ThinkLeak(Rule):
             for part in choice.parts:
                 match part:
                     case Text():
-                        yield from self._text(exchange, request, choice, part, ledger)
+                        yield from self._check_text(exchange, request, choice, part, ledger)
                     case ToolCall():
-                        yield from self._arguments(request, part)
+                        yield from self._check_arguments(request, part)
                     case _:
                         pass
 
-    def _text(
+    def _check_text(
         self, exchange: Exchange, request: Request, choice: Choice, part: Text, ledger: Ledger
     ) -> Iterator[Finding]:
         if not may_hold_thinking(part.text):
             return
         # A model that continues after its native calls reasons again first.
         found = find(part.text, (end for _, end in call_spans(part.text, request)))
-        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_asked(request, found):
+        if found is None or not (found.leaks or _has_channel(exchange, request, choice)) or _is_wanted(request, found):
             return
         yield self.text_finding(
             part,
@@ -114,7 +114,7 @@ class ThinkLeak(Rule):
             layer="gateway" if found.native else "model",
         )
 
-    def _arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
+    def _check_arguments(self, request: Request, call: ToolCall) -> Iterator[Finding]:
         if not may_hold_thinking(call.arguments.text):
             return
         arguments = call.arguments.value
@@ -144,9 +144,9 @@ def _precedes_data(request: Request, value: str, found: Thinking) -> bool:
     thought, rest = value[found.body[0] : found.body[1]].strip(" .…\n"), value[found.end :].strip()
     if " " not in thought or not rest or "think>" in rest:
         return False
-    heard = (message.text for message in request.messages)
+    texts = (message.text for message in request.messages)
     shown = (result.text for message in request.messages for result in message.results)
-    return not any("think>" in text or "think tag" in text for text in (*heard, *shown))
+    return not any("think>" in text or "think tag" in text for text in (*texts, *shown))
 
 
 def _wants_raw(request: Request) -> bool:
@@ -174,7 +174,7 @@ def _is_on(value: Json) -> bool:
     return kept and all(value[name] not in _OFF for name in ("effort", "thinkingBudget") if name in value)
 
 
-def _is_asked(request: Request, found: Thinking) -> bool:
+def _is_wanted(request: Request, found: Thinking) -> bool:
     if asks_for(request, *literals(found)) or (not found.native and prompts_for_thinking_tags(request)):
         return True
     # An answer about tags contains tags; only a reply that begins with a whole pair leaks.

@@ -65,7 +65,7 @@ class ContentReprLeak(Rule):
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for leak in _leaks(exchange):
-            yield self._tell(leak)
+            yield self._report(leak)
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None or not exchange.ok:
@@ -92,19 +92,19 @@ class ContentReprLeak(Rule):
                 before = leak.part.text
                 yield (leak.edit,), self.repair("request", "safe", title, leak.part.pointer, before=before, after=after)
 
-    def _tell(self, leak: _Leak) -> Finding:
+    def _report(self, leak: _Leak) -> Finding:
         first = leak.found[0]
         shown = excerpt(leak.part.text[first.start : first.end])
         if first.syntax == "JavaScript" and first.says is None:
-            said = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
+            text = f"the {leak.role} message says {shown}: its content parts were lost in a conversion to text"
         else:
             more = f", {len(leak.found)} times" if len(leak.found) > 1 else ""
-            said = (
+            text = (
                 f"the {leak.role} message holds content parts printed as {first.syntax}{more}, not their text: {shown}"
             )
         return self.finding(
             "request",
-            said,
+            text,
             leak.part.pointer,
             span=(first.start, first.end),
             confidence=_confidence(first),
@@ -150,11 +150,11 @@ def _leaks(exchange: Exchange) -> Iterator[_Leak]:
         syntax = found[0].syntax
         if syntax not in expected:
             expected[syntax] = any(speaks_of_structures(text, syntax) for text in others)
-        if not expected[syntax] and not _is_meant(request, message, part, found):
+        if not expected[syntax] and not _is_intended(request, message, part, found):
             yield _Leak(message.role, part, found, _edit(request, part))
 
 
-def _is_meant(request: Request, message: Message, part: Text, found: tuple[ContentRepr, ...]) -> bool:
+def _is_intended(request: Request, message: Message, part: Text, found: tuple[ContentRepr, ...]) -> bool:
     """Return True if the structure is intended: the text around it discusses it, or the request demands JSON."""
     beside = "".join((part.text[: found[0].start], part.text[found[-1].end :]))
     if not found[0].framed and speaks_of_structures(beside, found[0].syntax):

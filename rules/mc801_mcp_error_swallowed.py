@@ -62,8 +62,8 @@ class McpErrorSwallowed(Rule):
                 yield from self._lost(exchange, back, failed)
 
     def _lost(self, exchange: Exchange, back: Back, failed: Passed) -> Iterator[Finding]:
-        told = retelling(back.result.text, failed.text)
-        if told == "same" and failed.text.strip():
+        how = retelling(back.result.text, failed.text)
+        if how == "same" and failed.text.strip():
             if exchange.api in _FLAGGED and not back.admits and not is_own_error(back.result.text, ""):
                 yield self.finding(
                     "request",
@@ -74,7 +74,7 @@ class McpErrorSwallowed(Rule):
                     confidence="medium",
                 )
             return
-        if back.admits or told in ("marked", "shortened"):
+        if back.admits or how in ("marked", "shortened"):
             return
         shown = f"{excerpt(back.result.text)!r}" if back.result.text.strip() else "an empty result"
         yield self.finding(

@@ -61,9 +61,9 @@ class McpUnknownId(Rule):
         if not taken and not (status == 200 and (reply is None or reply.events == 0)):
             return
         for id_, method in _requests(exchange).items():
-            told = "accepted with status 202" if taken else "closed with an empty body"
+            how = "accepted with status 202" if taken else "closed with an empty body"
             yield self.finding(
-                "response", f"{method} {id_} was {told}, and not answered", severity="warning", confidence="medium"
+                "response", f"{method} {id_} was {how}, and not answered", severity="warning", confidence="medium"
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -73,24 +73,24 @@ class McpUnknownId(Rule):
         if exchange.method.upper() == "GET":
             yield from self._on_a_stream(exchange, reply, ledger)
             return
-        asked = _requests(exchange)
-        if not asked:
+        requests = _requests(exchange)
+        if not requests:
             return  # mcp-lifecycle reports answers to notifications
         parts = [part for choice in reply.choices for part in choice.parts]
         answers = [part for part in parts if isinstance(part, (ToolResult, Rpc)) and _answers(part)]
-        open_ = dict(asked)
+        open_ = dict(requests)
         strange: list[ToolResult | Rpc] = []
         for part in answers:
             id_ = _id(part)
-            if id_ is None and _is_nobodys(part):
+            if id_ is None and _is_result(part):
                 strange.append(part)
                 continue
-            if id_ is None or _take(open_, id_):
+            if id_ is None or _close_request(open_, id_):
                 continue
-            if id_ in asked or ledger.tools.waits(exchange, id_) is None:
+            if id_ in requests or ledger.tools.waits(exchange, id_) is None:
                 strange.append(part)
         for part in strange:
-            yield self._stray(part, open_, asked)
+            yield self._stray(part, open_, requests)
         if not strange and open_ and not any(_id(part) is None for part in answers):
             yield from self._unanswered(exchange, open_)
 
@@ -107,25 +107,25 @@ class McpUnknownId(Rule):
                 continue
             # Report only what an expected answer follows: later requests may still be on their way.
             for stray, other in strange:
-                told = f"the stream carries an answer with the id {other}, for which no request of the session waits"
-                yield self.part_finding(stray, told, confidence="medium")
+                message = f"the stream carries an answer with the id {other}, for which no request of the session waits"
+                yield self.part_finding(stray, message, confidence="medium")
             strange.clear()
 
-    def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], asked: dict[str, str]) -> Finding:
+    def _stray(self, part: ToolResult | Rpc, open_: dict[str, str], requests: dict[str, str]) -> Finding:
         id_ = _id(part)
         if id_ is None:
-            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
-            told = f"the answer has no id, so clients discard it; requested: {waiting}"
-            return self.part_finding(part, told)
-        if id_ in asked:
-            return self.part_finding(part, f"{asked[id_]} {id_} is answered twice")
-        twin = next((other for other in asked if _spelled(other) == _spelled(id_)), None)
+            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
+            message = f"the answer has no id, so clients discard it; requested: {waiting}"
+            return self.part_finding(part, message)
+        if id_ in requests:
+            return self.part_finding(part, f"{requests[id_]} {id_} is answered twice")
+        twin = next((other for other in requests if _without_quotes(other) == _without_quotes(id_)), None)
         if twin is not None:
-            told = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
+            message = f"the request has the id {twin} and the answer {id_}: another type, so clients discard it"
         else:
-            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or asked).items())
-            told = f"the answer has the id {id_}, which no request has; requested: {waiting}"
-        return self.part_finding(part, told)
+            waiting = ", ".join(f"{method} {other}" for other, method in (open_ or requests).items())
+            message = f"the answer has the id {id_}, which no request has; requested: {waiting}"
+        return self.part_finding(part, message)
 
     def _unanswered(self, exchange: Exchange, open_: dict[str, str]) -> Iterator[Finding]:
         reply = exchange.reply
@@ -148,11 +148,11 @@ class McpUnknownId(Rule):
 def _requests(exchange: Exchange) -> dict[str, str]:
     """Return the methods of the posted requests by id."""
     messages = exchange.request.messages if exchange.request is not None else ()
-    asked = (_asked(part) for message in messages for part in message.parts)
-    return dict(one for one in asked if one is not None)
+    requests = (_request(part) for message in messages for part in message.parts)
+    return dict(one for one in requests if one is not None)
 
 
-def _asked(part: Part) -> tuple[str, str] | None:
+def _request(part: Part) -> tuple[str, str] | None:
     match part:
         case ToolCall(id_, name) if id_ is not None:
             return id_, f"the call of {name}"
@@ -166,7 +166,7 @@ def _answers(part: ToolResult | Rpc) -> bool:
     return isinstance(part, ToolResult) or part.form in ("result", "error")
 
 
-def _is_nobodys(part: ToolResult | Rpc) -> bool:
+def _is_result(part: ToolResult | Rpc) -> bool:
     """Return True for a result without an id. Only errors may lack one, if the request was unreadable."""
     return isinstance(part, ToolResult) or part.form == "result"
 
@@ -175,7 +175,7 @@ def _id(part: ToolResult | Rpc) -> str | None:
     return part.call_id if isinstance(part, ToolResult) else part.id
 
 
-def _take(open_: dict[str, str], id_: str) -> bool:
+def _close_request(open_: dict[str, str], id_: str) -> bool:
     """Return True if a request of this id was open, and close it. `1` and `1.0` are one number."""
     for other in open_:
         if other == id_ or (other[:1] != '"' and id_[:1] != '"' and json.loads(other) == json.loads(id_)):
@@ -184,5 +184,5 @@ def _take(open_: dict[str, str], id_: str) -> bool:
     return False
 
 
-def _spelled(id_: str) -> str:
+def _without_quotes(id_: str) -> str:
     return id_.strip('"')

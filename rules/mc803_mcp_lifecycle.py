@@ -66,7 +66,7 @@ class McpLifecycle(Rule):
         if first is not None and early:
             yield self.finding(
                 "request",
-                f"{_wanted(early[0])} in one batch with initialize, before the session exists",
+                f"{_describe_request(early[0])} in one batch with initialize, before the session exists",
                 early[0].pointer,
                 layer="client",
             )
@@ -74,17 +74,16 @@ class McpLifecycle(Rule):
     def _notified(self, exchange: Exchange, notes: list[Rpc]) -> Iterator[Finding]:
         answer = next(iter(_answers(exchange)), None)
         if answer is not None and exchange.ok:
-            yield self.part_finding(
-                answer,
-                f"the notification {notes[0].method} was answered ({_said(answer)}) instead of accepted with status 202",
-            )
+            shown = _describe_answer(answer)
+            message = f"the notification {notes[0].method} was answered ({shown}) instead of accepted with status 202"
+            yield self.part_finding(answer, message)
         elif not _is_settled(exchange):
             waited = exchange.timing.duration
             if waited is not None and waited < _SETTLED_BY:
                 return
             after = f" in {waited / 1000:.0f} s" if waited is not None else ""
             yield self.finding(
-                "response", f"the notification {notes[0].method} was never accepted: {_came(exchange)}{after}"
+                "response", f"the notification {notes[0].method} was never accepted: {_describe_reply(exchange)}{after}"
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
@@ -109,7 +108,7 @@ def _needs_session(part: Part) -> bool:
     return isinstance(part, Rpc) and part.form == "request" and part.method not in ("initialize", "ping")
 
 
-def _wanted(part: Part) -> str:
+def _describe_request(part: Part) -> str:
     return f"{part.method} is requested" if isinstance(part, Rpc) else f"{getattr(part, 'name', None)} is called"
 
 
@@ -120,13 +119,13 @@ def _is_settled(exchange: Exchange) -> bool:
     return exchange.status is not None and exchange.status >= 300
 
 
-def _came(exchange: Exchange) -> str:
+def _describe_reply(exchange: Exchange) -> str:
     if exchange.status is None:
         return "no status came"
     if not exchange.response_headers.get("content-type", "").startswith("text/event-stream"):
         return f"status {exchange.status} came, and the reply did not end"
-    said = exchange.reply is not None and exchange.reply.choices
-    return "a stream was opened that did not end" if said else "a stream was opened, and nothing came on it"
+    has_parts = exchange.reply is not None and exchange.reply.choices
+    return "a stream was opened that did not end" if has_parts else "a stream was opened, and nothing came on it"
 
 
 def _answers(exchange: Exchange) -> Iterator[ToolResult | Rpc]:
@@ -144,7 +143,7 @@ def _message(part: Part) -> str:
     return ""
 
 
-def _said(answer: ToolResult | Rpc) -> str:
+def _describe_answer(answer: ToolResult | Rpc) -> str:
     message = _message(answer)
     return (
         excerpt(message) if message else "error" if isinstance(answer, Rpc) and answer.form == "error" else "a result"

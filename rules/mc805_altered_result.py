@@ -50,20 +50,20 @@ class AlteredResult(Rule):
                 continue
             if REDACTED in back.result.text or back.result.is_error is True:
                 continue
-            told = [(retelling(back.result.text, one.text), one) for one in passed]
-            if any(how in ("same", "marked") for how, _ in told) or _admits(back, passed):
+            outcomes = [(retelling(back.result.text, one.text), one) for one in passed]
+            if any(how in ("same", "marked") for how, _ in outcomes) or _admits(back, passed):
                 continue
-            yield self._differs(back, *told[-1])
+            yield self._differs(back, *outcomes[-1])
 
     def _differs(self, back: Back, how: Retelling, passed: Passed) -> Finding:
         given, shown = excerpt(passed.text, 80), excerpt(back.result.text, 80)
-        told = {
+        difference = {
             "lost": f"nothing is left of it: {shown!r}",
             "shortened": f"a part of it is missing, and nothing says so: {shown!r}",
         }.get(how, f"the history says {shown!r}")
         return self.finding(
             "request",
-            f"the MCP server answered {back.name} with {given!r}; {told}",
+            f"the MCP server answered {back.name} with {given!r}; {difference}",
             back.result.pointer,
             severity="warning" if how == "shortened" else None,
             confidence="medium" if how == "shortened" else None,

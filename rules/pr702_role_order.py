@@ -59,19 +59,19 @@ class RoleOrder(Rule):
         accepted = exchange.ok and error is None
         if accepted:
             kinds &= _STAYS_WRONG
-        told = refused(error) if error is not None else frozenset()
-        for one in misplaced(request, kinds | told, error) if kinds or told else ():
-            why = f"; the request was refused: {excerpt(_said(error), 120)!r}" if one.kind in told else ""
+        named = refused(error) if error is not None else frozenset()
+        for one in misplaced(request, kinds | named, error) if kinds or named else ():
+            why = f"; the request was refused: {excerpt(_error_text(error), 120)!r}" if one.kind in named else ""
             yield self.finding(
                 "request",
                 f"this message {one.what}{why}",
                 one.pointer,
                 severity="warning" if accepted else None,
-                confidence="high" if accepted or one.kind in told else "medium",
+                confidence="high" if accepted or one.kind in named else "medium",
             )
 
 
-def _said(error: Json) -> str:
+def _error_text(error: Json) -> str:
     while isinstance(error, dict):
         inner = error.get("error")
         if not isinstance(inner, dict | str):

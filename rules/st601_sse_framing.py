@@ -135,12 +135,11 @@ class SseFraming(Rule):
         if not context.streamed or not context.permit.allows(self.code, "safe"):
             return None
 
-        def told(offence: StreamViolation) -> None:
-            number = context.event_number(offence)
-            done = _VERDICTS[offence.kind].done
-            context.repairs.append(self.repair("response", "safe", done, event=number, before=excerpt(offence.detail)))
+        def fixed(violation: StreamViolation) -> None:
+            title = _VERDICTS[violation.kind].done
+            self.record(context, "safe", title, at=violation, before=excerpt(violation.detail))
 
-        return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, told)
+        return Framing(context, {kind for kind, verdict in _VERDICTS.items() if verdict.fix}, fixed)
 
     def _lines(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
         """Yield a finding on a reply of JSON lines where the request asked for an event stream."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from wirelint.apis.usage_reports import ALWAYS, openai_streams
 from wirelint.apis.writing import document_of
 from wirelint.events import Event, Frame, ReplyMeta, Usage
+from wirelint.fixes.rewriters import PassingRewriter
 from wirelint.model import Exchange, Json, Opaque, Request
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity
 from wirelint.state.ledger import Ledger
@@ -67,18 +68,18 @@ class MissingUsage(Rule):
         request = exchange.request
         if request is None:
             return
-        said: str
+        message: str
         severity: Severity | None
         if exchange.api in _ASKABLE and request.wants_usage:
-            said, severity = "was asked for its token counts and ends without them", None
+            message, severity = "was asked for its token counts and ends without them", None
         elif exchange.api in ALWAYS:
-            said, severity = f"ends without token counts, which {exchange.api} always sends", "info"
+            message, severity = f"ends without token counts, which {exchange.api} always sends", "info"
         else:
             return
         if not _ended_without(exchange):
             return
         last = exchange.reply.events - 1 if exchange.reply is not None else 0
-        yield self.finding("response", f"the stream {said}", event=max(last, 0), severity=severity)
+        yield self.finding("response", f"the stream {message}", event=max(last, 0), severity=severity)
 
     def fix_request(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterator[RequestFix]:
         request = exchange.request
@@ -97,17 +98,17 @@ class MissingUsage(Rule):
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         if not context.streamed or not context.asks_for_counts or not context.permit.allows(self.code, "unsafe"):
             return None
-        return _CountsOut(self, context)
+        return _CountsRemover(self, context)
 
 
-class _CountsOut:
+class _CountsRemover(PassingRewriter):
     """Rewriter that removes the event with the token counts from a reply whose client did not ask for them."""
 
+    phase = 3
     heeds_text = False
-    held: int | None = None
 
     def __init__(self, rule: Rule, context: RewriteContext) -> None:
-        self._rule, self._situation = rule, context
+        self._rule, self._context = rule, context
         self._gone: Frame | None = None
 
     def push(self, event: Event) -> Iterable[Event]:
@@ -118,13 +119,7 @@ class _CountsOut:
                 return (event,)
             self._gone = event.frame
             title = "removed the event with the token counts, which the client did not ask for"
-            made = self._rule.repair(
-                "response", "unsafe", title, event=event.frame.number, before=event.frame.data or ""
-            )
-            self._situation.repairs.append(made)
-        return ()
-
-    def release(self) -> Iterable[Event]:
+            self._rule.record(self._context, "unsafe", title, at=event, before=event.frame.data or "")
         return ()
 
 

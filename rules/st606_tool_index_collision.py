@@ -8,7 +8,7 @@ from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
 from wirelint.history.succession import Succession, announced
 from wirelint.model import Exchange, Piece, ToolCall
-from wirelint.rule import AppliedFix, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
+from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
 # Mistral's own API sends every call in one event without an index, as its SDK expects.
@@ -70,19 +70,16 @@ class ToolIndexCollision(Rule):
         if traits(context.exchange.api).ends_repeat:
             return None
 
-        def numbered(start: Start) -> AppliedFix:
+        def numbered(start: Start) -> None:
             title = f"numbered the call {excerpt(start.id or '', 40)} of {excerpt(start.name or 'a tool')}"
-            where = start.pointer
-            return self.repair(
-                "response", "safe", title, where, event=context.event_number(start), before="no index", after="an index"
-            )
+            self.record(context, "safe", title, start.pointer, at=start, before="no index", after="an index")
 
-        def split(label: CallUpdate, id_: str, call: Succession) -> AppliedFix:
-            name = excerpt(label.name or call.name or "a tool")
-            where = "no index" if label.wire_index is None else f"index {label.wire_index}"
+        def split(update: CallUpdate, id_: str, call: Succession) -> None:
+            name = excerpt(update.name or call.name or "a tool")
+            where = "no index" if update.wire_index is None else f"index {update.wire_index}"
             title = f"made {excerpt(id_, 40)} of {name} a call of its own, which began under {where} of another"
             before, after = f"{where} of {call.id or call.name}", f"an index of its own for {id_}"
-            return self.repair("response", "safe", title, event=context.event_number(label), before=before, after=after)
+            self.record(context, "safe", title, at=update, before=before, after=after)
 
         return CallNumbers(context, numbered, split, needs_index=not _needs_none(context.exchange))
 

@@ -64,17 +64,17 @@ class SilentHang(Rule):
         end = exchange.timing.duration
         if exchange.end == "unread" or max(end or 0.0, _first(exchange) or 0.0) < limit:
             return
-        came = _answered(exchange)
+        answered = _answered(exchange)
         reply, status = exchange.reply, exchange.status
         failed = (status is not None and status >= 400) or (reply is not None and reply.error is not None)
-        good = came is not None and not failed
+        good = answered is not None and not failed
         # A gap between the head of a reply and its first text is a stall.
         begun = exchange.arrivals.begun if good else None
-        silence = end if came is None else came if begun is None else begun
+        silence = end if answered is None else answered if begun is None else begun
         if silence is None or silence < limit:
             return
         mcp = exchange.api == "mcp"
-        if exchange.method != "POST" or (mcp and (good or not (exchange.open or _asks(exchange)))):
+        if exchange.method != "POST" or (mcp and (good or not (exchange.open or _needs_answer(exchange)))):
             return
         if good and reply is not None and (unseen(reply, silence) if reply.streamed else written(reply, silence)):
             return
@@ -82,14 +82,14 @@ class SilentHang(Rule):
         unsure = good or (whole and exchange.end == "client-left")
         yield self.finding(
             "response",
-            f"{_nothing(exchange)} for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, came)}",
+            f"{_nothing(exchange)} for {seconds(silence)}{_meanwhile(exchange)}{_outcome(exchange, answered)}",
             severity="info" if good else "warning" if exchange.open else None,
             confidence="medium" if unsure or exchange.open else None,
             layer="tool" if mcp else "model" if exchange.status is not None and not failed else None,
         )
 
 
-def _asks(exchange: Exchange) -> bool:
+def _needs_answer(exchange: Exchange) -> bool:
     """Return True if a POST may hold a request that needs an answer."""
     messages = exchange.request.messages if exchange.request is not None else ()
     parts = [part for message in messages for part in message.parts]
@@ -125,12 +125,12 @@ def _meanwhile(exchange: Exchange) -> str:
     return f"; only {' and '.join(filter(None, (head, keep)))} came" if head or keep else ""
 
 
-def _outcome(exchange: Exchange, came: float | None) -> str:
+def _outcome(exchange: Exchange, answered: float | None) -> str:
     if exchange.open:
         return " so far"
     if exchange.status is not None and exchange.status >= 400:
         return f", then HTTP {exchange.status}"
-    if came is None:
+    if answered is None:
         return f"; {_ENDS.get(exchange.end, 'the exchange ended without one')}"
     if exchange.reply is not None and exchange.reply.error is not None:
         return ", then an error"

@@ -83,7 +83,7 @@ def _shown(error: Json) -> str:
         error = inner
     if not isinstance(error, Mapping):
         return repr(excerpt(str(error)))
-    said = next((error[name] for name in _SAID if isinstance(error.get(name), str) and error[name]), None)
+    text = next((error[name] for name in _SAID if isinstance(error.get(name), str) and error[name]), None)
     codes = [str(error[name]) for name in _CODES if isinstance(error.get(name), str | int) and error[name] != "error"]
-    words = repr(excerpt(str(said), 120)) if said is not None else excerpt(str(dict(error)))
+    words = repr(excerpt(str(text), 120)) if text is not None else excerpt(str(dict(error)))
     return f"{words} ({excerpt(', '.join(dict.fromkeys(codes)), 60)})" if codes else words

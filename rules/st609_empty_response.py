@@ -76,17 +76,17 @@ class EmptyResponse(Rule):
         if any(fault.kind in _UNREAD for fault in reply.faults) or _wants_nothing(request):
             return
         if not reply.choices:
-            told = reply.id or reply.model or (reply.streamed and reply.terminated)
-            if told and exchange.api != "openai.responses":
+            has_facts = reply.id or reply.model or (reply.streamed and reply.terminated)
+            if has_facts and exchange.api != "openai.responses":
                 yield self.finding(
                     "response", f"the reply holds no candidate at all{_counted(reply)}", event=_last(reply)
                 )
             return
         for choice in empty:
             if by_itself(choice) or choice.finish_reason in _SPOILED:
-                yield self._tell(exchange, request, reply, choice)
+                yield self._report(exchange, request, reply, choice)
 
-    def _tell(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
+    def _report(self, exchange: Exchange, request: Request, reply: Reply, choice: Choice) -> Finding:
         habit = _habit(exchange.api, request)
         lost = (tokens_said(reply.usage) or 0) >= _LOST and len(reply.choices) == 1
         what = "nothing but white space" if choice.parts else "nothing: neither text nor reasoning nor a call"
@@ -132,8 +132,8 @@ def _habit(api: str, request: Request) -> str:
 
 
 def _counted(reply: Reply) -> str:
-    said = tokens_said(reply.usage)
-    return f"; the usage counts {said} tokens" if said is not None and said >= _LOST else ""
+    tokens = tokens_said(reply.usage)
+    return f"; the usage counts {tokens} tokens" if tokens is not None and tokens >= _LOST else ""
 
 
 def _last(reply: Reply) -> int | None:

@@ -5,10 +5,9 @@ from collections.abc import Iterator
 
 from wirelint.arguments.tool_names import Match, match
 from wirelint.events import Start
-from wirelint.fix import AppliedFix
-from wirelint.fixes.chained import Chained
-from wirelint.fixes.names import Names, Rename, TakeOut, farewell, joined_name
-from wirelint.fixes.split_parallel_calls import FanOut, Use, uses, wraps
+from wirelint.fixes.names import Names, Remove, Rename, joined_name, removal_text
+from wirelint.fixes.rewriters import Chained
+from wirelint.fixes.split_parallel_calls import ParallelSplitter, Use, uses, wraps
 from wirelint.model import Exchange, Request, ToolCall
 from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, counted, excerpt
 from wirelint.state.ledger import Ledger
@@ -66,46 +65,36 @@ class UndeclaredTool(Rule):
             return None
         names = [tool.name for tool in request.client_tools]
 
-        def judge(start: Start, name: str, joined: str) -> Rename | TakeOut | None:
+        def judge(start: Start, name: str, joined: str) -> Rename | Remove | None:
             if not name or _is_known(name, joined, request):
                 return None
-            meant = match(name, names) or match(joined, names)
-            safety: Safety = "safe" if meant is not None and meant.certain else "unsafe"
+            matched = match(name, names) or match(joined, names)
+            safety: Safety = "safe" if matched is not None and matched.certain else "unsafe"
             if not context.permit.allows(self.code, safety):
                 return None
             shown = excerpt(joined)
-            text = "" if meant is not None else farewell(joined, request)
-            repair = self.repair(
-                "response",
-                safety,
-                f"took the call of {shown} out" if meant is None else f"called {meant.name} what was called {shown}",
-                start.pointer,
-                event=context.event_number(start),
-                before=joined,
-                after=text if meant is None else meant.name,
-            )
-            return TakeOut(text, repair) if meant is None else Rename(meant.name, repair)
+            if matched is None:
+                title, text = f"took the call of {shown} out", removal_text(joined, request)
+                self.record(context, safety, title, start.pointer, at=start, before=joined, after=text)
+                return Remove(text)
+            title = f"renamed the call of {shown} to {matched.name}"
+            self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
+            return Rename(matched.name)
 
         rewriter = Names(context, judge, lambda name: request.tool(name) is not None)
         if not context.permit.allows(self.code, "unsafe"):
             return rewriter
 
-        def fanned(start: Start, written: str, inside: tuple[Use, ...]) -> AppliedFix:
-            return self.repair(
-                "response",
-                "unsafe",
-                f"made {_calls(inside)} of what {excerpt(start.name or '')} wrapped",
-                start.pointer,
-                event=context.event_number(start),
-                before=written,
-                after="\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside),
-            )
+        def split(start: Start, written: str, inside: tuple[Use, ...]) -> None:
+            title = f"unwrapped {_calls(inside)} from {excerpt(start.name or '')}"
+            after = "\n".join(f"{use.name}({json.dumps(use.arguments, ensure_ascii=False)})" for use in inside)
+            self.record(context, "unsafe", title, start.pointer, at=start, before=written, after=after)
 
-        return Chained(2, FanOut(context, request, fanned), rewriter)
+        return Chained(2, ParallelSplitter(context, request, split), rewriter)
 
     def _finding(self, call: ToolCall, name: str, joined: str, request: Request) -> Finding:
         names = [tool.name for tool in request.client_tools]
-        meant = match(name, names) or match(joined, names)
+        matched = match(name, names) or match(joined, names)
         shown = excerpt(joined)
         if wraps(name) and (inside := uses(call.arguments.value, request)):
             return self.part_finding(
@@ -114,18 +103,18 @@ class UndeclaredTool(Rule):
                 layer="model",
                 fix=Fix("unsafe", f"make {_calls(inside)} of it"),
             )
-        if meant is not None:
-            message = f"{shown} is not declared; {meant.name} is, and the name has {meant.why}"
+        if matched is not None:
+            message = f"{shown} is not declared; {matched.name} is, and the name has {matched.why}"
         elif not names:
             message = f"{shown} is called, and the request declares no tools"
         else:
-            past = ", though the history calls it" if _was_called(name, request) else ""
+            past = ", though the history calls it" if _is_in_history(name, request) else ""
             listed = excerpt(", ".join(names))
             declared = (
                 f"the declared tool is {listed}" if len(names) == 1 else f"the {len(names)} declared are {listed}"
             )
             message = f"{shown} is not declared; {declared}{past}"
-        return self.part_finding(call, message, layer=_layer(name, meant), fix=_fix(shown, meant))
+        return self.part_finding(call, message, layer=_layer(name, matched), fix=_fix(shown, matched))
 
 
 def _is_known(name: str, joined: str, request: Request) -> bool:
@@ -154,21 +143,23 @@ def _is_hosted(name: str, request: Request) -> bool:
     )
 
 
-def _was_called(name: str, request: Request) -> bool:
+def _is_in_history(name: str, request: Request) -> bool:
     return any(call.name == name for message in request.messages for call in message.calls)
 
 
-def _layer(name: str, meant: Match | None) -> Layer:
+def _layer(name: str, matched: Match | None) -> Layer:
     """Return the layer at fault. Markup and native namespaces are the server's to remove; the model wrote the rest."""
     return (
-        "gateway" if meant is not None and meant.why in ("markup in it", "a prefix", "itself twice in it") else "model"
+        "gateway"
+        if matched is not None and matched.why in ("markup in it", "a prefix", "itself twice in it")
+        else "model"
     )
 
 
-def _fix(shown: str, meant: Match | None) -> Fix:
-    if meant is None:
+def _fix(shown: str, matched: Match | None) -> Fix:
+    if matched is None:
         return Fix("unsafe", f"take the call of {shown} out")
-    return Fix("safe" if meant.certain else "unsafe", f"call it {meant.name}")
+    return Fix("safe" if matched.certain else "unsafe", f"call it {matched.name}")
 
 
 def _calls(inside: tuple[Use, ...]) -> str:

@@ -114,8 +114,8 @@ class ToolsOnRawEndpoint(Rule):
         for part in choice.parts:
             if not isinstance(part, Text) or not may_deny(part.text[:_TEXT]):
                 continue
-            asked = request.last_user.words if request.last_user is not None else ""
-            found = denial(part.text[:_TEXT], asked, request.client_tools)
+            words = request.last_user.words if request.last_user is not None else ""
+            found = denial(part.text[:_TEXT], words, request.client_tools)
             if found is not None:
                 names = ", ".join(f"`{excerpt(tool.name, 40)}`" for tool in request.client_tools[:3])
                 yield self.finding(
@@ -140,9 +140,9 @@ def _free_to_call(request: Request) -> bool:
 def _dropped(exchange: Exchange) -> str | None:
     """Return the response header that lists tools among dropped parameters."""
     for name, value in exchange.response_headers.items():
-        said = f"{name}: {value[:_HEADER]}"
-        if _DROPPED.search(said) and _TOOLS.search(said) and value.strip().lower() not in _NOTHING:
-            return said
+        header = f"{name}: {value[:_HEADER]}"
+        if _DROPPED.search(header) and _TOOLS.search(header) and value.strip().lower() not in _NOTHING:
+            return header
     return None
 
 

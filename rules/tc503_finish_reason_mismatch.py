@@ -5,7 +5,7 @@ from collections.abc import Iterator, Set
 from wirelint.apis.traits import ending, is_foreign, traits
 from wirelint.arguments.argument_faults import UNREAD, is_unstated
 from wirelint.events import Finish, Frame
-from wirelint.fixes.finish import MARKUP, FinishReasons, Held, without_calls
+from wirelint.fixes.finish import MARKUP, Content, FinishReasons, without_calls
 from wirelint.model import Choice, Exchange, Opaque, Reply, Request
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, counted, excerpt
 from wirelint.state.ledger import Ledger
@@ -57,13 +57,13 @@ class FinishReasonMismatch(Rule):
             reason = choice.finish_reason
             if reason is None:
                 if is_unstated(exchange, choice):
-                    yield self._missing(choice, request)
+                    yield self._report_missing_reason(choice, request)
                 continue
             if choice.calls and _unknown_to_clients(request, reason):
-                yield self._unsaid(choice, reason, request)
+                yield self._report_wrong_reason(choice, reason, request)
             elif not choice.calls and (right := without_calls(request.api, reason)) is not None:
                 if _is_understood(choice, reply):
-                    yield self._unkept(choice, reason, right)
+                    yield self._report_no_call(choice, reason, right)
             elif is_foreign(request.api, reason):
                 yield self.finding(
                     "response",
@@ -72,38 +72,34 @@ class FinishReasonMismatch(Rule):
                     event=choice.finish_event,
                     severity="info",
                 )
-        yield from self._empty(reply)
+        yield from self._check_empty_calls(reply)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
-        def right(stop: Finish, held: Held) -> str | None:
+        def correct(stop: Finish, content: Content) -> str | None:
             reason = None
-            if held.forms:
+            if content.forms:
                 if _unknown_to_clients(request, stop.reason):
-                    reason = _with_calls(request, held.forms)
-            elif held.text and not held.hidden and not held.markup:
+                    reason = _with_calls(request, content.forms)
+            elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
             if reason is not None:
-                number = context.event_number(stop)
-                made = f"said {reason} in the place of {excerpt(stop.reason)}"
-                changed = {"before": stop.reason, "after": reason}
-                context.repairs.append(self.repair("response", "safe", made, stop.pointer, event=number, **changed))
+                title = f"said {reason} instead of {excerpt(stop.reason)}"
+                self.record(context, "safe", title, stop.pointer, at=stop, before=stop.reason, after=reason)
             return reason
 
-        def unsaid(choice: int, frame: Frame | None, held: Held) -> Finish:
-            reason = _with_calls(request, held.forms)
+        def add(choice: int, frame: Frame | None, content: Content) -> Finish:
+            reason = _with_calls(request, content.forms)
             stop = Finish(choice, reason, traits(request.api).finish_at.format(choice), frame)
-            number = context.event_number(stop)
-            made = self.repair("response", "safe", f"said {reason}", stop.pointer, event=number, after=reason)
-            context.repairs.append(made)
+            self.record(context, "safe", f"said {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
-        return FinishReasons(context, right, unsaid)
+        return FinishReasons(context, correct, add)
 
-    def _missing(self, choice: Choice, request: Request) -> Finding:
+    def _report_missing_reason(self, choice: Choice, request: Request) -> Finding:
         return self.finding(
             "response",
             f"the reply holds {_calls(choice)} and ends without a finish reason",
@@ -111,7 +107,7 @@ class FinishReasonMismatch(Rule):
             fix=Fix("safe", f"say {_with_calls(request, {call.form for call in choice.calls})}"),
         )
 
-    def _unsaid(self, choice: Choice, reason: str, request: Request) -> Finding:
+    def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
         right = _with_calls(request, {call.form for call in choice.calls})
         return self.finding(
             "response",
@@ -121,7 +117,7 @@ class FinishReasonMismatch(Rule):
             fix=Fix("safe", f"say {right}"),
         )
 
-    def _empty(self, reply: Reply) -> Iterator[Finding]:
+    def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
         legacy = {call.pointer for choice in reply.choices for call in choice.calls if call.form == "legacy"}
         for fault in reply.faults:
             if fault.kind == "empty-call" and fault.detail not in legacy:
@@ -134,13 +130,13 @@ class FinishReasonMismatch(Rule):
                     severity="info",
                 )
 
-    def _unkept(self, choice: Choice, reason: str, right: str) -> Finding:
+    def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()
-        said = f"only text: {excerpt(text)!r}" if text else "no text either"
+        shown = f"only text: {excerpt(text)!r}" if text else "no text either"
         lost = not text or any(mark in choice.text or mark in choice.reasoning for mark in MARKUP)
         return self.finding(
             "response",
-            f"the reply ends with {reason!r} and holds no call; {said}",
+            f"the reply ends with {reason!r} and holds no call; {shown}",
             choice.finish_pointer,
             event=choice.finish_event,
             fix=None if lost else Fix("safe", f"say {right}"),
@@ -158,12 +154,12 @@ def _with_calls(request: Request, forms: Set[str]) -> str:
 
 def _unknown_to_clients(request: Request, reason: str) -> bool:
     """Return True if clients that go by the reason of a reply with calls take it for one without."""
-    if not _tells(request):
+    if not _must_announce(request):
         return False
     return ending(reason) == "ended" or (ending(reason) == "calls" and is_foreign(request.api, reason))
 
 
-def _tells(request: Request) -> bool:
+def _must_announce(request: Request) -> bool:
     """Return True if the finish reason must announce calls. For a forced function OpenAI documents `stop`."""
     own = traits(request.api)
     return own.tells_calls and not (own.choosing_ends and request.tool_choice.mode == "named")

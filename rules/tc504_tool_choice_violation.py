@@ -68,29 +68,31 @@ class ToolChoiceViolation(Rule):
         others = [call for call in calls if allowed and call.name not in allowed]
         if asked.mode == "none":
             if calls:
-                yield self._tell(calls[0], f"calls were forbidden, and the reply calls {_names(calls)}", "error")
+                yield self._report(calls[0], f"calls were forbidden, and the reply calls {_names(calls)}", "error")
             return
         if others:
-            yield self._tell(others[0], f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}")
-        if not choice.calls and asked.mode in ("required", "named") and _lacks(exchange, request, choice):
+            yield self._report(
+                others[0], f"only {_quoted(allowed)} may be called, and the reply calls {_names(others)}"
+            )
+        if not choice.calls and asked.mode in ("required", "named") and _lacks_call(exchange, request, choice):
             wish = f"a call of `{excerpt(asked.name or '')}`" if asked.mode == "named" else "a call"
-            said = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
+            shown = f"only text: {excerpt(choice.text)!r}" if choice.text.strip() else "no text either"
             yield self.finding(
                 "response",
-                f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {said}",
+                f"{wish} was required, and the reply ends with {choice.finish_reason!r} and holds none; {shown}",
                 choice.finish_pointer,
                 event=choice.finish_event,
             )
         if request.parallel_tool_calls is False and len(calls) > 1:
-            yield self._tell(
+            yield self._report(
                 calls[1], f"parallel calls were turned off, and the reply holds {len(calls)}: {_names(calls)}"
             )
 
-    def _tell(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
+    def _report(self, call: ToolCall, message: str, severity: Severity | None = None) -> Finding:
         return self.part_finding(call, message, severity=severity)
 
 
-def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
+def _lacks_call(exchange: Exchange, request: Request, choice: Choice) -> bool:
     """Return True if a candidate could have held a call and has none in any form."""
     if not by_itself(choice) or stop_words(request) or exchange.end == "client-left" or not request.tools:
         return False

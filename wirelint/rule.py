@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
 import orjson
 
+from wirelint.events import Event
 from wirelint.fix import Answer as Answer
 from wirelint.fix import AppliedFix as AppliedFix
 from wirelint.fix import Edit as Edit
@@ -92,6 +93,15 @@ class Limits:
     stall: float = 30.0
     burst: float = 8.0
     hang: float = 60.0
+
+
+class Details(TypedDict, total=False):
+    """Optional details of a finding."""
+
+    fix: Fix | None
+    severity: Severity | None
+    confidence: Confidence | None
+    layer: Layer | None
 
 
 class RuleError(ValueError):
@@ -257,6 +267,21 @@ class Rule:
             excerpt(after, _PATCH) if len(after) > _PATCH else after,
         )
 
+    def record(
+        self,
+        context: RewriteContext,
+        safety: Safety,
+        title: str,
+        pointer: str | None = None,
+        *,
+        at: Event | None = None,
+        before: str = "",
+        after: str = "",
+    ) -> None:
+        """Record a change of a reply that this rule made at an event."""
+        event = context.event_number(at) if at is not None else None
+        context.repairs.append(self.repair("response", safety, title, pointer, event=event, before=before, after=after))
+
     def finding(
         self,
         side: Side,
@@ -265,72 +290,33 @@ class Rule:
         *,
         event: int | None = None,
         span: tuple[int, int] | None = None,
-        fix: Fix | None = None,
-        severity: Severity | None = None,
-        confidence: Confidence | None = None,
-        layer: Layer | None = None,
+        **more: Unpack[Details],
     ) -> Finding:
         """Return a finding of this rule. Severity, confidence and layer default to the rule's own."""
         return Finding(
             code=self.code,
             name=self.name,
-            severity=self.graded or severity or self.severity,
-            confidence=confidence or self.confidence,
-            layer=layer or self.layer,
+            severity=self.graded or more.get("severity") or self.severity,
+            confidence=more.get("confidence") or self.confidence,
+            layer=more.get("layer") or self.layer,
             side=side,
             message=one_line(message),
             pointer=pointer,
             event=event,
-            fix=fix,
+            fix=more.get("fix"),
             span=span,
         )
 
-    def part_finding(
-        self,
-        part: ToolCall | ToolResult | Rpc,
-        message: str,
-        *,
-        fix: Fix | None = None,
-        severity: Severity | None = None,
-        confidence: Confidence | None = None,
-        layer: Layer | None = None,
-    ) -> Finding:
+    def part_finding(self, part: ToolCall | ToolResult | Rpc, message: str, **more: Unpack[Details]) -> Finding:
         """Return a finding on a call, a result or an MCP message in the reply."""
-        return self.finding(
-            "response",
-            message,
-            part.pointer,
-            event=part.event,
-            fix=fix,
-            severity=severity,
-            confidence=confidence,
-            layer=layer,
-        )
+        return self.finding("response", message, part.pointer, event=part.event, **more)
 
     def text_finding(
-        self,
-        part: Text | Reasoning | Refusal,
-        span: tuple[int, int],
-        message: str,
-        *,
-        fix: Fix | None = None,
-        severity: Severity | None = None,
-        confidence: Confidence | None = None,
-        layer: Layer | None = None,
+        self, part: Text | Reasoning | Refusal, span: tuple[int, int], message: str, **more: Unpack[Details]
     ) -> Finding:
         """Return a finding on a span of a text in the reply."""
         event = None if isinstance(part, Refusal) else part.event_at(span[0])
-        return self.finding(
-            "response",
-            message,
-            part.pointer,
-            event=event,
-            span=span,
-            fix=fix,
-            severity=severity,
-            confidence=confidence,
-            layer=layer,
-        )
+        return self.finding("response", message, part.pointer, event=event, span=span, **more)
 
 
 @lru_cache(maxsize=512)  # most messages repeat

@@ -9,51 +9,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
-from tests.fixes.drive import open_session, run
+from tests.build import APIS, REGISTRY, Talk, as_record, schema
+from tests.fixes.drive import UNSAFE, open_session, run
+from wirelint.capture.record import Record
 from wirelint.dialects.views import cut_escape
-from wirelint.fix import FixPolicy
-from wirelint.fixes.prefilter import REACH, in_line, prefilter_for
+from wirelint.fixes.prefilter import Prefilter, in_line, prefilter_for
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline import Pipeline
 from wirelint.state.ledger import Ledger
 
 TOOLS = {"find": schema(place="string"), "to": schema(place="string"), "call": schema(place="string")}
 WORDS = (
-    *(
-        "the ",
-        "ferry",
-        " function",
-        "s",
-        ".find:0",
-        " to",
-        "=self",
-        " analysis",
-        "assistant",
-        "final",
-        " Observation",
-        ":",
-    ),
-    *(
-        "call",
-        " count",
-        " mm:",
-        "antml:",
-        "invoke",
-        " think",
-        "ing",
-        '{"name": "find"',
-        "`code`",
-        "*",
-        "#",
-        " | ",
-        "…",
-        "語",
-    ),
-    *("\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return"),
-    *("<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y"),
-    *("Here is my response:", " thought", "/think", "DSML", " 3 ", ", ", ". "),
-)
+    "the ", "ferry", " function", "s", ".find:0", " to", "=self", " analysis", "assistant", "final", " Observation", ":",
+    "call", " count", " mm:", "antml:", "invoke", " think", "ing", '{"name": "find"', "`code`", "*", "#", " | ", "…", "語",
+    "\n", ".\n", "\n\n", "Then", "\n- two", "\nObserved", "\nCalls", "\nHuman", "\n{", "\nfin", "## Return", "/think",
+    "<b>", " < b", "<", "[", "[0]", "[1](", "<String>", "<=", " << 2", "<div class", "<a href=", "[i][j]", " x<y", ". ",
+    "Here is my response:", " thought", "DSML", " 3 ", ", ",
+)  # fmt: skip
 MAY_START = prefilter_for(frozenset(TOOLS)).may_start
 TEXTS = st.lists(st.one_of(st.sampled_from(WORDS), st.text(max_size=6)), max_size=14)
 
@@ -103,81 +75,31 @@ def test_quiet_text_reaches_the_rewriters_before_what_follows_it() -> None:
     [
         ("the ferry", True, False),
         ("it goes t", True, False),
-        ("it goes to=", True, False),
         ("It goes. t", True, True),
-        ("It goes. to", True, True),
         ("It goes. to=", True, True),
-        ("an assistant t", True, True),
-        (" t", True, True),
         ("t", True, True),
-        ("it goes to Bodø", True, False),
         ("a <b", True, True),
-        ("a <b to", True, False),
         ("a < b", True, False),
-        ("a < b and", True, False),
-        ("x[0] = List<Str", True, True),
         ("x[0] = List<String>", True, False),
-        ("see [", True, True),
-        ("see [1]", True, True),
         ("see [1],", True, False),
-        ("a <b></b>", True, False),
         ("a </fin", True, True),
-        ("a && b", True, False),
         ("a &", True, True),
-        ("a &amp", True, True),
-        ("a &amp; b", True, False),
         ("a &lt;b", True, True),
-        ("a &#6", True, True),
         (r"x \frac{a}{b}", True, False),
-        ("x \\", True, True),
-        (r"one\ntwo", True, False),
         (r"<b>\ntwo", True, True),
-        (r"<b>  \ntwo", True, True),
-        (r" \ntwo", True, True),
         (r"say \"one\"", True, True),
-        (r"a \u003c", True, True),
         ("so think>", True, True),
-        ("so pink>", True, False),
         ("</think>", True, True),
-        ("a <b, then <tool_call>", True, True),
-        ("a <fin", True, True),
         ("a <find>", True, True),
-        ("one: m", True, True),
         ("Obs", False, True),
         ("Obs", True, False),
         ("Observation:", False, True),
-        ("   ", False, True),
-        ("one\n  ", True, True),
         ("one\nObserv", True, True),
         ("one\nObservation: two", True, True),
-        ("one\nfin", True, True),
-        ("one\nfinely", True, False),
-        ("THINK]", True, True),
-        ("> and", True, True),
-        ("x >= y", True, False),
-        ("d] e", True, False),
     ],
 )
 def test_what_has_to_wait(text: str, inside: bool, starts: bool) -> None:
     assert MAY_START(text, inside) is starts
-
-
-@pytest.mark.parametrize(
-    ("before", "text", "starts"),
-    [
-        ("The ferry goes", " to", False),
-        ("The ferry goes ", "to", False),
-        ("The ferry goes ", "to=", False),
-        ("The ferry goes.", " to", True),
-        ("The ferry goes. ", "to=", True),
-        ("The assistant ", "to=", True),
-        ("The ferry stops at i", "t", False),
-        ("The end of it: </think", "> and", True),
-        ("The end of it: list", "> and", False),
-    ],
-)
-def test_what_has_gone_before_decides_on_what_waits(before: str, text: str, starts: bool) -> None:
-    assert MAY_START(text, True, before[-REACH:]) is starts
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -190,7 +112,7 @@ def test_a_word_that_waits_leaves_with_the_next(api: str, varied: bool) -> None:
     if varied:  # an event that says more than the one before it is read before it leaves
         events = [event.replace(b"{", b'{"obfuscation":"%d",' % number, 1) for number, event in enumerate(events)]
         record["response"]["body"] = b"".join(events).decode()
-    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), FixPolicy("unsafe"))
+    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE)
     assert rewriting is not None
     steps = [rewriting.feed(event) for event in events]
     steps.append(rewriting.end())
@@ -211,7 +133,7 @@ def test_blanks_without_end_are_not_waited_for_without_end() -> None:
     record = talk.record("openai.chat", True)
     body = record["response"]["body"].encode()
     events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
-    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), FixPolicy("unsafe"))
+    rewriting = ReplyStream.begin(open_session(as_record(record)), REGISTRY.rules, Ledger(), UNSAFE)
     assert rewriting is not None
     longest = waits = 0
     out: list[bytes] = []
@@ -241,27 +163,6 @@ def test_white_space_behind_a_thought_is_not_quiet(end: str) -> None:
         assert run(record, ["xml-leak"]).faults == (), step
 
 
-def test_calls_are_never_quiet() -> None:
-    talk = Talk(text="Wait.", calls=[Call("find", {"place": "Bodø"})], tools=TOOLS, step=2)
-    record = talk.record("openai.chat", True)
-    assert run(record).delivered == record["response"]["body"].encode()
-
-
-@pytest.mark.parametrize(
-    ("text", "before", "inside"),
-    [
-        ("a", False, True),
-        (" ", False, False),
-        (" ", True, True),
-        ("a\n", True, False),
-        ("a\n ", True, False),
-        ("\nb", False, True),
-    ],
-)
-def test_whether_a_line_has_begun(text: str, before: bool, inside: bool) -> None:
-    assert in_line(text, before) is inside
-
-
 def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
     may_start = prefilter_for(frozenset({"read_file", "Stra\u00dfe"})).may_start
     for line in ("read_file(", "- **READ_FILE**", "> read_f\u0130le", "STRASSE:"):
@@ -275,12 +176,51 @@ def test_a_line_may_begin_with_the_name_of_a_tool() -> None:
     assert not may_start("one\nre\nad_file", inside=True)
 
 
-def test_names_of_one_request_are_no_names_of_the_next() -> None:
-    assert prefilter_for(frozenset({"read_file"})).may_start("read_file", inside=False)
-    assert not prefilter_for(frozenset()).may_start("read_file", inside=False)
-
-
 @given(st.text(alphabet='&\\\\#ulta03"n<> ', max_size=8))
 def test_an_escape_that_is_cut_off_always_waits(text: str) -> None:
     if cut_escape(text):
         assert MAY_START(text, True)
+
+
+SEARCH = {"find": schema(place="string"), "read_note": schema(path="string")}
+MARKUP = (
+    '<tool_call>\n{"name": "find", "arguments": {"place": "Bodø"}}\n</tool_call>',
+    '<invoke name="find"><parameter name="place">Bodø</parameter></invoke>',
+    '[TOOL_CALLS][{"name": "find", "arguments": {"place": "Bodø"}}]',
+    "<find><place>Bodø</place></find>",
+    "<|im_end|>", "[INST]", "<think>So.</think>", "<tool_response>Bodø</tool_response>", "</s>", "<answer>", "</find>",
+)  # fmt: skip
+CODE = (
+    *("if (a < b && c <= d) ", "x[0] = y[i]; ", "List<String> l; ", '<div class="a">', "</div>", "<T>", "[1] ", "<<"),
+    *("[text](url) ", "cout << x;\n", " <- ", "`<b>` ", "\n```tsx\n", "\n```\n", "a<b", "Array<", "<", "[", "[[", "< "),
+    *("</b>", "</parameter></function>", "</", "a && b", "&amp;", "&", "&lt;b&gt;", "&lt;find&gt;", "think>", "king>"),
+    *(r"\frac{a}{b}", "\\", r"\n", r"\"a\"", r"\u003cfind\u003e", ">\\n{", "*p = &q;"),
+    *("[ ", "Promise<T[]>", "Well: ", "So.\n", "<json", "<function", "<response>", "[{", "]>", ">>", "find", "\n"),
+)
+
+
+@given(
+    parts=st.lists(st.one_of(st.sampled_from(CODE), st.sampled_from(MARKUP), st.text(max_size=4)), max_size=8),
+    step=st.sampled_from((1, 2, 3, 4, 5, 7, 11, 40)),
+    api=st.sampled_from(("openai.chat", "anthropic.messages")),
+    model=st.sampled_from(("m", "qwen3", "kimi-k2", "deepseek-r1", "gpt-oss-20b")),
+)
+def test_fixes_are_those_without_the_prefilter(parts: list[str], step: int, api: str, model: str) -> None:
+    text = "".join(parts) or "So."
+    record = as_record(Talk(text=text, tools=SEARCH, model=model, step=step).record(api, True), 1)
+    told = _repaired(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Prefilter, "may_start", lambda *_: True)
+        patch.setattr(Pipeline, "may_pass", lambda *_: False)
+        assert told == _repaired(record)
+
+
+def _repaired(record: Record) -> tuple[object, ...]:
+    """What the client gets of a reply, and what is said of it."""
+    rewriting = ReplyStream.begin(open_session(record), REGISTRY.rules, Ledger(), UNSAFE)
+    assert rewriting is not None
+    events = [event + b"\n\n" for event in (record.response_body or b"").split(b"\n\n") if event]
+    out = [piece for event in events for piece in rewriting.feed(event)]
+    out += rewriting.end()
+    assert rewriting.faults == []
+    return b"".join(out), tuple(map(repr, rewriting.repairs)), tuple(rewriting.notes)

@@ -1,25 +1,27 @@
-"""Calls of a reply under other ids than they came with.
+"""Calls that a fix makes, and rewriters that give new ids to the calls of a reply.
 
-Theory of operation. An id is judged together with the name of its call; where one of both is missing, the call waits for it
-until its arguments begin. Servers that repeat the id with every event do so in the frames of the arguments, so these are
-written anew too.
+Theory of operation. An id is judged together with the name of its call. A call that lacks one of them waits until its
+arguments begin. Servers that repeat the id in every event do so in the frames of the arguments, so these frames are written
+anew too.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import ClassVar
 
 import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Close, Delta, Event, Frame, Start
-from wirelint.fix import AppliedFix, RewriteContext
-from wirelint.fixes.names import may_repeat, settles
+from wirelint.fix import RewriteContext
+from wirelint.fixes.names import may_repeat
+from wirelint.fixes.rewriters import WaitingRewriter, completes_name
 from wirelint.model import Json
 
-# A call that a repair makes, as the events that the API of the reply has for it.
+ChooseId = Callable[[Start, str | None, str | None], str | None]
+"""Return the new id of a call, given its start, id and name, and record the change; None if it keeps its own."""
 
 
 def make_call(
@@ -31,7 +33,7 @@ def make_call(
     frame: Frame | None,
     pointer: str | None = None,
 ) -> Iterator[Event]:
-    """The events of a whole call. `pointer`: its place, where it is not simply behind the others of its candidate."""
+    """Yield the events of a whole call. `pointer`: its place, if that is not behind the other calls of its candidate."""
     own = traits(context.exchange.api)
     block = context.new_block()
     place = (own.calls_at or "").format(choice) if pointer is None else pointer
@@ -50,60 +52,38 @@ def write_arguments(arguments: dict[str, Json]) -> str:
         return json.dumps(arguments)
 
 
-Choose = Callable[[Start, str | None, str | None], "tuple[str, AppliedFix] | None"]
-"""The new id of a call, by its start, its id and its name, with the record of the change; None: it keeps its own."""
+class NewIds(WaitingRewriter):
+    """Gives calls the ids that a rule chooses. It asks for every call, in order.
 
-_MOST_WAITING = 256
-
-
-class NewIds:
-    """Gives calls the ids that a rule chooses. It asks in the order in which the calls begin, for every call.
-
-    It comes after the repairs of names, since an id may hold the name.
+    It comes after the fixes of names, since an id may contain the name.
     """
 
-    phase: ClassVar[int] = 3
-    heeds_text: ClassVar[bool] = False
+    phase: ClassVar[float] = 3
 
-    def __init__(self, context: RewriteContext, choose: Choose) -> None:
-        self._situation = context
+    def __init__(self, context: RewriteContext, choose: ChooseId) -> None:
+        super().__init__()
+        self._context = context
         self._choose = choose
-        self._held: list[Event] = []
         self._renamed: dict[int, str] = {}
 
-    @property
-    def held(self) -> int | None:
-        return self._held[0].frame.number if self._held and self._held[0].frame else None
+    def decides(self, first: Event, event: Event) -> bool | None:
+        assert isinstance(first, Start)
+        return completes_name(first, event) or None
 
-    def push(self, event: Event) -> Iterable[Event]:
-        if not self._held:
-            return self._take(event)
-        start = self._held[0]
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        start = held[0]
         assert isinstance(start, Start)
-        if not settles(start, event) and len(self._held) < _MOST_WAITING:
-            self._held.append(event)
-            return ()
-        held, self._held = self._held, []
-        told: list[Start | CallUpdate] = [start]
-        told += [one for one in held if isinstance(one, CallUpdate) and one.block == start.block]
-        id_ = next((one.id for one in told if one.id), None)
-        name = next((one.name for one in told if one.name), None)
-        out: list[Event] = [self._begin(start, id_, name)]
-        for one in (*held[1:], event):
-            out += self.push(one)
-        return out
+        updates = [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
+        id_ = start.id or next((one.id for one in updates if one.id), None)
+        name = start.name or next((one.name for one in updates if one.name), None)
+        return (self._begin(start, id_, name),)
 
-    def release(self) -> Iterable[Event]:
-        held, self._held = self._held, []
-        return held
-
-    def _take(self, event: Event) -> Iterable[Event]:
+    def take(self, event: Event) -> Iterable[Event]:
         match event:
             case Start(kind="tool_call"):
-                if (event.id and event.name) or not self._situation.streamed:  # a whole reply says all of it at once
+                if (event.id and event.name) or not self._context.streamed:  # a whole body holds both, or never will
                     return (self._begin(event, event.id, event.name),)
-                self._held.append(event)
-                return ()
+                return self.wait_for(event)
             case CallUpdate() if event.block in self._renamed:
                 return (event._replace(id=None),) if event.name else ()
             case Delta() if event.block in self._renamed and may_repeat(event.frame, self._renamed[event.block]):
@@ -112,13 +92,11 @@ class NewIds:
                 return (event,)
 
     def _begin(self, start: Start, id_: str | None, name: str | None) -> Start:
-        chosen = self._choose(start, id_, name)
-        if chosen is None:
+        new = self._choose(start, id_, name)
+        if new is None:
             if id_:
-                self._situation.taken.add(id_)
+                self._context.taken.add(id_)
             return start
-        new, repair = chosen
-        self._situation.taken.add(new)
-        self._situation.repairs.append(repair)
+        self._context.taken.add(new)
         self._renamed[start.block] = id_ or ""
         return start._replace(id=new)

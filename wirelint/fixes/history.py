@@ -1,15 +1,13 @@
-"""Native markup in earlier turns of the assistant: taken out where the history also has the call that it stands for.
+"""Fix for `xml-leak` in requests: native markup in earlier messages of the assistant.
 
-Theory of operation. Once markup stands in the history, the model writes it again. What may be done about it must be true:
-nothing is made up that did not happen. Two cases are certain enough. The message makes the same calls structurally: then
-the markup says them twice, and goes. Or the message makes no call, and the results right behind it answer none, as many as
-there are calls in the markup: then those were run, and the markup becomes the calls that they answer, under the ids of the
-results. In every other case a call that stands as text was never run, and the text is the truth.
+Theory of operation. A model imitates markup in its history. A fix must not invent anything, so only two cases qualify.
+The message has equal structured calls: then the markup is a duplicate, and is removed. Or the message has no call, and
+as many results follow it as its markup has calls, and answer no other call: then the calls did run, and the markup
+becomes the calls of these results, with their ids. In every other case the call was never run, and the text is true.
 
-A message of a model that was stuck in a loop (`text.loops`) is left as it is. So are all messages behind
-`_MOST_MARKS` marks of markup: agents send their history with each request, and each mark takes some 40 microseconds.
-
-Which markup is a call that went astray is judged as for a reply (`text.markup`), by what had been said before it.
+Messages of a model that was stuck in a loop (`text.loops`) stay, and so do all messages after `_MOST_MARKS` marks of
+markup: agents send their history with each request, and each mark takes some 40 microseconds. Leaks are judged like
+those of a reply (`text.markup`), given the messages before them.
 """
 
 from __future__ import annotations
@@ -31,13 +29,13 @@ from wirelint.text.markup import Leak, judge, siblings
 from wirelint.text.pointers import at
 
 _MOST_JUDGED = 64
-"""Messages that are judged, each by all that was said before it. Counted from the first: a history stays what it was."""
+"""Messages that are judged, the first ones, so that the judgement does not change as the history grows."""
 _MOST_MARKS = 4 * MOST_MARKS
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaning:
-    """What is to be done to one message. `answers`: the results whose calls the markup becomes; none for duplicates."""
+    """The change of one message. `answers`: the results whose calls the markup becomes; none for duplicates."""
 
     pointer: str
     edits: tuple[Edit, ...]
@@ -54,14 +52,14 @@ class Cleaning:
 
 
 def cleanings(exchange: Exchange) -> Iterator[Cleaning]:
-    """What can be done about markup in the history of a request, message by message."""
+    """Yield the changes that remove markup from the history of a request, message by message."""
     for _, cleaning in leaky(exchange):
         if cleaning is not None:
             yield cleaning
 
 
 def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | None]]:
-    """The leaks in each message of a history that has any, and what can be done about them."""
+    """Yield the leaks of each message that has any, and the change that removes them."""
     request = exchange.request
     if request is None or is_raw(exchange.api, request):
         return
@@ -80,7 +78,7 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
             return
         leaks = tuple(_leaks(request, position, message))
         if not leaks or any(at(request.body, leak.part.pointer) != leak.part.text for leak in leaks):
-            continue  # a text that is put together from several places
+            continue  # a text joined from several places
         if message.calls:
             copies = tuple(leak for leak in leaks if leak.duplicate and leak.declared)
             edits = tuple(without(request, message, copies)) if copies else ()
@@ -90,12 +88,12 @@ def leaky(exchange: Exchange) -> Iterator[tuple[tuple[Leak, ...], Cleaning | Non
 
 
 def claimed(exchange: Exchange) -> frozenset[str]:
-    """The pointers of results that are no orphans once the markup before them is what it was meant to be."""
+    """Return the pointers of results that are no orphans once markup has become calls."""
     return frozenset(result.pointer for cleaning in cleanings(exchange) for result in cleaning.answers)
 
 
 def _leaks(request: Request, position: int, message: Message) -> Iterator[Leak]:
-    # The choice that this request makes is not the one under which the message was written.
+    # The tool choice of this request did not apply when the message was written.
     past = replace(request, messages=request.messages[:position], tool_choice=ToolChoice())
     for part in message.parts:
         if not isinstance(part, Text) or "[redacted:" in part.text:
@@ -126,7 +124,7 @@ def _promote(exchange: Exchange, request: Request, position: int, leaks: tuple[L
 
 
 def _answers(request: Request, position: int) -> list[Answer]:
-    """The results right behind a message, if none of them answers another call."""
+    """Return the results right after a message, if none of them answers another call."""
     end = position + 1
     while end < len(request.messages) and request.messages[end].results:
         end += 1
@@ -138,7 +136,7 @@ def _answers(request: Request, position: int) -> list[Answer]:
 
 
 def _answers_call(call: NativeCall, result: ToolResult, demand: Demand | None) -> bool:
-    """Return True if a result may be that of a call, under an id that can stay."""
+    """Return True if a result may belong to a call, under an id that can stay."""
     id_ = result.call_id or ""
     if result.name not in (None, "", call.name) or restore(id_, call.name) is not None:
         return False

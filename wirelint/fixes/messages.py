@@ -1,9 +1,8 @@
-"""Messages of a history written anew: markup taken out of their texts, calls put in, in the form of each API.
+"""Edits of messages in a history: markup is removed from texts, and calls are inserted, in the form of each API.
 
-Theory of operation. Where a message is a row of blocks, its calls are blocks behind the texts; in the shape of OpenAI's
-chat they have a member of their own; in Responses they are items, put before the first of their outputs. What is left of a
-text is the text itself; a block of which nothing is left goes, since vendors refuse blank ones, save for one that carries a
-signature. A content that was a text and is none any more is what each API calls that.
+Theory of operation. In a message of blocks, calls are blocks after the texts; in OpenAI's chat they are a member
+(`tool_calls`); in Responses they are items before the first of their outputs. A block whose text becomes empty is removed,
+since vendors refuse blank blocks, unless it carries a signature. An empty content is written as each API writes it.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _SIGNING = re.compile(r"gemini-(?:[3-9]|\d\d)")
 
 
 def can_hold_calls(request: Request) -> bool:
-    """Return True if calls can be put into the history of a request. Recent Geminis refuse those that they did not sign."""
+    """Return True if calls can be put into the history of a request. Recent Gemini models refuse unsigned ones."""
     return request.api != "google.generate_content" or _SIGNING.search(request.model) is None
 
 
 def without(request: Request, message: Message, leaks: Sequence[Leak]) -> Iterator[Edit]:
-    """The edits that take markup out of the texts of a message that has calls."""
+    """Yield the edits that remove markup from the texts of a message with calls."""
     left = _remaining(message, leaks)
     if history_of(request.api).content is None:
         yield from _without_items(request, left)
@@ -45,7 +44,7 @@ def without(request: Request, message: Message, leaks: Sequence[Leak]) -> Iterat
 def with_calls(
     request: Request, message: Message, leaks: Sequence[Leak], answers: Sequence[ToolResult]
 ) -> Iterator[Edit]:
-    """The edits that make the markup of a message the calls that some results answer, one for one."""
+    """Yield the edits that turn the markup of a message into the calls of some results, one for one."""
     calls = [call for leak in leaks for call in leak.calls]
     made = [_called(request.api, call, answer.call_id) for call, answer in zip(calls, answers, strict=True)]
     history = history_of(request.api)
@@ -61,7 +60,7 @@ def with_calls(
 
 
 def _remaining(message: Message, leaks: Sequence[Leak]) -> dict[str, str]:
-    """What is left of the texts that hold leaks, by their pointers; blank text is none."""
+    """Return the texts without leaks, by pointer. Blank text becomes empty."""
     texts: dict[str, str] = {}
     for part in message.parts:
         spans = [leak.span for leak in leaks if leak.part is part]
@@ -73,13 +72,13 @@ def _remaining(message: Message, leaks: Sequence[Leak]) -> dict[str, str]:
 
 
 def _block(pointer: str) -> str | None:
-    """The pointer of the block that a text is the word of; None for a content that is a text."""
+    """Return the pointer of the block that a text belongs to; None for a content that is a text."""
     block, _, field = pointer.rpartition("/")
     return block if field == "text" and block.rpartition("/")[2].isdecimal() else None
 
 
 def _emptied(api: str, place: str) -> Edit:
-    """A content without words, beside calls."""
+    """Return the edit that empties the content of a message with calls."""
     if api == "cohere.chat":
         return Edit("remove", place)
     return Edit("replace", place, "" if api == "ollama.chat" else None)
@@ -99,7 +98,7 @@ def _without_blocks(request: Request, texts: Mapping[str, str]) -> Iterator[Edit
 
 
 def _without_items(request: Request, left: Mapping[str, str]) -> Iterator[Edit]:
-    """A message item of which nothing is left goes; what the model said in one turn can be several of them."""
+    """Yield the edits for Responses, where a turn can be several message items. An item without text is removed."""
     items: dict[str, dict[str, str]] = {}
     for pointer, text in left.items():
         items.setdefault("/".join(pointer.split("/")[:3]), {})[pointer] = text
@@ -114,7 +113,7 @@ def _without_items(request: Request, left: Mapping[str, str]) -> Iterator[Edit]:
 
 
 def _rest(request: Request, place: str, left: Mapping[str, str]) -> Iterator[Json]:
-    """The blocks of a message with what is left of their texts."""
+    """Yield the blocks of a message with their remaining texts."""
     content = at(request.body, place)
     if isinstance(content, str):
         if text := left.get(place):
@@ -129,7 +128,7 @@ def _rest(request: Request, place: str, left: Mapping[str, str]) -> Iterator[Jso
 
 
 def _called(api: str, call: NativeCall, id_: str | None) -> Json:
-    """A call in the form of an API; without an id where its result has none."""
+    """Return a call in the form of an API. It has no id if its result has none."""
     arguments: Json = call.arguments or {}
     match api:
         case "anthropic.messages":

@@ -1,9 +1,9 @@
-"""Names of called tools, put right; calls of tools that nobody has, taken out.
+"""Rewriter that corrects names of called tools and removes calls of tools that do not exist; removal of calls in general.
 
-Theory of operation. A name may come in pieces, so a call whose name is not known waits until its arguments begin (or the
-call ends): nearly always one frame. Then the name is judged, once. A call that is renamed keeps everything but its name;
-one that is taken out leaves a sentence in its place, and a candidate that was to end with calls and has none left ends as
-an answer does.
+Theory of operation. A name may come in pieces (`"name":"get_"`, `"name":"weather"`), so a call with an unknown name waits
+until its arguments begin or the call ends; nearly always that is in the same frame. Then the name is judged once. A renamed
+call keeps everything but its name. A removed call leaves a sentence in its place, and a candidate that would end with calls
+but has none left ends like an answer.
 """
 
 from __future__ import annotations
@@ -14,45 +14,40 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
-from wirelint.fix import AppliedFix, RewriteContext
+from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start
+from wirelint.fix import RewriteContext
 from wirelint.fixes.finish import without_calls
+from wirelint.fixes.rewriters import WaitingRewriter, completes_name
 from wirelint.model import Request
 from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt
+from wirelint.text.excerpts import excerpt, listed
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
-_LISTED = 20
-"""Names of tools that a sentence lists."""
-_MOST_WAITING = 256
-"""Events that wait for the name of a call; none is so long in coming."""
+_MOST_LISTED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """The right name, and the record of the change."""
+    """Give a call this name."""
 
     name: str
-    repair: AppliedFix
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOut:
-    """What the client reads in the place of the call, and the record of the change."""
+class Remove:
+    """Remove a call, and put this text in its place."""
 
     text: str
-    repair: AppliedFix
 
 
-Judge = Callable[[Start, str, str], "Rename | TakeOut | None"]
-"""Judges a call by its start, its name, and the name as clients join it from pieces; None leaves the call alone."""
+JudgeName = Callable[[Start, str, str], "Rename | Remove | None"]
+"""Return the change of a call and record it, given its start, its name, and the name as clients join it from pieces."""
 
 
-def farewell(name: str, request: Request) -> str:
-    """What a client reads in the place of a call of a tool that it does not have."""
+def removal_text(name: str, request: Request) -> str:
+    """Return the sentence that replaces a call of an undeclared tool."""
     names = [f"`{_shown(tool.name)}`" for tool in request.client_tools]
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    offered = ", ".join(names[:_LISTED]) + more if names else "no tools at all"
+    offered = listed(names, _MOST_LISTED) if names else "no tools at all"
     why = f"because this request declares no such tool; it declares {offered}"
     return f"wirelint took out a call of `{_shown(name)}`, {why}."
 
@@ -62,138 +57,130 @@ def _shown(name: str) -> str:
 
 
 def joined_name(pieces: Sequence[str | None]) -> str:
-    """A name as clients join it from pieces; servers that say all of it again and again mean it once."""
+    """Return a name as clients join it from pieces. Servers that repeat the whole name send equal pieces."""
     said = [piece for piece in pieces if piece]
     return said[0] if len(set(said)) == 1 else "".join(said)
 
 
 def may_repeat(frame: Frame | None, text: str) -> bool:
-    """Return True if a frame may say an id or a name again, in any way that JSON can write it."""
+    """Return True if a frame may repeat an id or a name, in any JSON notation."""
     return frame is not None and frame.data is not None and (text in frame.data or not _PLAIN.fullmatch(text))
 
 
-class Names:
-    """Renames calls and takes calls out, as a rule judges."""
+class CallRemover:
+    """Removes calls from a reply, with a text in the place of each, and corrects the finish reason."""
 
-    patient: ClassVar[bool] = True
-
-    def __init__(self, context: RewriteContext, judge: Judge, knows: Callable[[str], bool], phase: int = 2) -> None:
-        """`knows`: whether a name needs no judgement, at once."""
-        self.phase = phase
-        self._situation = context
-        self._judge, self._knows = judge, knows
-        self._held: list[Event] = []
-        self._names: dict[int, str] = {}
-        """Calls that were renamed, with the names that they came under."""
+    def __init__(self, context: RewriteContext) -> None:
+        self._context = context
         self._gone: set[int] = set()
         self._left: dict[int, int] = {}
         self._emptied: set[int] = set()
         self._texts: dict[int, tuple[int, int]] = {}
         """The text block of each candidate, with its place in the frame."""
 
-    @property
-    def held(self) -> int | None:
-        return self._held[0].frame.number if self._held and self._held[0].frame else None
+    def note(self, start: Start) -> None:
+        """Note a part that stays so far."""
+        if start.kind == "tool_call":
+            self._left[start.choice] = self._left.get(start.choice, 0) + 1
+        elif start.kind == "text":
+            self._texts[start.choice] = (start.block, start.item)
 
-    def push(self, event: Event) -> Iterable[Event]:
-        if not self._held:
-            return self._take(event)
-        start = self._held[0]
+    def is_removed(self, event: Event) -> bool:
+        """Return True if an event belongs to a removed call."""
+        return isinstance(event, (Delta, CallUpdate, Close)) and event.block in self._gone
+
+    def remove(self, start: Start, text: str) -> list[Event]:
+        """Return the events to send instead of a noted call: its text, in a block of its own where the API has blocks."""
+        choice, frame = start.choice, start.frame
+        self._gone.add(start.block)
+        self._emptied.add(choice)
+        self._left[choice] -= 1
+        own = traits(self._context.exchange.api)
+        if choice in self._texts and not own.blocks:
+            block, item = self._texts[choice]
+            return [Delta(block, f"\n\n{text}", frame, item)]
+        block = self._context.new_block()
+        begun: list[Event] = [
+            Start(block, "text", own.text_at.format(choice), choice, frame),
+            Delta(block, text, frame),
+        ]
+        if own.blocks:
+            return [*begun, Close(block, frame)]
+        self._texts[choice] = (block, -1)
+        return begun
+
+    def finish(self, event: Finish) -> Finish:
+        """Return the end of a candidate. One without its calls ends like an answer."""
+        if event.choice in self._emptied and not self._left.get(event.choice):
+            right = without_calls(self._context.exchange.api, event.reason)
+            return event._replace(reason=right) if right else event
+        return event
+
+
+class Names(WaitingRewriter):
+    """Renames and removes calls, as a rule judges."""
+
+    phase: ClassVar[float] = 2
+    heeds_text: ClassVar[bool] = True
+    patient: ClassVar[bool] = True
+
+    def __init__(self, context: RewriteContext, judge: JudgeName, is_known: Callable[[str], bool]) -> None:
+        """`is_known` returns True for a name that needs no judgement."""
+        super().__init__()
+        self._context = context
+        self._judge, self._is_known = judge, is_known
+        self._names: dict[int, str] = {}
+        """The original names of renamed calls."""
+        self._remover = CallRemover(context)
+
+    def decides(self, first: Event, event: Event) -> bool | None:
+        assert isinstance(first, Start)
+        return completes_name(first, event) or None
+
+    def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
+        """Return the events for the start of a call whose name is complete."""
+        start = held[0]
         assert isinstance(start, Start)
-        if not settles(start, event) and len(self._held) < _MOST_WAITING:
-            self._held.append(event)
-            return ()
-        held, self._held = self._held, []
-        out = list(self._decide(start, held))
-        for one in (*held[1:], event):
-            out += self.push(one)
-        return out
+        self._remover.note(start)
+        updates = [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
+        names = [start.name, *(update.name for update in updates)]
+        name = next(filter(None, names), "")
+        match self._judge(start, name, joined_name(names)):
+            case Remove(text):
+                return self._remover.remove(start, text)
+            case Rename(right):
+                self._names[start.block] = name
+                id_ = start.id or next((update.id for update in updates if update.id), None)
+                return (start._replace(name=right, id=id_),)
+            case None:
+                return (start,)
 
     def release(self) -> Iterable[Event]:
         held, self._held = self._held, []
         out: list[Event] = []
         for event in held:
             if isinstance(event, Start) and event.kind == "tool_call":
-                self._left[event.choice] = self._left.get(event.choice, 0) + 1
+                self._remover.note(event)
                 out.append(event)
             else:
-                out += self._take(event)
+                out += self.take(event)
         return out
 
-    def _take(self, event: Event) -> Iterable[Event]:
+    def take(self, event: Event) -> Iterable[Event]:
+        if self._remover.is_removed(event):
+            return ()
         match event:
-            case Start(kind="tool_call"):
-                if event.name and self._knows(event.name):
-                    self._left[event.choice] = self._left.get(event.choice, 0) + 1
-                    return (event,)
-                if not self._situation.streamed:
-                    return self._decide(event, [event])  # its name is complete, whether or not the reply says its end
-                self._held.append(event)
-                return ()
-            case Start(kind="text"):
-                self._texts[event.choice] = (event.block, event.item)
-            case Delta() | CallUpdate() | Close() if event.block in self._gone:
-                return ()
-            case Delta() if event.block in self._names:
-                return (event._replace(),) if may_repeat(event.frame, self._names[event.block]) else (event,)
+            case Start(kind="tool_call") if not (event.name and self._is_known(event.name)):
+                # The name is complete in a whole body, even if the end of the call is missing.
+                return self.wait_for(event) if self._context.streamed else self.settle([event], event, True)
+            case Start():
+                self._remover.note(event)
+            case Delta() if event.block in self._names and may_repeat(event.frame, self._names[event.block]):
+                return (event._replace(),)
             case CallUpdate() if event.block in self._names and event.name:
                 return (event._replace(name=None),) if event.id else ()
-            case Finish() if event.choice in self._emptied and not self._left.get(event.choice):
-                right = without_calls(self._situation.exchange.api, event.reason)
-                return (event._replace(reason=right),) if right else (event,)
+            case Finish():
+                return (self._remover.finish(event),)
             case _:
                 pass
         return (event,)
-
-    def _decide(self, start: Start, held: list[Event]) -> Iterable[Event]:
-        """What becomes of the start of a call, now that its name is known."""
-        labels = [event for event in held if isinstance(event, CallUpdate) and event.block == start.block]
-        names = [start.name, *(label.name for label in labels)]
-        name = next(filter(None, names), "")
-        verdict = self._judge(start, name, joined_name(names))
-        if verdict is not None:
-            self._situation.repairs.append(verdict.repair)
-        match verdict:
-            case TakeOut():
-                self._gone.add(start.block)
-                self._emptied.add(start.choice)
-                return self._say(start, verdict.text)
-            case Rename():
-                self._names[start.block] = name
-                id_ = start.id or next((label.id for label in labels if label.id), None)
-                start = start._replace(name=verdict.name, id=id_)
-            case None:
-                pass
-        self._left[start.choice] = self._left.get(start.choice, 0) + 1
-        return (start,)
-
-    def _say(self, start: Start, text: str) -> Iterable[Event]:
-        """A sentence in the place of a call: in the text that there is, or where the API has blocks, in one of its own."""
-        own = traits(self._situation.exchange.api)
-        blocks = own.blocks
-        known = self._texts.get(start.choice)
-        if known is not None and not blocks:
-            block, item = known
-            return (Delta(block, f"\n\n{text}", start.frame, item),)
-        block = self._situation.new_block()
-        if not blocks:
-            self._texts[start.choice] = (block, -1)
-        pointer = own.text_at.format(start.choice)
-        begun = Start(block, "text", pointer, start.choice, start.frame)
-        said = Delta(block, text, start.frame)
-        return (begun, said, Close(block, start.frame)) if blocks else (begun, said)
-
-
-def settles(start: Start, event: Event) -> bool:
-    """Return True if the name of a call is complete by now."""
-    match event:
-        case Delta(block=block, text=text):
-            return block == start.block and bool(text)
-        case Close(block=block):
-            return block == start.block
-        case Start(choice=choice) | Finish(choice=choice):
-            return choice == start.choice
-        case Done():
-            return True
-        case _:
-            return False

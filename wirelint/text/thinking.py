@@ -348,11 +348,6 @@ def may_open(text: str, start: int) -> bool:
     return _ANY_CUT.match(text, start) is not None
 
 
-def is_spoken_of(text: str, end: int) -> bool:
-    """Return True if the words after an opener speak of the tag."""
-    return _SPOKEN_OF.match(text, end) is not None
-
-
 def residue_head(text: str, start: int, model: str) -> bool | None:
     """Whether a frame made of words begins here whose end is to be waited for; None: it may.
 
