@@ -81,7 +81,7 @@ def stream(inspector: Inspector, talk: Talk, api: str) -> None:
 
 def streamed(talk: Talk, api: str) -> Entered:
     """Count what the second of two equal exchanges enters, repairs and captures on."""
-    with tempfile.TemporaryDirectory() as folder, taddons.context(inspector := Inspector()) as context:
+    with tempfile.TemporaryDirectory() as folder, taddons.context(inspector := Inspector()) as context:  # type: ignore[no-untyped-call]
         context.configure(inspector, wirelint_captures=folder, wirelint_fix="unsafe")
         stream(inspector, talk, api)
         with entered() as found:
