@@ -156,9 +156,6 @@ class Rewriter(Protocol):
     keeps what it has to know of it. False: it wants to have it pushed. It may have a method `forget()`: the reply is over,
     and what of it holds itself in a circle is let go of. It may have a method `leave() -> Iterable[Event]`: too much
     markup has come (`text.loops`), so it decides on what has come and then leaves all text as it comes.
-
-    The rewriters of shipped rules are made, and get all that came, only when something comes that is not plain
-    (`rewrite.plain`); those of a user's own rules from the first event on.
     """
 
     @property

@@ -221,14 +221,14 @@ def test_a_culprit_is_told_of_once(faulty: Proxy) -> None:
 # --- what carries the repairs out fails -------------------------------------------------------------------------------
 
 _MODULES = (
-    "wirelint.rewrite.pipeline", "wirelint.rewrite.edits", "wirelint.rewrite.following",
-    "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.plain", "wirelint.rewrite.whole_reply",
+    "wirelint.rewrite.pipeline", "wirelint.rewrite.edits",
+    "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.whole_reply",
     "wirelint.rewrite.stream",
-    "wirelint.rewrite.request", "wirelint.rewrite.unread", "wirelint.rewrite.frame_queue",
+    "wirelint.rewrite.request", "wirelint.rewrite.frame_queue",
     "wirelint.addon.recorder", "wirelint.addon.tee", "wirelint.addon.delivery", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat", "wirelint.addon.passage", "wirelint.addon.tee",
     "wirelint.addon.recorder",
-    "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.likeness", "wirelint.engine",
+    "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.delta_pattern", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""

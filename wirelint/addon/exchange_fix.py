@@ -196,7 +196,7 @@ class ExchangeFixer:
         )
         if rewriting is not None:
             announce = f"fix={self._scope.permit.most}" if settings.header else ""
-            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce, settings.forms)
+            self._delivery = Delivery(self._flow, visit, rewriting, self._failures, announce)
 
     def _is_repairable(self, response: http.Response) -> bool:
         visit = self._visit
@@ -243,8 +243,6 @@ class ExchangeFixer:
             chunks=chunks,
             longest_hold=settings.hold * 1000,
             request=visit.asked,
-            later=visit.read_later,
-            pages=settings.pages,
         )
         visit.faults += made.faults
         visit.reread = visit.reread or bool(made.faults)

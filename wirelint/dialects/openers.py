@@ -167,15 +167,6 @@ def word_start(first: str = "") -> str:
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
-def goes_on(before: str) -> str:
-    """Return the pattern source of a place in mid-sentence, where `word_start` does not match; ASCII only.
-
-    The text may start before `before` with more characters.
-    """
-    exempt = {head[-3:] for head in _HEADS} | {before + head[-size:] for head in _HEADS for size in (1, 2)}
-    return "(?<=[a-z,] )" + "".join(f"(?<!{tail} )" for tail in sorted(exempt))
-
-
 def full_pattern(openers: Iterable[Opener]) -> str:
     """Return the pattern source that matches any of the openers."""
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
