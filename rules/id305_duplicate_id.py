@@ -98,16 +98,16 @@ class DuplicateId(Rule):
     def _check_repeats(
         self, exchange: Exchange, first: Mapping[str, Answer | None], repeats: Iterable[Answer]
     ) -> Iterator[Finding]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for repeat in repeats:
             id_ = repeat.result.call_id or ""
             before = first.get(id_)
-            if before is None or id_ in told:
+            if before is None or id_ in reported:
                 continue
             same = repeat.result.text == before.result.text
             if same and repeat.position != before.position:
                 continue  # one message, sent twice
-            told.add(id_)
+            reported.add(id_)
             yield self._report(
                 "request",
                 f"{'the same' if same else 'another'} result for the call `{excerpt(id_)}`, which has a result already",
@@ -126,18 +126,18 @@ class DuplicateId(Rule):
                 other = known.shares(choice.index, call)
                 if isinstance(other, Pair):
                     names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
-                    told = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
-                    yield self._report("response", told, call, severity="warning")
+                    message = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
+                    yield self._report("response", message, call, severity="warning")
                 elif isinstance(other, Answer):
                     answered = (
                         f"`{excerpt(call.id or '')}` of a call that this request answers ({other.result.pointer})"
                     )
-                    told = f"a new call of `{_name(call)}` has the id {answered}"
-                    yield self._report("response", told, call, severity="warning")
+                    message = f"a new call of `{_name(call)}` has the id {answered}"
+                    yield self._report("response", message, call, severity="warning")
                 elif other is not None:
                     share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
-                    told = f"parallel calls of {_names(other, call)} {share}"
-                    yield self._report("response", told, call, severity="error")
+                    message = f"parallel calls of {_names(other, call)} {share}"
+                    yield self._report("response", message, call, severity="error")
                 known.add(choice.index, call)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
