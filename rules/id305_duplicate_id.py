@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.events import Start
-from wirelint.fixes.callids import NewIds
+from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3
 from wirelint.history.minting import mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
@@ -145,19 +144,23 @@ class DuplicateId(Rule):
             return None
         known = _Known(context.exchange)
 
-        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
-            call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
+        def judge(head: Head) -> Renumber | None:
+            start, id_ = head.start, head.id
+            call = ToolCall(
+                id_, head.name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function"
+            )
             missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
             if other is None and not missing:
+                context.taken.update([id_] if id_ else [])
                 return None
-            new = mint(context, name)
+            new = mint(context, head.name)
             known.add(start.choice, replace(call, id=new))  # a later call may have this id too
             title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
             self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
-            return new
+            return Renumber(new)
 
-        return NewIds(context, choose)
+        return CallHeads(context, judge, has_head, 3)
 
     def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position

@@ -27,7 +27,7 @@ from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_su
 from wirelint.dialects.openers import may_go_on
 from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.callids import make_call, write_arguments
+from wirelint.fixes.calls import make_call, write_arguments
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.minting import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
