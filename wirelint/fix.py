@@ -135,25 +135,23 @@ def asks_for_counts(own: Request | None, sent: Request | None) -> bool:
 
 
 class Rewriter(Protocol):
-    """Repairs one reply while it passes. A new one is made for every reply.
+    """Fixes one reply in transit. A new one is made for every reply.
 
-    `push` and `release` return events in wire order. They may return the event itself (untouched), events made with
-    `event._replace(…)` or from scratch with `frame` set to the frame that they belong to, or nothing.
+    `push` and `release` return events in wire order: the event itself (unchanged), events made with `event._replace(…)`,
+    new events whose `frame` is the frame that they belong to, or nothing.
 
-    `held` is the number of the first frame of which something is held back, None when nothing is. `release` is called
-    when the reply is over in any way, when a limit is reached, and when something failed: it hands on all that is held, as
-    it came, and the rewriter goes on from there. A reply that ends well has shown that by `Finish` or `Done` before;
-    whatever waits for the end of a candidate is decided there.
+    `held` is the number of the first frame of which something is held back, else None. `release` is called when the reply
+    is over in any way, when a limit is reached, and after a failure: it returns all held events unchanged, and the
+    rewriter continues from there. A reply that ends well has a `Finish` or a `Done` before that; decisions that need the
+    end of a candidate are made at that event.
 
-    A class may say `heeds_text = False`: text and reasoning are nothing to it while it holds nothing. It may say
-    `patient = True`: text in which nothing can begin (`rewriters.quiet`) may come to it late and in one piece, once it has
-    left already; a property of that name says it for the moment. Where a rewriter in a chain says neither, all text goes
-    through it at once. `phase` is its place.
+    Optional members of a class. `phase`: its place in the chain. `heeds_text = False`: text and reasoning do not matter to
+    it while it holds nothing. `patient = True`, or a property of that name: harmless text (`fixes.prefilter`) may come late
+    and in one piece, after it has left. Text passes all rewriters at once if one of them has neither of these two.
 
-    A class may have a method `note(event: Delta) -> bool`: it is told of such text, of which nothing can come, and only
-    keeps what it has to know of it. False: it wants to have it pushed. It may have a method `forget()`: the reply is over,
-    and what of it holds itself in a circle is let go of. It may have a method `leave() -> Iterable[Event]`: too much
-    markup has come (`text.loops`), so it decides on what has come and then leaves all text as it comes.
+    `note(event: Delta) -> bool` records harmless text without looking at it; False: the text has to be pushed.
+    `forget()` breaks reference cycles when the reply is over. `leave() -> Iterable[Event]` is called when the reply holds
+    too much markup (`text.loops`): the rewriter decides on the text so far and lets all later text pass.
     """
 
     @property
