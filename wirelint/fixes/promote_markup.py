@@ -208,17 +208,6 @@ class MarkupDecider(TextDecider):
         elif self._scanned > 4 * (_SCANS * block.length + _SLACK):
             self._abandon("text full of tags without calls was left unchanged")
 
-    def note(self, text: str) -> bool:
-        if self._left:
-            return True
-        if self._open or self._fresh or self._swallowing or self._answers or not self.streamed or not self._said:
-            return False
-        self._quotation.add(text)
-        self._read = self.block.length + len(text)
-        self._buffer = (self._buffer + text)[-_CONTEXT:]
-        self._base = self._read - len(self._buffer)
-        return True
-
     def pause(self, why: Pause) -> None:
         if self._left:
             return
