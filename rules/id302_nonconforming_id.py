@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.events import Start
-from wirelint.fixes.callids import NewIds
+from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
 from wirelint.history.id_demands import (
     Demand,
     ItemId,
@@ -180,17 +179,20 @@ class NonconformingId(Rule):
         taken = {each.call.id for each in before if each.call.id}
         counts: Counter[int] = Counter()
 
-        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
+        def judge(head: Head) -> Renumber | None:
+            start, id_ = head.start, head.id
             ordinal = len(before) + counts[start.choice]
             counts[start.choice] += 1
-            call = ToolCall(id_, name, Arguments(""), start.pointer)
+            call = ToolCall(id_, head.name, Arguments(""), start.pointer)
             _, new = self._judge("response", call, demand, ordinal, taken, "model", None) or (None, None)
-            if new is not None:
-                title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
-                self.record(context, "safe", title, start.pointer, at=start, before=id_ or "", after=new)
-            return new
+            if new is None:
+                context.taken.update([id_] if id_ else [])
+                return None
+            title = f"renamed `{excerpt(id_ or '')}` to `{new}` on the call"
+            self.record(context, "safe", title, start.pointer, at=start, before=id_ or "", after=new)
+            return Renumber(new)
 
-        return NewIds(context, choose)
+        return CallHeads(context, judge, has_head, 3)
 
     def _judge_markup(self, part: Text, demand: Demand) -> Iterator[Finding]:
         """Yield findings on native markup in text, which is normal at raw endpoints: the header before a body is the id."""

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from wirelint.apis.traits import traits
-from wirelint.events import Start
-from wirelint.fixes.callids import NewIds
+from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
 from wirelint.history.id_demands import demand_of, is_kimi_k3
 from wirelint.history.minting import mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
@@ -98,16 +97,16 @@ class DuplicateId(Rule):
     def _check_repeats(
         self, exchange: Exchange, first: Mapping[str, Answer | None], repeats: Iterable[Answer]
     ) -> Iterator[Finding]:
-        told: set[str] = set()
+        reported: set[str] = set()
         for repeat in repeats:
             id_ = repeat.result.call_id or ""
             before = first.get(id_)
-            if before is None or id_ in told:
+            if before is None or id_ in reported:
                 continue
             same = repeat.result.text == before.result.text
             if same and repeat.position != before.position:
                 continue  # one message, sent twice
-            told.add(id_)
+            reported.add(id_)
             yield self._report(
                 "request",
                 f"{'the same' if same else 'another'} result for the call `{excerpt(id_)}`, which has a result already",
@@ -126,18 +125,18 @@ class DuplicateId(Rule):
                 other = known.shares(choice.index, call)
                 if isinstance(other, Pair):
                     names = f"`{_name(call)}` and an earlier one of `{_name(other.call)}`"
-                    told = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
-                    yield self._report("response", told, call, severity="warning")
+                    message = f"a new call of {names} ({other.call.pointer}) share the id `{excerpt(call.id or '')}`"
+                    yield self._report("response", message, call, severity="warning")
                 elif isinstance(other, Answer):
                     answered = (
                         f"`{excerpt(call.id or '')}` of a call that this request answers ({other.result.pointer})"
                     )
-                    told = f"a new call of `{_name(call)}` has the id {answered}"
-                    yield self._report("response", told, call, severity="warning")
+                    message = f"a new call of `{_name(call)}` has the id {answered}"
+                    yield self._report("response", message, call, severity="warning")
                 elif other is not None:
                     share = f"share the id `{excerpt(call.id)}`" if call.id else "have no id"
-                    told = f"parallel calls of {_names(other, call)} {share}"
-                    yield self._report("response", told, call, severity="error")
+                    message = f"parallel calls of {_names(other, call)} {share}"
+                    yield self._report("response", message, call, severity="error")
                 known.add(choice.index, call)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
@@ -145,19 +144,23 @@ class DuplicateId(Rule):
             return None
         known = _Known(context.exchange)
 
-        def choose(start: Start, id_: str | None, name: str | None) -> str | None:
-            call = ToolCall(id_, name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function")
+        def judge(head: Head) -> Renumber | None:
+            start, id_ = head.start, head.id
+            call = ToolCall(
+                id_, head.name, Arguments(""), start.pointer, "legacy" if start.form == "legacy" else "function"
+            )
             missing, other = known.missing(call), known.shares(start.choice, call)
             known.add(start.choice, call)
             if other is None and not missing:
+                context.taken.update([id_] if id_ else [])
                 return None
-            new = mint(context, name)
+            new = mint(context, head.name)
             known.add(start.choice, replace(call, id=new))  # a later call may have this id too
             title = f"gave the {'' if missing else 'later '}call of `{_name(call)}` the id `{new}`"
             self.record(context, "unsafe", title, start.pointer, at=start, before=id_ or "", after=new)
-            return new
+            return Renumber(new)
 
-        return NewIds(context, choose)
+        return CallHeads(context, judge, has_head, 3)
 
     def _report_calls(self, id_: str, one: Pair, two: Pair, count: int) -> Finding:
         together = one.position == two.position

@@ -7,10 +7,9 @@ from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_markup import may_be_polluted, polluted
 from wirelint.arguments.argument_members import strings
 from wirelint.arguments.tool_names import match
-from wirelint.events import Start
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
-from wirelint.fixes.names import Names, Rename
+from wirelint.fixes.calls import CallHeads, Head, Rename
 from wirelint.fixes.rewriters import Chained
 from wirelint.fixes.tokens import TokenStripper
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
@@ -138,24 +137,23 @@ class ControlTokenLeak(Rule):
             fix=Fix("safe", f"cut the name to {declared}") if declared else None,
         )
 
-    def _names(self, context: RewriteContext) -> Names | None:
+    def _names(self, context: RewriteContext) -> CallHeads | None:
         """Return the rewriter that cuts names of calls to those of declared tools."""
         request = context.exchange.request
         if request is None or not context.permit.allows(self.code, "safe"):
             return None
 
-        def judge(start: Start, name: str, joined: str) -> Rename | None:
+        def judge(head: Head) -> Rename | None:
+            name = head.name or ""
             mark = in_name(name)
-            if mark is None or request.tool(name) is not None:
-                return None
-            declared = _declared_name(name, mark, request)
+            declared = _declared_name(name, mark, request) if mark is not None and request.tool(name) is None else None
             if declared is None:
                 return None
             title = f"cut the name of a call to {declared}"
-            self.record(context, "safe", title, start.pointer, at=start, before=name, after=declared)
+            self.record(context, "safe", title, head.start.pointer, at=head.start, before=name, after=declared)
             return Rename(declared)
 
-        return Names(context, judge, lambda name: in_name(name) is None)
+        return CallHeads(context, judge, lambda start: bool(start.name and in_name(start.name) is None) or None, 3)
 
     def _check_markup(self, exchange: Exchange, request: Request, choice: Choice, call: ToolCall) -> Iterator[Finding]:
         if call.form == "custom" or not may_be_polluted(call.arguments.text):

@@ -56,13 +56,13 @@ class McpLifecycle(Rule):
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or exchange.method.upper() != "POST":
             return
-        asked = [part for message in exchange.request.messages for part in message.parts]
-        notes = [part for part in asked if isinstance(part, Rpc) and part.form == "notification"]
-        if notes and len(notes) == len(asked):
+        requests = [part for message in exchange.request.messages for part in message.parts]
+        notes = [part for part in requests if isinstance(part, Rpc) and part.form == "notification"]
+        if notes and len(notes) == len(requests):
             yield from self._notified(exchange, notes)
             return
-        first = next((part for part in asked if isinstance(part, Rpc) and part.method == "initialize"), None)
-        early = [part for part in asked if isinstance(part, ToolCall) or _needs_session(part)]
+        first = next((part for part in requests if isinstance(part, Rpc) and part.method == "initialize"), None)
+        early = [part for part in requests if isinstance(part, ToolCall) or _needs_session(part)]
         if first is not None and early:
             yield self.finding(
                 "request",
@@ -87,8 +87,8 @@ class McpLifecycle(Rule):
             )
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
-        asked = exchange.request.messages if exchange.request is not None else ()
-        parts = [part for message in asked for part in message.parts]
+        requests = exchange.request.messages if exchange.request is not None else ()
+        parts = [part for message in requests for part in message.parts]
         if not any(isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request") for part in parts):
             return
         if any(isinstance(part, Rpc) and part.method == "initialize" for part in parts):
@@ -113,7 +113,7 @@ def _describe_request(part: Part) -> str:
 
 
 def _is_settled(exchange: Exchange) -> bool:
-    """Return True if the reply to a post ended, or nobody can tell. What refuses the post settles it, too."""
+    """Return True if the reply to a post ended, or if that is unknown. A status that refuses the post ends it too."""
     if exchange.end not in ("client-left", "upstream-died"):
         return True
     return exchange.status is not None and exchange.status >= 300

@@ -55,10 +55,6 @@ class StreamStall(Rule):
         _, at = arrivals.last() or (None, 0.0)
         return at + self.limits.stall * 1000
 
-    @property
-    def min_duration(self) -> float:
-        return self.limits.stall
-
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply, limit = exchange.arrivals, exchange.reply, self.limits.stall * 1000
         under_way = exchange.open and not arrivals.framed and exchange.status is not None and exchange.status < 300

@@ -52,10 +52,6 @@ class StreamBurst(Rule):
     layer = "gateway"
     needs = frozenset({"times"})
 
-    @property
-    def min_duration(self) -> float:
-        return self.limits.burst
-
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         arrivals, reply = exchange.arrivals, exchange.reply
         if exchange.open or not arrivals or max(arrivals.times) < self.limits.burst * 1000:

@@ -55,10 +55,6 @@ class SilentHang(Rule):
     def due(self, arrivals: Arrivals) -> float | None:
         return self.limits.hang * 1000 if arrivals.answered is None else None
 
-    @property
-    def min_duration(self) -> float:
-        return self.limits.hang
-
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         limit = self.limits.hang * 1000
         end = exchange.timing.duration

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from wirelint.arguments.tool_names import Match, match
 from wirelint.events import Start
-from wirelint.fixes.names import Names, Remove, Rename, joined_name, removal_text
+from wirelint.fixes.calls import CallHeads, Head, Remove, Rename, joined_name, removal_text
 from wirelint.fixes.rewriters import Chained
 from wirelint.fixes.split_parallel_calls import ParallelSplitter, Use, uses, wraps
 from wirelint.model import Exchange, Request, ToolCall
@@ -65,7 +65,8 @@ class UndeclaredTool(Rule):
             return None
         names = [tool.name for tool in request.client_tools]
 
-        def judge(start: Start, name: str, joined: str) -> Rename | Remove | None:
+        def judge(head: Head) -> Rename | Remove | None:
+            start, name, joined = head.start, head.name, head.joined
             if not name or _is_known(name, joined, request):
                 return None
             matched = match(name, names) or match(joined, names)
@@ -81,7 +82,7 @@ class UndeclaredTool(Rule):
             self.record(context, safety, title, start.pointer, at=start, before=joined, after=matched.name)
             return Rename(matched.name)
 
-        rewriter = Names(context, judge, lambda name: request.tool(name) is not None)
+        rewriter = CallHeads(context, judge, lambda start: request.tool(start.name) is not None or None, 2)
         if not context.permit.allows(self.code, "unsafe"):
             return rewriter
 

@@ -21,7 +21,7 @@ from wirelint.rule import Rule
 _STREAMS = ("check_request", "check_reply", "check_course", "fix_request")
 """Methods that return an iterable, whose iteration may run code of the rule."""
 _VALUES = ("answer", "due", "under", "within", "as_severe_as")
-_PROPERTIES = ("is_timed", "min_duration", "patience")
+_PROPERTIES = ("is_timed", "patience")
 
 P = ParamSpec("P")
 T = TypeVar("T")

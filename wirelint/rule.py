@@ -214,11 +214,6 @@ class Rule:
         """
         return ()
 
-    @property
-    def min_duration(self) -> float:
-        """Seconds that an exchange must last, as far as known, before `check_course` can find anything."""
-        return 0.0
-
     def due(self, arrivals: Arrivals) -> float | None:
         """Return when `check_course` should look at an open exchange if no more bytes arrive (ms after the request).
 

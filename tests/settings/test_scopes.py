@@ -20,8 +20,6 @@ from wirelint.settings.scopes import (
     Route,
     Scopes,
     checks_of,
-    seconds_of,
-    shortest_limit,
     unknown,
 )
 from wirelint.state.ledger import Ledger
@@ -156,7 +154,7 @@ EXAMPLES = [
 
 def not_asked(rule: Rule, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
     """What the checks find that a rule is not asked for, of an exchange of which it knows what it needs."""
-    checks = checks_of(rule, Kind.of(exchange), brief=seconds_of(exchange) < shortest_limit(REGISTRY.rules))
+    checks = checks_of(rule, Kind.of(exchange))
     if rule.is_timed and rule.check_course not in checks:
         yield from rule.check_course(exchange, ledger)
     if exchange.request is not None and "request" not in exchange.missing and rule.check_request not in checks:

@@ -135,7 +135,7 @@ class GrowingDeltas(WaitingRewriter):
     must begin like both, or for the end of the call, if the second alone is an object.
     """
 
-    phase: ClassVar[float] = 4
+    phase = 4
 
     def __init__(self, context: RewriteContext, record: Callable[[Start, Delta], None]) -> None:
         super().__init__()

@@ -24,7 +24,7 @@ from wirelint.events import (
     StreamViolation,
 )
 from wirelint.fix import RewriteContext
-from wirelint.fixes.names import may_repeat
+from wirelint.fixes.calls import may_repeat
 from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter
 from wirelint.history.minting import mint
 from wirelint.history.succession import CheckResult, Succession

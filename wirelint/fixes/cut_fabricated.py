@@ -64,15 +64,6 @@ class FabricationDecider(TextDecider):
             self._decide(final=False)
             self._quiet = block.sure == block.length and not self._tail.endswith("\n")
 
-    def note(self, text: str) -> bool:
-        if self._left:
-            return True
-        if self._gone or not self._quiet:
-            return False
-        self._late.append(text)
-        self._quiet = not may_lead_to_marker(text)  # a marker may begin after a line end
-        return True
-
     def pause(self, why: Pause) -> None:
         if why != "other":
             self._decide(final=True)

@@ -223,14 +223,6 @@ class ThoughtDecider(TextDecider):
         if block.length - block.sure > MOST_HELD:
             self._abandon(f"reasoning of more than {MOST_HELD} characters was released unchanged")
 
-    def note(self, text: str) -> bool:
-        if self._state == "left":
-            return True
-        if self._state != "text" or self._swallowing or self._answer.state == "open":
-            return False
-        self._keep(text)
-        return True
-
     def pause(self, why: Pause) -> None:
         if self._state == "left":
             return

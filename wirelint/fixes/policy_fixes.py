@@ -16,7 +16,7 @@ from wirelint.arguments.invented import voidable
 from wirelint.events import Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
-from wirelint.fixes.names import CallRemover
+from wirelint.fixes.calls import CallRemover
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.policy import Fault, Outcome
 from wirelint.rule import Rule, Safety

@@ -27,7 +27,7 @@ from wirelint.dialects import Block, Look, NativeCall, find, has_opener, held_su
 from wirelint.dialects.openers import may_go_on
 from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.callids import make_call, write_arguments
+from wirelint.fixes.calls import make_call, write_arguments
 from wirelint.fixes.text import Candidate, MakeRepair, Pause, TextBlock, TextBuffer, TextDecider, TextRewriter
 from wirelint.history.minting import mint_where_used
 from wirelint.model import Arguments, Choice, Part, Reasoning, Refusal, Request, Text, ToolCall
@@ -207,17 +207,6 @@ class MarkupDecider(TextDecider):
             self._abandon(f"markup of more than {MOST_HELD} characters was released unchanged")
         elif self._scanned > 4 * (_SCANS * block.length + _SLACK):
             self._abandon("text full of tags without calls was left unchanged")
-
-    def note(self, text: str) -> bool:
-        if self._left:
-            return True
-        if self._open or self._fresh or self._swallowing or self._answers or not self.streamed or not self._said:
-            return False
-        self._quotation.add(text)
-        self._read = self.block.length + len(text)
-        self._buffer = (self._buffer + text)[-_CONTEXT:]
-        self._base = self._read - len(self._buffer)
-        return True
 
     def pause(self, why: Pause) -> None:
         if self._left:

@@ -35,7 +35,7 @@ class WaitingRewriter:
     instead of the first, and the others are pushed again.
     """
 
-    phase: ClassVar[float] = 1
+    phase: float = 1
     heeds_text: ClassVar[bool] = False
     most_waiting: ClassVar[int] = 256
 

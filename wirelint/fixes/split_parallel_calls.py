@@ -18,7 +18,7 @@ import orjson
 from wirelint.arguments.tool_names import match
 from wirelint.events import CallUpdate, Close, Delta, Event, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.callids import make_call
+from wirelint.fixes.calls import make_call
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call
 from wirelint.history.minting import mint_where_used
 from wirelint.model import Json, Request
@@ -58,7 +58,7 @@ def uses(arguments: Json, request: Request) -> tuple[Use, ...]:
 class ParallelSplitter(WaitingRewriter):
     """Puts the wrapped calls in the place of a wrapper. `record` records the change."""
 
-    phase: ClassVar[float] = 2
+    phase = 2
     patient: ClassVar[bool] = True
     most_waiting: ClassVar[int] = MOST_HELD
 

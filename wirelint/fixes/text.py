@@ -85,12 +85,13 @@ class TextBlock:
 
     `number` is the block number under which its text leaves. `opened`: its start has left. `changed`: part of it was cut
     or moved. `busy`: the decider needs pauses although all text is decided. `queue` holds the waiting events of its
-    candidate.
+    candidate, `latest` is the last delta.
     """
 
     start: Start
     queue: deque[Item]
     number: int
+    latest: Delta | None = None
     length: int = 0
     sure: int = 0
     opened: bool = False
@@ -128,6 +129,8 @@ class TextBlock:
 
     def frame_at(self, offset: int) -> int | None:
         """Return the number of the frame that brought the text at an offset, while it waits."""
+        if self.latest is not None and offset >= self.length - len(self.latest.text):
+            return self.latest.frame.number if self.latest.frame is not None else 0
         found = None
         for item in self.queue:
             if item.block is self and isinstance(item.event, Delta):
@@ -157,10 +160,6 @@ class TextDecider(ABC):
     @abstractmethod
     def add(self, text: str) -> None:
         """Take more text, which `block.length` includes already."""
-
-    def note(self, text: str) -> bool:
-        """Keep text in which nothing can begin, while all text before it is decided. False: pass it to `add` instead."""
-        return False
 
     @abstractmethod
     def pause(self, why: Pause) -> None:
@@ -287,16 +286,6 @@ class TextRewriter:
                 last = not self.context.streamed and bool(events) and events[-1] is event
                 return self._stop_all(event) if last else (event,)
 
-    def note(self, event: Delta) -> bool:
-        block = self._blocks.get(event.block)
-        if block is None or block.decider is None or block.sure != block.length or not block.opened:
-            return False
-        candidate = self._candidates[block.choice]
-        if block.regions or candidate.queue or len(candidate.blocks) > 1 or not block.decider.note(event.text):
-            return False
-        block.length = block.sure = block.length + len(event.text)
-        return True
-
     def release(self) -> Iterable[Event]:
         out: list[Event] = []
         for candidate in self._candidates.values():
@@ -368,12 +357,12 @@ class TextRewriter:
         out = self._pause(candidate, "other", but=block) if len(candidate.blocks) > 1 else []
         start = block.length
         block.length = start + len(text)
-        queue = candidate.queue
-        queue.append(Item(event, block, start, block.length))
+        block.latest = event
         block.decider.add(text)
-        if len(queue) == 1 and block.sure == block.length and block.opened and not block.regions:  # the usual case
-            queue.pop()
-            return [*out, event if block.number == event.block else event._replace(block=block.number)]
+        if block.sure == block.length and block.opened and not (block.regions or candidate.queue):  # the usual case
+            event = event if block.number == event.block else event._replace(block=block.number)
+            return (event,) if not out else [*out, event]
+        candidate.queue.append(Item(event, block, start, block.length))
         return [*out, *self._flush(candidate)]
 
     def _close(self, block: TextBlock, event: Close) -> Iterable[Event]:

@@ -85,11 +85,6 @@ class TokenDecider(TextDecider):
                     self._state = "left"
                     self.let_go()
 
-    def note(self, text: str) -> bool:
-        if self._state == "text":
-            self._buffer.add(text)
-        return self._state in ("text", "left")
-
     def pause(self, why: Pause) -> None:
         if self._state == "cut":
             self._record("unsafe", self._title, self._dropped, self._event)

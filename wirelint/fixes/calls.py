@@ -1,24 +1,28 @@
-"""Rewriter that corrects names of called tools and removes calls of tools that do not exist; removal of calls in general.
+"""Calls that fixes make, rename, renumber and remove.
 
-Theory of operation. A name may come in pieces (`"name":"get_"`, `"name":"weather"`), so a call with an unknown name waits
-until its arguments begin or the call ends; nearly always that is in the same frame. Then the name is judged once. A renamed
-call keeps everything but its name. A removed call leaves a sentence in its place, and a candidate that would end with calls
-but has none left ends like an answer.
+Theory of operation. An id or a name may come in pieces or later (`"name":"get_"`, `"name":"weather"`), so a call waits
+until its arguments begin or it ends; nearly always that is in the same frame. Then its start is judged once. Servers
+that repeat the id or the name in every event do so in the frames of the arguments, so these frames are written anew
+too. A removed call leaves a sentence in its place, and a candidate that would end with calls but has none left ends
+like an answer.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
+
+import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.finish import without_calls
 from wirelint.fixes.rewriters import WaitingRewriter, completes_name
-from wirelint.model import Request
+from wirelint.model import Json, Request
 from wirelint.text.escaping import printable
 from wirelint.text.excerpts import excerpt, listed
 
@@ -26,22 +30,32 @@ _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
 _MOST_LISTED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Rename:
-    """Give a call this name."""
+def make_call(
+    context: RewriteContext,
+    choice: int,
+    name: str | None,
+    id_: str | None,
+    arguments: dict[str, Json],
+    frame: Frame | None,
+    pointer: str | None = None,
+) -> Iterator[Event]:
+    """Yield the events of a whole call. `pointer`: its place, if that is not behind the other calls of its candidate."""
+    own = traits(context.exchange.api)
+    block = context.new_block()
+    place = (own.calls_at or "").format(choice) if pointer is None else pointer
+    held = own.start_holds_arguments(streamed=context.streamed)
+    given: Json = arguments if held else {} if own.arguments == "block" else None
+    yield Start(block, "tool_call", place, choice, frame, None, id_, name, given)
+    if not held:
+        yield Delta(block, write_arguments(arguments), frame)
+    yield Close(block, frame)
 
-    name: str
 
-
-@dataclass(frozen=True, slots=True)
-class Remove:
-    """Remove a call, and put this text in its place."""
-
-    text: str
-
-
-JudgeName = Callable[[Start, str, str], "Rename | Remove | None"]
-"""Return the change of a call and record it, given its start, its name, and the name as clients join it from pieces."""
+def write_arguments(arguments: dict[str, Json]) -> str:
+    try:
+        return orjson.dumps(arguments).decode()
+    except (orjson.JSONEncodeError, UnicodeDecodeError):  # integers of more than 64 bits, lone surrogates
+        return json.dumps(arguments)
 
 
 def removal_text(name: str, request: Request) -> str:
@@ -117,20 +131,62 @@ class CallRemover:
         return event
 
 
-class Names(WaitingRewriter):
-    """Renames and removes calls, as a rule judges."""
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The start of a call, with its id, its name, and the name as clients join it from pieces."""
 
-    phase: ClassVar[float] = 2
-    heeds_text: ClassVar[bool] = True
+    start: Start
+    id: str | None
+    name: str | None
+    joined: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Give a call this name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Renumber:
+    """Give a call this id."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a call, and put this text in its place."""
+
+    text: str
+
+
+class CallHeads(WaitingRewriter):
+    """Changes ids and names of calls and removes calls, as a rule judges. It judges the calls in order."""
+
     patient: ClassVar[bool] = True
 
-    def __init__(self, context: RewriteContext, judge: JudgeName, is_known: Callable[[str], bool]) -> None:
-        """`is_known` returns True for a name that needs no judgement."""
+    def __init__(
+        self,
+        context: RewriteContext,
+        judge: Callable[[Head], Rename | Renumber | Remove | None],
+        is_settled: Callable[[Start], bool | None],
+        phase: float,
+    ) -> None:
+        """`judge` returns the change of a call and records it.
+
+        `is_settled` returns True for a start that needs no judgement, False for one that can be judged at once, and None
+        for one whose id or name may be incomplete.
+        """
         super().__init__()
+        self.phase = phase
         self._context = context
-        self._judge, self._is_known = judge, is_known
+        self._judge, self._is_settled = judge, is_settled
         self._names: dict[int, str] = {}
         """The original names of renamed calls."""
+        self._ids: dict[int, str] = {}
+        """The original ids of renumbered calls."""
         self._remover = CallRemover(context)
 
     def decides(self, first: Event, event: Event) -> bool | None:
@@ -138,27 +194,29 @@ class Names(WaitingRewriter):
         return completes_name(first, event) or None
 
     def settle(self, held: Sequence[Event], event: Event, decided: bool) -> Iterable[Event]:
-        """Return the events for the start of a call whose name is complete."""
+        """Return the events for the start of a call whose id and name are complete."""
         start = held[0]
         assert isinstance(start, Start)
         self._remover.note(start)
-        updates = [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
-        names = [start.name, *(update.name for update in updates)]
-        name = next(filter(None, names), "")
-        match self._judge(start, name, joined_name(names)):
+        said: list[Start | CallUpdate] = [start]
+        said += [one for one in held[1:] if isinstance(one, CallUpdate) and one.block == start.block]
+        id_, name = (next(filter(None, some), None) for some in ([one.id for one in said], [one.name for one in said]))
+        match self._judge(Head(start, id_, name, joined_name([one.name for one in said]))):
             case Remove(text):
                 return self._remover.remove(start, text)
             case Rename(right):
-                self._names[start.block] = name
-                id_ = start.id or next((update.id for update in updates if update.id), None)
+                self._names[start.block] = name or ""
                 return (start._replace(name=right, id=id_),)
+            case Renumber(new):
+                self._context.taken.add(new)
+                self._ids[start.block] = id_ or ""
+                return (start._replace(id=new),)
             case None:
                 return (start,)
 
     def release(self) -> Iterable[Event]:
-        held, self._held = self._held, []
         out: list[Event] = []
-        for event in held:
+        for event in super().release():
             if isinstance(event, Start) and event.kind == "tool_call":
                 self._remover.note(event)
                 out.append(event)
@@ -170,17 +228,26 @@ class Names(WaitingRewriter):
         if self._remover.is_removed(event):
             return ()
         match event:
-            case Start(kind="tool_call") if not (event.name and self._is_known(event.name)):
-                # The name is complete in a whole body, even if the end of the call is missing.
-                return self.wait_for(event) if self._context.streamed else self.settle([event], event, True)
+            case Start(kind="tool_call") if (settled := self._is_settled(event)) is not True:
+                # In a whole body the id and the name are complete, even if the end of the call is missing.
+                now = settled is False or not self._context.streamed
+                return self.settle([event], event, True) if now else self.wait_for(event)
             case Start():
                 self._remover.note(event)
-            case Delta() if event.block in self._names and may_repeat(event.frame, self._names[event.block]):
-                return (event._replace(),)
-            case CallUpdate() if event.block in self._names and event.name:
+            case Delta(block=block):
+                words = [known[block] for known in (self._ids, self._names) if block in known]
+                return (event._replace(),) if any(may_repeat(event.frame, word) for word in words) else (event,)
+            case CallUpdate(block=block) if block in self._ids:
+                return (event._replace(id=None),) if event.name else ()
+            case CallUpdate(block=block) if block in self._names and event.name:
                 return (event._replace(name=None),) if event.id else ()
             case Finish():
                 return (self._remover.finish(event),)
             case _:
                 pass
         return (event,)
+
+
+def has_head(start: Start) -> bool | None:
+    """Return False if a start has an id and a name, so that it can be judged at once; None if one may follow."""
+    return False if start.id and start.name else None
