@@ -1,4 +1,4 @@
-"""Calls of replies put right: their ids, their numbers, their names, and the finish reason that goes with them."""
+"""Fixes of ids, indexes and names of calls, and of finish reasons."""
 
 from __future__ import annotations
 
@@ -486,7 +486,7 @@ def test_safe_leaves_alone(talk: Talk, api: str, stream_: bool) -> None:
     assert done.repairs == ()
 
 
-def test_a_call_whose_name_is_open_is_released_as_it_came() -> None:
+def test_a_call_with_an_incomplete_name_is_released_unchanged() -> None:
     record = stream([entry(0, "a", "weed", "")], reason=None)
     body_ = record["response"]["body"].removesuffix("data: [DONE]\n\n")
     record = {**record, "response": {**record["response"], "body": body_}}
@@ -494,7 +494,7 @@ def test_a_call_whose_name_is_open_is_released_as_it_came() -> None:
     assert done.delivered == body_.encode()
 
 
-def test_what_is_held_waits_for_its_frame_alone() -> None:
+def test_only_the_frame_of_a_held_call_waits() -> None:
     """The first event leaves at once; the start of the call waits for its arguments, no longer."""
     record = stream("Now.", [entry(0, "a", "weed", "")], [entry(0, text=OWL)], "Later.")
     data = record["response"]["body"].encode()
@@ -505,7 +505,7 @@ def test_what_is_held_waits_for_its_frame_alone() -> None:
     assert b"wirelint" in done.pieces[2]
 
 
-def test_a_name_is_put_right_in_a_whole_reply_that_does_not_say_its_end() -> None:
+def test_a_name_is_fixed_in_a_whole_body_without_a_finish_reason() -> None:
     block = {"type": "tool_use", "id": "t", "name": "mcp__barn__feed", "input": {}}
     reply = {"id": "m", "type": "message", "role": "assistant", "content": [block]}
     asked = {**body({}), "max_tokens": 64, "tools": [{"name": "feed", "input_schema": schema()}]}
@@ -514,7 +514,7 @@ def test_a_name_is_put_right_in_a_whole_reply_that_does_not_say_its_end() -> Non
     assert run(exchange("/v1/messages", asked, done.delivered.decode()), RULES, UNSAFE).repairs == ()
 
 
-def test_what_comes_behind_the_stop_of_a_block_begins_none() -> None:
+def test_a_delta_behind_the_close_begins_no_block() -> None:
     late = {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": " "}}
     record = claude(*use(0, "a", "feed", OWL), *use(0, "b", "feed"), late)
     done = run(record, RULES, UNSAFE)
@@ -548,7 +548,7 @@ def test_text_behind_the_end_stands_in_a_block_that_is_closed() -> None:
     assert run(record, [], UNSAFE).repairs == ()
 
 
-def test_a_second_terminator_ends_nothing() -> None:
+def test_a_second_terminator_adds_no_finish_reason() -> None:
     record = stream([entry(0, "a", "feed", OWL)], reason=None)
     record["response"]["body"] += "data: [DONE]\n\n"
     done = run(record, RULES, UNSAFE)
