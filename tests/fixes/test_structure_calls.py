@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, chunk, exchange, schema, sse
-from tests.fixes.drive import SAFE, UNSAFE, run
+from tests.fixes.drive import UNSAFE, run
 from wirelint.model import Choice, Reply
 
 CHAT, CLAUDE = "openai.chat", "anthropic.messages"
@@ -249,7 +249,6 @@ SHORT = Talk(
 )
 
 ALIKE = {
-    "parallel calls that share an id": (TWINS, Want([("a", "feed", OWL), (NEW, "feed", CAT)], rules=["ID305"])),
     "an id of the history": (AGAIN, Want([(NEW, "feed", CAT), ("b", "feed", OWL)], rules=["ID305"])),
     "Kimi's short form, after names": (
         SHORT,
@@ -257,22 +256,6 @@ ALIKE = {
             [("functions.feed:1", "feed", CAT), ("functions.Brush:2", "Brush", CAT)],
             rules=["ID302", "ID302", "TC501"],
         ),
-    ),
-    "another case": (
-        Talk(ASK, calls=(Call("brush", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([("a", "Brush", CAT)], rules=["TC501"]),
-    ),
-    "a prefix": (
-        Talk(ASK, text="Now.", calls=(Call("functions.feed", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([("a", "feed", CAT)], "Now.", rules=["TC501"]),
-    ),
-    "markup in the name": (
-        Talk(ASK, calls=(Call("feed<|channel|>commentary", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([("a", "feed", CAT)], rules=["TC501"]),
-    ),
-    "the only call is taken out": (
-        Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),), tools=TOOLS),
-        Want([], gone("weed"), "stop", ["TC501"]),
     ),
     "the only call is taken out, there are no tools": (
         Talk(ASK, calls=(Call("weed", {"who": "cat"}, "a"),)),
@@ -297,14 +280,6 @@ ALIKE = {
             tools=TOOLS,
         ),
         Want([("b", "mcp__barn__open_gate", "{}"), ("c", "feed", CAT)], gone("weed"), rules=["TC501", "TC501"]),
-    ),
-    "calls and stop": (
-        Talk(ASK, text="Now.", calls=(Call("feed", {"who": "cat"}, "a"),), tools=TOOLS, finish="stop"),
-        Want([("a", "feed", CAT)], "Now.", rules=["TC503"]),
-    ),
-    "no calls and tool_calls": (
-        Talk(ASK, text="All are fed.", tools=TOOLS, finish="tool"),
-        Want([], "All are fed.", "stop", rules=["TC503"]),
     ),
     "the only call is taken out, and the reason was stop": (
         Talk(ASK, calls=(Call("weed", {}, "a"),), tools=TOOLS, finish="stop"),
@@ -467,23 +442,6 @@ def test_messages(talk: Talk, want: Want, stream_: bool) -> None:
     text = want.text.replace("\n\nwirelint", "wirelint")  # a sentence is a block of its own here
     reason = OTHER_WORDS.get(want.reason or "", want.reason)
     _check(talk.record(CLAUDE, stream_), want._replace(text=text, reason=reason))
-
-
-LEFT = {
-    "a call that can only be taken out": Talk(ASK, calls=(Call("weed", {}, "a"),), tools=TOOLS),
-    "a name that probably means a tool": Talk(ASK, calls=(Call("barn.feed", {}, "a"),), tools=TOOLS),
-    "a shared id": TWINS,
-}
-
-
-@pytest.mark.parametrize("stream_", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize("api", [CHAT, CLAUDE])
-@pytest.mark.parametrize("talk", LEFT.values(), ids=LEFT)
-def test_safe_leaves_alone(talk: Talk, api: str, stream_: bool) -> None:
-    record = talk.record(api, stream_)
-    done = run(record, RULES, SAFE)
-    assert done.delivered == record["response"]["body"].encode()
-    assert done.repairs == ()
 
 
 def test_a_call_with_an_incomplete_name_is_released_unchanged() -> None:
