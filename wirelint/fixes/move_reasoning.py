@@ -196,7 +196,7 @@ class ThoughtDecider(TextDecider):
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
-        self._pairs = self._looks = self._moved = 0
+        self._pairs = self._looks = self._moved = self._drops = 0
         self._tail = self._markup = self._thought = ""
         self._leading = self._swallowing = self._leaving = self._lone = False
         self._ended = not self.streamed
@@ -469,7 +469,8 @@ class ThoughtDecider(TextDecider):
         closer = LONE_CLOSER.search(text, found.body[1])
         if closer is None or closer.start() + self._shift < self.block.sure:
             return False
-        self._ended = True
+        self._drops += 1
+        self._ended = self._drops == _MOST_PAIRS
         event = self.event_at(closer.start() + self._shift)
         self._take_out(closer.start(), closer.end())
         sent = found.start + self._shift < self.block.sure
