@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint import lexicon
-from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PAST, SOON, alternatives
+from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PARTICIPLES, PAST, PASTS, SOON, alternatives
 from wirelint.claims.claims import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL, letter_start
-from wirelint.claims.lemmas import PARTICIPLES, PASTS
 from wirelint.text.prose import CODE, QUOTE, Prose, Sentence
 
 _PHRASES = lexicon.Phrases("acts")

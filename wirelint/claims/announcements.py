@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
-from wirelint.claims.foreign_claims import verb_of
+from wirelint.claims.claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
 
 _PHRASES = lexicon.Phrases("announcements")
