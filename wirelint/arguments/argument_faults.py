@@ -36,7 +36,7 @@ _MOST_GUESSED = 64 << 10
 """Characters up to which the library is asked: it reads a few hundred kilobytes a second."""
 _SPACE = " \t\r\n"
 _FILLING = re.compile(r"[\s,]*")
-_JSON_REPAIR_BLANK = re.compile(r"\s*")
+_WHITE = re.compile(r"\s*")
 _BARE_KEY = re.compile(r"[A-Za-z_$][\w$]*")
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?(?![\w.])")
 _WORD = re.compile(r"\w+")
@@ -68,7 +68,7 @@ def _proposals(text: str) -> Iterator[Json]:
 
 
 def spells(text: str, value: Json) -> bool:
-    """Whether a text says this value, whatever is wrong with its punctuation; surplus brackets at its end say nothing."""
+    """Return True if a text says this value, whatever is wrong with its punctuation; surplus brackets at its end say nothing."""
     reading = _Reading(text)
     try:
         reading.value(value, 0)
@@ -91,14 +91,14 @@ class _Reading:
     def value(self, value: Json, depth: int) -> None:
         if depth > _DEEPEST:
             raise _OtherwiseError
-        self._pass(_JSON_REPAIR_BLANK)
+        self._pass(_WHITE)
         match value:
             case dict():
                 self._take("{")
                 for key, inner in value.items():
                     self._pass(_FILLING)
                     self._key(key)
-                    self._pass(_JSON_REPAIR_BLANK)
+                    self._pass(_WHITE)
                     self._take(":")
                     self.value(inner, depth + 1)
                 self._pass(_FILLING)

@@ -53,7 +53,7 @@ two ueber uma una unas und une uno unos uns unter use user using usted very via 
 want warum was way welche welchen welcher well wenn wer werde werden were what when where which while who why wie will
 wir wird with without would wurde yes yesterday yet you your yours zwischen
 """
-"""Without accents: words of any order, in the languages of `tongues`."""
+"""Without accents: words of any order, in the languages of the lexicon."""
 _COMMON = frozenset(_SMALL_WORDS.split())
 _ACTS = frozenset(
     word
