@@ -68,7 +68,9 @@ def _proposals(text: str) -> Iterator[Json]:
 
 
 def spells(text: str, value: Json) -> bool:
-    """Return True if a text says this value, whatever is wrong with its punctuation; surplus brackets at its end say nothing."""
+    """Return True if a text says this value, whatever is wrong with its punctuation; surplus brackets at its end say
+    nothing.
+    """
     reading = _Reading(text)
     try:
         reading.value(value, 0)

@@ -335,7 +335,9 @@ _GOING = (_SOON_ING, _BARE_ING, _CALLING)
 
 
 def _may_be_going(line: str) -> bool:
-    """Return True if a gerund may stand in a line, in any case. Letters that have no case of their own may stand for others."""
+    """Return True if a gerund may stand in a line, in any case. Letters that have no case of their own may stand for
+    others.
+    """
     return "ing" in line.lower() or not line.isascii()
 
 

@@ -122,7 +122,9 @@ def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradictio
 
 
 def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
-    """Return True if an act without a known noun is that of the calls, all of which failed: "I've replaced x by y in a."."""
+    """Return True if an act without a known noun is that of the calls, all of which failed: "I've replaced x by y in
+    a.".
+    """
     if claim.form != "said" or prose.fenced or claim.kinds <= {"search", "read"}:
         return False
     if not all(fact.outcome.error and claim.kinds & fact.able.kinds for fact in known):
@@ -355,7 +357,9 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
 
 
 def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Return True if the text tells, beside the denial, of the hits: by a word for what comes near, or by their own words."""
+    """Return True if the text tells, beside the denial, of the hits: by a word for what comes near, or by their own
+    words.
+    """
     if _NEAREST.search(prose.masked):
         return True
     asked = set(_TITLE_WORD.findall(" ".join(fact.arguments for fact in looking).lower()))
@@ -534,7 +538,9 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
 
 
 def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
-    """Return True if a statement is about the thing that every call of the turn was about: "the file sets", "your order has"."""
+    """Return True if a statement is about the thing that every call of the turn was about: "the file sets", "your
+    order has".
+    """
     subject = _SUBJECT.match(sentence.masked)
     if subject is None:
         return False
@@ -591,7 +597,9 @@ def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Re
 
 
 def _passes_on(text: str, served: Sequence[Fact]) -> bool:
-    """Return True if a reply says an error in the server's own words: "Shelf C is locked, so the item stays where it is"."""
+    """Return True if a reply says an error in the server's own words: "Shelf C is locked, so the item stays where it
+    is".
+    """
     said = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
     for fact in served:
         words = _WORD.findall(fact.result.text[:_LONGEST].casefold()) if fact.outcome.error else []

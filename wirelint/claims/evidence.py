@@ -328,7 +328,9 @@ def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
 
 
 def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Return True if a file may be among what the calls had to do with: they name it, a result does, or they name no file."""
+    """Return True if a file may be among what the calls had to do with: they name it, a result does, or they name no
+    file.
+    """
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
         return True

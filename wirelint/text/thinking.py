@@ -152,7 +152,9 @@ class Thinking:
 
     @property
     def leaks(self) -> bool:
-        """Return True if it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody began."""
+        """Return True if it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody
+        began.
+        """
         return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
@@ -348,7 +350,9 @@ def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
 
 
 def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
-    """Return True if a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a sentence."""
+    """Return True if a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a
+    sentence.
+    """
     if is_mention(text, closer.start(), closer.end()):
         return False
     before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
