@@ -452,7 +452,7 @@ class Said:
         return folded in described.casefold() or bool(stem and stem in self.heard)
 
     def _names(self, value: str) -> bool:
-        """Return True if a user gave a word as a value: people and places are called `Null`, and things are set `to null`."""
+        """Return True if a user gave a word as a value: people are called `Null`, and things are set `to null`."""
         word = re.escape(value)
         given = re.compile(
             rf"(?<![\w'\"`.]){word}(?!\w)" if value.istitle() else rf"(?<!\w)(?:{_BEFORE_A_VALUE})\s{word}(?!\w)"
