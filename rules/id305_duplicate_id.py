@@ -91,7 +91,7 @@ class DuplicateId(Rule):
             edits = [edit for each, new in renamed for edit in rename(each, new, exchange.api)]
             first = renamed[0][0].call
             shown = listed([f"`{excerpt(new)}`" for new in dict.fromkeys(new for _, new in renamed)], 3)
-            title = f"gave later calls of `{excerpt(id_)}` and their results ids of their own: {shown}"
+            title = f"gave later calls of `{excerpt(id_)}` and their results new ids: {shown}"
             yield edits, self.repair("request", "unsafe", title, first.pointer, before=id_, after=renamed[0][1])
 
     def _check_repeats(
@@ -224,8 +224,8 @@ class _Known:
 
 def _fix(call: ToolCall, side: Side) -> Fix:
     if side == "response" and not call.id:
-        return Fix("unsafe", "give each call an id of its own")
-    return Fix("unsafe", "give the later call and its result an id of their own")
+        return Fix("unsafe", "give each call its own id")
+    return Fix("unsafe", "give the later call and its result a new id")
 
 
 def _name(call: ToolCall) -> str:

@@ -87,14 +87,14 @@ class FinishReasonMismatch(Rule):
             elif content.text and not content.hidden and not content.markup:
                 reason = without_calls(request.api, stop.reason)
             if reason is not None:
-                title = f"said {reason} instead of {excerpt(stop.reason)}"
+                title = f"set the finish reason to {reason}, from {excerpt(stop.reason)}"
                 self.record(context, "safe", title, stop.pointer, at=stop, before=stop.reason, after=reason)
             return reason
 
         def add(choice: int, frame: Frame | None, content: Content) -> Finish:
             reason = _with_calls(request, content.forms)
             stop = Finish(choice, reason, traits(request.api).finish_at.format(choice), frame)
-            self.record(context, "safe", f"said {reason}", stop.pointer, at=stop, after=reason)
+            self.record(context, "safe", f"set the finish reason to {reason}", stop.pointer, at=stop, after=reason)
             return stop
 
         return FinishReasons(context, correct, add)
@@ -104,7 +104,7 @@ class FinishReasonMismatch(Rule):
             "response",
             f"the reply holds {_calls(choice)} and ends without a finish reason",
             traits(request.api).finish_at.format(choice.index),
-            fix=Fix("safe", f"say {_with_calls(request, {call.form for call in choice.calls})}"),
+            fix=Fix("safe", f"set the finish reason to {_with_calls(request, {call.form for call in choice.calls})}"),
         )
 
     def _report_wrong_reason(self, choice: Choice, reason: str, request: Request) -> Finding:
@@ -114,7 +114,7 @@ class FinishReasonMismatch(Rule):
             f"the reply holds {_calls(choice)} and ends with {reason!r}",
             choice.finish_pointer,
             event=choice.finish_event,
-            fix=Fix("safe", f"say {right}"),
+            fix=Fix("safe", f"set the finish reason to {right}"),
         )
 
     def _check_empty_calls(self, reply: Reply) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ class FinishReasonMismatch(Rule):
             f"the reply ends with {reason!r} and holds no call; {shown}",
             choice.finish_pointer,
             event=choice.finish_event,
-            fix=None if lost else Fix("safe", f"say {right}"),
+            fix=None if lost else Fix("safe", f"set the finish reason to {right}"),
         )
 
 

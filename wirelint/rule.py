@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, TypedDict, Unpack, get_args
 
@@ -118,7 +117,6 @@ class Example(NamedTuple):
     silent: Mapping[str, Json]
 
 
-@lru_cache(maxsize=128)
 def read_example(path: Path) -> Example:
     """Read the example from a rule's JSON file. Raises RuleError."""
     try:
@@ -190,7 +188,7 @@ class Rule:
 
     @property
     def example(self) -> Example:
-        """The example of the manual, read from `case_file` on first use. Raises RuleError."""
+        """Return the example of the manual, read from `case_file`. Raises RuleError."""
         return read_example(self.case_file)
 
     @property
@@ -314,7 +312,6 @@ class Rule:
         return self.finding("response", message, part.pointer, event=event, span=span, **more)
 
 
-@lru_cache(maxsize=512)  # most messages repeat
 def one_line(text: str) -> str:
     """Fold white space and escape control characters, so that text from the wire fits one line of a terminal."""
     return printable(" ".join(text.split()))

@@ -65,6 +65,8 @@ KINDS: dict[str, str] = {
     "dynatrace": "dt0c01.{u24}.{u64}", "grafana": "glsa_{w32}_{x8}", "grafana cloud": "glc_{w100}",
     "grafana old": "eyJrIjoi{w80}", "new relic": "NRAK-{u27}", "new relic insert": "NRII-{w32}",
     "new relic insert, underlines": "NRII-{w8}_{w8}_{w14}", "zhipu": "{x32}.{w14}aZ", "mapbox": "sk.eyJ{w80}.{w22}",
+    "nuget": "oy2{l43}", "crates.io": "cio{w32}", "twitter": "AAAAAAAAAAAAAAAAAAAAA{w30}%3D{w60}",
+    "launchdarkly": "sdk-{x8}-{x4}-{x4}-{x4}-{x12}", "launchdarkly mobile": "mob-{x8}-{x4}-{x4}-{x4}-{x12}",
     "contentful": "CFPAT-{w20}-{w22}", "adafruit": "aio_{w28}",
     "new relic licence": "{x36}NRAL", "sentry": "sntrys_eyJpYXQiO{w80}_{w43}", "sentry user": "sntryu_{x64}",
     "posthog": "phx_{w43}", "stripe": "sk_live_{w24}", "stripe restricted": "rk_test_{w24}", "stripe webhook":
@@ -82,6 +84,7 @@ ADDRESSES: dict[str, tuple[str, str]] = {
     "discord": ("https://discord.com/api/webhooks/123456789012345678/", "{w68}"),
     "discord old": ("https://discordapp.com/api/v10/webhooks/123456789012345678/", "{w68}"),
     "teams": ("https://acme.webhook.office.com/webhookb2/", "{x8}-{x4}@{x8}/IncomingWebhook/{x32}/{x8}-{x4}"),
+    "zapier": ("https://hooks.zapier.com/hooks/catch/1234567/", "{l12}"),
     "telegram": ("https://api.telegram.org/bot", "{d10}:AA{w33}"),
     "user": ("https://u:", "{w20}@h.example"),
 }
@@ -214,6 +217,8 @@ STAYS: dict[str, str] = {
     "words": "pa-rticular key-value sdk-based sess-ions task-manager-service-for-7-teams risk-management-2024-report-final "
     "secret_santa_list secret_getSomethingFromSomewhere re_evaluate re_calculate_the_total_amount_of_2 "
     "fc-barcelona pul-sar",
+    "styles": "sk-child-circle-before-12 sk-fading-circle1 sk-cube-grid-9 sk-folding-cube sk-wandering-cubes2 "
+    "precio-de-la-maquina-del-socio SOCIOSSWS the machine that I login to with a password",
     "code": "self.atlasv1.run(hvs.x) SK = 1; dp.pt.x; s.upper(); s.split; ya29 = 1; obj.acc_count; Q~x; EAAA; "
     "sk_test; npm_config_cache",
     "numbers": "3.14159265358979 1741234567.123456 12:34:56 1234567890:AM 2/3 1//2 1//0 10:15:00.000Z",

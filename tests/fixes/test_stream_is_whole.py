@@ -1,4 +1,4 @@
-"""A stream that was repaired says, once it is put together, what the same reply says that came whole and was repaired."""
+"""A fixed stream adds up to the content of the fixed whole body."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("deltas", LATE.values(), ids=LATE)
-def test_what_comes_behind_the_finish_reason_passes_as_it_came(deltas: tuple[dict[str, Any], dict[str, Any]]) -> None:
+def test_events_behind_the_finish_reason_stay_unchanged(deltas: tuple[dict[str, Any], dict[str, Any]]) -> None:
     """A repair decides at the finish reason. A second repair of its result finds nothing more to do."""
     first, late = deltas
     ends = {"content": "stop"}.get(next(iter(first)), "tool_calls")

@@ -28,9 +28,10 @@ from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, de
 
 CUT_OFF = "the reply ends before its content-encoding does"
 
-_SWELLS = 400
-"""Times its own size that a body may become once it is above the limit. Events that are flushed one by one become 20 times
-as large, and 260 times where all of them say the same and are compressed as a whole; a bomb becomes 1000 times as large."""
+_SWELLS = 64
+"""How many times its own size a body above the limit may become. Events that are flushed one by one become 20 times as
+large, those of a model in a loop that are compressed as a whole 260 times, which the limit has room for; a bomb becomes
+1000 times as large."""
 _UNDECODED = 1 << 10
 """Bytes of which nothing was decoded that are kept, as they may turn out not to be coded at all."""
 

@@ -13,27 +13,23 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from wirelint import lexicon
 from wirelint.arguments.argument_members import is_data, writes_file
 from wirelint.dialects.coercion import properties_of
 from wirelint.jsonvalues import Json
 from wirelint.model import Request, Tool
 from wirelint.text.asking import hears
 
-_NAMES = (
-    "parameter", "param", "function", "invoke", "tool_call", "tool_calls", "function_call", "function_calls", "arg_key",
-    "arg_value", "argument", "arg", "minimax:tool_call", "seed:tool_call", "longcat_tool_call",
-)  # fmt: skip
+_PHRASES = lexicon.Phrases("argument_markup")
+
+_NAMES = _PHRASES.words("names")
 _PREFIXES = ("", "antml:", "mm:", "atem:", "steptml:")
 _TAGS = sorted((f"{prefix}{name}" for prefix in _PREFIXES for name in _NAMES), key=len, reverse=True)
 _ANY = "|".join(map(re.escape, _TAGS))
 _CLOSER = re.compile(rf"</\s?(?:{_ANY})\s?>")
 _OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
-_NEXT = re.compile(
-    rf"</\s?(?:{_ANY})\s?>\s*"
-    rf"(?:<\s?(?:{_ANY})(?:\s+name\s?=\s?|\s?=\s?)[\"']?(?P<name>[\w.-]{{1,80}})[\"']?(?:\s+string=[\"']?\w+[\"']?)?\s?>"
-    r"|<arg_key>(?P<key>[\w.-]{1,80})</arg_key>)"
-)
+_NEXT = _PHRASES.pattern("next", any=_ANY)
 _NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
 # The same closing tags as JSON may spell them.
 _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"

@@ -7,18 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from wirelint import lexicon
 from wirelint.model import Json
+
+_PHRASES = lexicon.Phrases("argument_members")
 
 # The strings in the arguments of a call, with their names, and which of them are data that a tool takes as it is.
 
-_DATA = frozenset({
-    "code", "command", "cmd", "content", "contents", "data", "diff", "file_text", "html", "input_text", "insert_text",
-    "markdown", "new_content", "new_str", "new_string", "newstring", "old_str", "old_string", "oldstring", "patch",
-    "pattern", "regex", "replacement", "script", "source", "template", "xml",
-})  # fmt: skip
-_PLACES = frozenset({
-    "path", "file_path", "filepath", "file", "filename", "file_name", "target_file", "uri", "notebook_path",
-})  # fmt: skip
+_DATA = frozenset(_PHRASES.words("data"))
+_PLACES = frozenset(_PHRASES.words("places"))
 
 
 def strings(value: Json) -> Iterator[tuple[str, str]]:

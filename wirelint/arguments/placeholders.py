@@ -14,7 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from wirelint import lexicon
 from wirelint.model import Confidence, Json
+
+_PHRASES = lexicon.Phrases("placeholders")
 
 # What a parameter of a tool is for, by its name: a path, a key, an id, a host, or text that somebody writes.
 #
@@ -115,12 +118,7 @@ LONGEST = 300
 _REFERENCES: frozenset[Purpose] = frozenset({"path", "secret", "id", "host", "address"})
 """Parameters whose values name something that exists somewhere."""
 
-_THINGS = (
-    "api|access|secret|auth|project|user|username|name|file|path|repo|repository|org|organi[sz]ation|company|domain"
-    "|website|site|server|host|app|account|bucket|database|db|token|key|password|email|id|tenant|workspace|directory|folder"
-    "|channel|client|instance|cluster|region|zone|team|service|endpoint|url|subscription|resource|group|index|table|model"
-    "|device|store|shop|business|phone|number|image|document|home|dir|webhook|slack|github|openai|customer|deployment|vault"
-)
+_THINGS = _PHRASES.text("things")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,51 +159,24 @@ _DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){
 _ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
-_CODE_HOSTS = re.compile(
-    r"github|gitlab|bitbucket|huggingface|docker|slack|notion|atlassian|azure|amazonaws", re.IGNORECASE
-)
-_PATH = re.compile(
-    r"(?:^|[/\\:\s])(?:path[/\\]+to(?:[/\\]|$)|(?:absolute|full|actual|real|some|example)[/\\]+path(?:[/\\]|$)"
-    r"|(?:home|Users)[/\\]+(?:user_?name|your_?name|<[^<>]+>|your_?user_?name)(?:[/\\]|$))",
-    re.IGNORECASE,
-)
-_LOGIN = re.compile(
-    r"^[a-z][a-z0-9+.-]*://(?:user(?:_?name)?|admin|root|postgres|login|<[^<>]+>):(?:pass(?:word|wd)?|pwd|secret|changeme|<[^<>]+>)@",
-    re.IGNORECASE,
-)
-_EXAMPLE = re.compile(
-    r"^(?:[a-z][a-z0-9+.-]*://(?:[^/@\s]*@)?|[^@\s]+@)?(?:[a-z0-9-]+\.)*"
-    r"(?P<host>example\.(?:com|org|net)|example|test\.com|domain\.com|yourdomain\.com|somewhere\.com)(?::\d+)?(?:[/?#]\S*)?$",
-    re.IGNORECASE,
-)
+_CODE_HOSTS = _PHRASES.pattern("code_hosts")
+_PATH = _PHRASES.pattern("path")
+_LOGIN = _PHRASES.pattern("login")
+_EXAMPLE = _PHRASES.pattern("example")
 _VOID = frozenset({"null", "undefined"})
 _NOTHING = frozenset({"none", "nil", "nan"})
 _UNKNOWN = frozenset(
     {"unknown", "unspecified", "not specified", "not provided", "not_provided", "not_specified", "not available"}
     | {"tbd", "to be determined", "n/a", "not applicable", "not known", "not given"}
 )
-_DUMMY_SECRET = re.compile(
-    r"^(?:(?:dummy|fake|sample|test|example|my)[_-]?)?(?:api[_-]?key|token|secret|password|access[_-]?token)$|^(?:dummy|fake"
-    r"|sample)(?:[_-]\w+)?$|^(?:sk|pk|ghp|xoxb)?[-_]?(?:x{3,}|\*{3,}|1234567890?|abc123|abcdefg?)\w{0,8}$",
-    re.IGNORECASE,
-)
-_DUMMY_ID = re.compile(
-    r"^(?:[a-z]{1,12}[_-]?)?(?:123|1234|12345|123456|1234567|12345678|123456789|1234567890)$", re.IGNORECASE
-)
+_DUMMY_SECRET = _PHRASES.pattern("dummy_secret")
+_DUMMY_ID = _PHRASES.pattern("dummy_id")
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
 _DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
 _NIL_UUID = "00000000-0000-0000-0000-000000000000"
 _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
-_DUMMY_ADDRESS = re.compile(
-    r"^\d{1,4} main st(?:reet)?\b|^\+?1?[-. ]?\(?555\)?[-. ]|^\+?1?234567890$|^\+?1?[-. ]?123[-. ]?456[-. ]?7890$",
-    re.IGNORECASE,
-)
-_SUSPECT = re.compile(
-    r"null|none|nil|nan|undefined|n/a|yyyy|jjjj|aaaa|hh:mm|not[ _]|unknown|unspecified|tbd|to be|default"
-    r"|your|path|example|test\.com|here"
-    r"|insert|enter|replace|change|placeholder|put|fill|\.\.\.|…|^[<\[{]|x{3}|\*{3}|123|abc|dummy|fake|sample|token|secret|password"
-    r"|api|doe|pass|pwd|smith|public|main st|555|user_?name|somewhere|domain|^str(?:ing)?$|550e8400|^0{8}-0",
-)
+_DUMMY_ADDRESS = _PHRASES.pattern("dummy_address")
+_SUSPECT = _PHRASES.pattern("suspect")
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
@@ -326,11 +297,7 @@ def _is_address(value: str, what: Purpose) -> bool:
 _LONGEST_ERROR = 1000
 _LONGEST_VALUE = 200
 _SHORTEST_VALUE = 2
-_REFUSES = re.compile(
-    r"\b(?:unknown|invalid|no such|not found|not valid|not a|not an|unrecogni[sz]ed|unsupported|must be|must match|expected"
-    r"|does not exist|doesn['’]t exist|not exist|not allowed|not available|no \w+ (?:named|called|with))\b",
-    re.IGNORECASE,
-)
+_REFUSES = _PHRASES.pattern("refuses")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,12 @@ from functools import lru_cache
 import jsonschema_rs
 import orjson
 
+from wirelint import lexicon
 from wirelint.dialects.coercion import coerce, resolve
 from wirelint.model import Json, Tool
 from wirelint.text.excerpts import excerpt
+
+_PHRASES = lexicon.Phrases("schemas")
 
 _LARGEST = 1 << 18
 """Bytes of a schema above which it is not compiled."""
@@ -149,15 +152,9 @@ def _refuse(address: str) -> Json:
 
 _SCHEMA_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_SCHEMAS = frozenset({
-    "items", "additionalProperties", "additionalItems", "not", "if", "then", "else", "contains", "propertyNames",
-    "unevaluatedProperties", "unevaluatedItems",
-})  # fmt: skip
+_SCHEMAS = frozenset(_PHRASES.words("schemas"))
 # Annotations constrain nothing; with a wrong type (`"description": null`) they would only keep the schema from compiling.
-_ANNOTATIONS = frozenset({
-    "title", "description", "$comment", "deprecated", "readOnly", "writeOnly", "examples", "example", "default", "format",
-    "contentEncoding", "contentMediaType", "contentSchema", "nullable", "discriminator", "xml", "externalDocs",
-})  # fmt: skip
+_ANNOTATIONS = frozenset(_PHRASES.words("annotations"))
 _TYPES = {name: name for name in ("null", "boolean", "integer", "number", "string", "array", "object")}
 _ALIASES = {
     "int": "integer", "long": "integer", "float": "number", "double": "number", "str": "string", "bool": "boolean",

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from wirelint.capture.secret_patterns import signs
+from wirelint.capture.secret_patterns import PACKAGE_KEYS, ZEROS, signs
 
 # Characters that a pattern without regard to case takes for an ASCII letter (Unicode, CaseFolding and SpecialCasing).
 _FOLDED = (("\u212a", b"k"), ("\u017f", b"s"), ("\u0130", b"i"), ("\u0131", b"i"))
@@ -47,6 +47,9 @@ _NAMES = re.compile(
 )
 
 
+_PACKAGE_KEYS = re.compile(PACKAGE_KEYS.encode())
+_ZEROS = ZEROS.encode()
+
 _USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
 """`https://user:password@`. A backslash may begin an escape of a letter; what stands for itself excludes itself."""
 
@@ -69,6 +72,12 @@ def harmless(text: str) -> bool:
     if b"@" in raw and _USER.search(raw) is not None:
         return False
     if b"=" in raw and _QUERY.search(raw) is not None:
+        return False
+    if (b"oy2" in raw or b"cio" in raw) and _PACKAGE_KEYS.search(raw) is not None:
+        return False
+    if b"SSWS" in raw or b"key-data" in raw or _ZEROS in raw:
+        return False
+    if b"machine" in raw and b"login" in raw and b"password" in raw:
         return False
     plain = raw.translate(_PLAIN, _BETWEEN)
     return b"bearer" not in plain and _NAMES.search(plain) is None

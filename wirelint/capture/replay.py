@@ -58,7 +58,9 @@ def respond(session: Session, record: Record) -> None:
 
 def finish(session: Session, record: Record, delivered: Reply | None = None) -> Exchange:
     """The exchange, once the session has read the body. `delivered`: what the client got, when that was something else."""
-    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks)
+    notes = record.annotations.get("notes") if record.end == "unread" else None  # why it was not read
+    told = tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else ()
+    exchange = session.finish(record.end, error=record.error, timing=record.timing, chunks=record.chunks, notes=told)
     if record.missing:
         exchange = dataclasses.replace(exchange, missing=record.missing)
     return dataclasses.replace(exchange, delivered=delivered) if delivered is not None else exchange

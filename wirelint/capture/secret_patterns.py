@@ -77,9 +77,13 @@ class Form:
             return None, anchor
         start, end = match.span(match.re.groups and 1)
         secret = text[start:end]
-        if is_marked(secret) or (self.digit and not any(map(str.isdigit, secret[len(self.prefix) :]))):
+        if is_marked(secret) or (self.digit and not _is_mixed_key(secret[len(self.prefix) :])):
             return None, match.end()
         return Span(start, end, secret), match.end()
+
+
+def _is_mixed_key(rest: str) -> bool:
+    return any(map(str.isdigit, rest)) and _CSS_CLASS.fullmatch(rest) is None
 
 
 @cache
@@ -250,6 +254,9 @@ def find_tokens(text: str) -> Iterator[Span]:
                     yield span
 
 
+_CSS_CLASS = re.compile(r"[a-z]{1,14}[0-9]{0,2}(?:[-_][a-z]{0,14}[0-9]{0,2})*")
+"""What follows a prefix in `sk-child-circle-before-12`: short words in lower case, with one or two digits at their end."""
+
 Find = Callable[[str], Iterator[Span]]
 Check = Callable[[str], bool]
 
@@ -281,6 +288,10 @@ def _is_mixed(text: str) -> bool:
     return _has_digit(text) and not is_placeholder(text)
 
 
+def _is_real(text: str) -> bool:
+    return not is_placeholder(text)
+
+
 def _any_of(*literals: str) -> Callable[[str], bool]:
     if len(literals) == 1:
         literal = literals[0]
@@ -308,7 +319,7 @@ def _pattern(pattern: str, check: Check = _anything, group: int = 0) -> Find:
 
 _ASSIGNED = (
     r"(?i:(?:api|app|secret(?:[_-]?access)?|access|account|private|auth|signing|encryption|master|license)[_-]?key"
-    r"|(?:access|auth|refresh|session|security|bot|api|github|gitlab|hf|npm|slack|vault)[_-]?token"
+    r"|admin[_-]key|(?:access|auth|refresh|session|security|bot|api|github|gitlab|hf|npm|slack|vault|line|channel)[_-]?token"
     r"|(?:client|app|signing|webhook|jwt|auth|api)[_-]?secret|password|passwd)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'`,;&()<>\[\]{}\\$|]{8,})"
 )
 """`OPENAI_API_KEY=…`, `x-api-key: …` in a shell command, a log, a configuration file."""
@@ -371,6 +382,9 @@ def _find_private_keys(text: str) -> Iterator[Span]:
         begin = following
 
 
+PACKAGE_KEYS = r"oy2[a-z0-9]{43}|cio[A-Za-z0-9]{32}"
+ZEROS = "A" * 18
+
 SHAPES: tuple[Shape, ...] = (
     Shape(may_hold_tokens, find_tokens),
     # An error message that shows the ends of the key: sk-ab12****wxyz.
@@ -388,6 +402,27 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(_assigns, _pattern(_ASSIGNED, _is_mixed, 1)),
     Shape(_any_of(*_QUERY_HINTS), _pattern(_QUERY, lambda text: not is_placeholder(text), 1)),
+    # Registries of packages, whose prefixes hold no character that is rare in JSON: NuGet, crates.io.
+    Shape(
+        _any_of("oy2", "cio"),
+        _pattern(rf"(?:(?<![A-Za-z0-9_-])|{_ESCAPED})(?:{PACKAGE_KEYS})(?![A-Za-z0-9_-])", _has_digit),
+    ),
+    # `Authorization: SSWS 00…` of Okta
+    Shape(_any_of("SSWS"), _pattern(r"SSWS\s{1,4}([A-Za-z0-9_-]{20,})", _has_digit, 1)),
+    # Bearer tokens of Twitter: base64 of zeros, then the key, percent-encoded
+    Shape(
+        _any_of(ZEROS),
+        _pattern(rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})A{{18,30}}[A-Za-z0-9]{{1,64}}%[23][0-9A-Fa-f][A-Za-z0-9%]{{20,}}"),
+    ),
+    # A kubeconfig's `client-key-data: LS0t…`
+    Shape(_any_of("key-data"), _pattern(r"key-data[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/=]{20,})", _anything, 1)),
+    # A line of ~/.netrc
+    Shape(
+        _any_of("machine"),
+        _pattern(
+            r"machine\s{1,8}\S{1,256}\s{1,8}login\s{1,8}\S{1,256}\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})", _is_real, 1
+        ),
+    ),
     Shape(_any_of("://"), _pattern(r"://[^/\s:@\"'\\]{0,64}:([^/\s:@\"'\\\[\]]{3,256})@(?=[\w\[])", _anything, 1)),
 )
 

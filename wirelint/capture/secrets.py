@@ -33,9 +33,9 @@ _SEPARATORS = re.compile(r"[-. ]+")
 _SECRET_NAME = re.compile(
     r"(?:.*_)?(?:"
     r"password|passwd|pwd|passphrase|secret|authorization|credentials?|cookie"
-    r"|(?:api|app|secret|private|signing|encryption|subscription|access|account|master|auth|service|role)_?key"
+    r"|(?:api|app|secret|private|signing|encryption|subscription|access|account|master|auth|service|role|admin)_?key|client_key_data"
     r"|(?:access|refresh|id|auth|authorization|bearer|session|security|csrf|xsrf|oauth|api|bot|github|gitlab|slack|hf|jwt"
-    r"|sas|secret|service|webhook|verification|login|push|personal)_?token"
+    r"|sas|secret|service|webhook|verification|login|push|personal|line|channel)_?token"
     r")"
 )
 _SECRET_PARAMETERS = frozenset({"key", "token", "sig", "signature", "auth", "pass", "pw", "jwt"})

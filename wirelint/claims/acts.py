@@ -11,10 +11,13 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PAST, SOON, alternatives
 from wirelint.claims.claims import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL, letter_start
 from wirelint.claims.lemmas import PARTICIPLES, PASTS
 from wirelint.text.prose import CODE, QUOTE, Prose, Sentence
+
+_PHRASES = lexicon.Phrases("acts")
 
 # What a text repeats of the user's last words: the very thing that an order was about, whatever noun it has.
 #
@@ -61,10 +64,7 @@ _ACTS = frozenset(
 )
 _ACTS_CJK = frozenset(word for word in _ACTS if not word.isascii() and len(word) <= 4)
 _FORM_CJK = frozenset("我你您他她它已经了的吗呢吧为帮在请把这那就也都很是有和与个些得地着过")
-_SMALL_CJK = frozenset({
-    "一下", "帮我", "我的", "请问", "现在", "今天", "明天", "什么", "怎么", "可以", "是否", "多少", "状态", "好的", "马上",
-    "最新", "目前", "如何",
-})  # fmt: skip
+_SMALL_CJK = frozenset(_PHRASES.words("small_cjk"))
 
 
 def folded(text: str) -> str:
@@ -107,100 +107,31 @@ FEW = 4
 _ED = r"[A-Za-z][a-z]+(?:-[a-z]+)?(?<!\bne)(?<!\bse)(?<!\bfe)(?<!\bspe)(?<!\bexce)(?<!\binde)(?<!\bhundr)(?<!\bproce)ed"
 _FINISHED = rf"(?:{_ED}|{alternatives(PARTICIPLES)})"
 _PAST = rf"(?:{_ED}|{alternatives(PASTS)}|set|put|cut|shut|split|reset)"
-_MAY_FINISH = re.compile(
-    rf"ed\b|\b(?:{alternatives(PARTICIPLES | PASTS)})\b|\b(?:complete|successful|on|off|open|live|underway)\b|"
-    r"ge\w{3,}(?:t|en)\b|\bnow\b|iert\b|[aiu][dt][oae]s?\b|é(?:e|s|es)?\b|[已成完]",
-    re.IGNORECASE,
-)
-_WHO = r"(?:[^,;:(]|\([^()\n]{0,40}\)|(?<=\d)[,:](?=\d))"
+_MAY_FINISH = _PHRASES.pattern("may_finish", participles_pasts=alternatives(PARTICIPLES | PASTS))
 _SAID = re.compile(rf"\b(?:I(?:['’]ve| have)?|[Ww]e(?:['’]ve| have)?) {ADVERBS}(?P<verb>{_PAST}|{_FINISHED})\b")
 _THEN = re.compile(rf"(?:\band|,|;) (?:then |also )?(?P<verb>{_PAST}|{_FINISHED})\b")
-_PERFECT = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?) (?:has|have) {ADVERBS}(?:both |all )?(?:been {ADVERBS})?(?P<verb>{_FINISHED})\b"
-)
-_WELL = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?) (?:was|were|is|are) (?:(?:both |all )?successfully (?P<verb>{_FINISHED})|"
-    rf"(?P<verb2>{_FINISHED}) successfully)\b"
-)
-_IS = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?) (?:is|are|(?P<past>was|were)) (?P<now>(?:(?:both|all|also) )?now )?(?:(?:both|"
-    rf"all) )?(?P<verb>{_FINISHED})\b"
-)
-_NOTE = re.compile(
-    rf"^(?P<who>(?:[^\s,;:]+ ){{1,6}}?)(?:successfully )?(?P<verb>{_FINISHED})(?: successfully)?"
-    r"(?:[.!]|$|,? (?:to|at|for|from|in|into|on|as|with|by|and|letting|—|-)\b|:? |: | ?[—–✅✔☑✓👍🎉])"
-)
-_TERSE = re.compile(
-    rf"^(?:Successfully )?(?P<verb>(?:[A-Z][a-z]+(?:-[a-z]+)?ed|"
-    rf"{'|'.join(sorted(form.capitalize() for form in PASTS))}|Set|Put|Cut|Reset))"
-    r"(?: |: )(?=\S)"
-)
-_COMES_OFF = re.compile(
-    r"^(?P<who>[^,;:!?]{1,90}?) (?:is |are )?(?:now |all )?(?P<verb>complete|completed|confirmed|successful|underway|"
-    r"live)\b"
-)
-_STATE = re.compile(
-    rf"^(?P<who>{_WHO}{{1,90}}?)(?: is| are|['’]s) (?:(?:both|all|also) )?now (?P<verb>set|on|off|open|closed|live|"
-    rf"running|playing|"
-    r"heating|charging|(?:at )?\d[\d.,]*)\b"
-)
+_PERFECT = _PHRASES.pattern("perfect", finished=_FINISHED, adverbs=ADVERBS)
+_WELL = _PHRASES.pattern("well", finished=_FINISHED)
+_IS = _PHRASES.pattern("is", finished=_FINISHED)
+_NOTE = _PHRASES.pattern("note", finished=_FINISHED)
+_TERSE = _PHRASES.pattern("terse", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
+_COMES_OFF = _PHRASES.pattern("comes_off")
+_STATE = _PHRASES.pattern("state")
 _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """What only a tool can have told: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _STATE, _NOTE, _COMES_OFF)
-_OPENING = re.compile(
-    r"^[^\w]*(?:(?:ok(?:ay)?|done|all (?:set|done)|sure(?: thing)?|great|perfect|got it|alright|right|yes|confirmed|"
-    r"good news|"
-    r"no problem|of course|certainly|absolutely)\b[\s,.!:–—-]*)+",
-    re.IGNORECASE,
-)
-_SUPPOSED = re.compile(
-    r"\b(?:if|would|could|should|might|may|suppose|imagine|assuming|unless|whether|as if|once|when|until|before|whenever|"
-    r"believe|think|probably|perhaps|maybe|wish|for example|for instance|such as|after|every time|not|never)\b|n['’]t\b",
-    re.IGNORECASE,
-)
-"""Before a subject: `UNREAL` without the words that are things as well, a claim or a say."""
-_SECOND_PERSON = re.compile(
-    r"\b(?:[Yy]ou(?:['’]ve)?|who|which|that|they|he|she|it|there|what|nothing|no|none|everyone|everything)$"
-)
+_OPENING = _PHRASES.pattern("opening")
+_SUPPOSED = _PHRASES.pattern("supposed")
+_SECOND_PERSON = _PHRASES.pattern("second_person")
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 """Behind a colon stands what was made."""
 _IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!(?:19|20)\d\d\b)\d+\b")
-_UNSURE = re.compile(
-    r"\b(?:unfortunately|sorry|cannot|can only|unable|however|need(?:s)? (?:you|your|the|a|to)|please|before|once|"
-    r"would you like "
-    r"me to|shall I|should I|do you want me|which (?:one|of)|let me know (?:if|which|what|when|how|your)|if you|"
-    r"as soon as|not|"
-    r"never|nothing|no longer|only if|would|could|might|didn['’]t|good to (?:know|hear)|glad to hear|thanks for|"
-    r"as you|pretend|imagin\w+|hypothetical\w*|for example|simulat\w+|mock|draft)\b|"
-    r"n['’]t\b",
-    re.IGNORECASE,
-)
-"""What makes of a reply more, or less, than the account of an order that was carried out."""
-_CLOSING = re.compile(
-    r"\b(?:(?:please )?let me know (?:if|when) [^.!?]*|would you like (?:me to|to|anything)? ?[^.!?]*\?|"
-    r"(?:anything|is there anything|do you need anything)[^.!?]*\?|(?:shall|should) I (?:also|now)[^.!?]*\?|"
-    r"if you (?:need|want|"
-    r"would like|have|['’]d like)[^.!?]*[.!?]|do you want (?:me to|anything)[^.!?]*\?)\s*$",
-    re.IGNORECASE,
-)
-"""A courtesy at the end, which takes nothing back."""
-_PERFECT_ABROAD = re.compile(
-    r"\b(?:[Ii]ch habe|habe ich|ist|sind|wurden?) [^.!?;:]{0,120}?\b((?:[a-zäöü]{2,6})?ge[a-zäöüß]{3,}(?:t|en)|"
-    r"[a-zäöü]{3,}iert)(?=[.!,]|$| und\b)|"
-    r"\b[Jj]['’]ai (?:bien |aussi )?(\w{3,}é)\b|\b(?:a|ont) (?:bien )?été (\w{3,}é)(?:e|s|es)?\b|"
-    r"\b(?:[Hh]e|[Ss]e (?:ha|han)|(?:ha|han) sido) (\w{3,}[ai]d[oa])s?\b|\b(?:foi|foram) (\w{3,}[ai]d[oa])s?\b|"
-    r"\b(?:[Hh]o|è stat[oa]|sono stat[ie]) (\w{3,}[aiu]t[oaie])\b"
-)
+_UNSURE = _PHRASES.pattern("unsure")
+_CLOSING = _PHRASES.pattern("closing")
+_PERFECT_ABROAD = _PHRASES.pattern("perfect_abroad")
 _CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
-_UNREAL_CHINESE = re.compile(
-    r"如果|若|假如|一旦|是否|吗|没有|没|未|尚|不|可以|建议|例如|比如|之前|曾|上次|您已经?[有在]|据"
-)
-_UNREAL_ABROAD = re.compile(
-    r"\b(?:wenn|falls|sobald|würde|könnte|hätte|ob|nicht|kein\w*|nie|bereits|schon|von (?:dir|ihnen|der|dem|einem|"
-    r"einer)|si|lorsque|quand|dès|ne|pas|déjà|par (?:le|la|un|une|votre)|"
-    r"cuando|no|aún|ya|por (?:el|la|un|una|su|tu)|se quando|não|ainda|já|non|ancora|già|dal\w*)\b",
-    re.IGNORECASE,
-)
+_UNREAL_CHINESE = _PHRASES.pattern("unreal_chinese")
+_UNREAL_ABROAD = _PHRASES.pattern("unreal_abroad")
 _ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
 _ENDING = re.compile(r"(?:[aiu][dt][oaie]|e)$")
 _PREFIX = re.compile(r"^(?:[a-z]{2,6})?ge(?=[a-z]{4})")

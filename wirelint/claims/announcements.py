@@ -11,113 +11,38 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
 from wirelint.claims.foreign_claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
 
+_PHRASES = lexicon.Phrases("announcements")
+
 # What a user's words are after: an action, an account of what was done, or a text to be composed.
 
 _INTENT_BASES = alternatives(BASE)
-_ASKS = re.compile(
-    rf"(?:^|[.!?;,:\n]|\b(?:please|pls|can you|could you|would you|will you|and|then|to|now|just|also|kindly|"
-    rf"let['’]s|sure|me)\b)[ ]*(?P<verb>{_INTENT_BASES}|find|text|mail|remind|tell(?! me))\b",
-    re.IGNORECASE,
-)
-_HOW_TO = re.compile(
-    r"\b(?:how (?:do|can|to|would|should|does|did)|why (?:do|does|did|is|was)|what (?:does|happens|is the))\b[^.?!\n]*",
-    re.IGNORECASE,
-)
+_ASKS = _PHRASES.pattern("asks", intent_bases=_INTENT_BASES)
+_HOW_TO = _PHRASES.pattern("how_to")
 _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "find": frozenset({"search"}),
     "mail": frozenset({"send"}),
     "tell": frozenset({"send"}),
     "remind": frozenset({"create", "book", "write"}),
 }
-_ASSENT = re.compile(
-    r"\W*(?:yes|yep|yeah|sure|ok(?:ay)?|please do|go ahead|do it|correct|right|confirmed|that works|sounds good|ja|gern\w*|"
-    r"oui|s[ií]|sim|claro|好的?|可以|はい)\b",
-    re.IGNORECASE,
-)
-_OFFER = re.compile(
-    rf"\b(?:shall I|should I|may I|can I|do you want me to|would you like me to|want me to) (?:now |go ahead and )?"
-    rf"(?P<verb>{_INTENT_BASES})\b",
-    re.IGNORECASE,
-)
+_ASSENT = _PHRASES.pattern("assent")
+_OFFER = _PHRASES.pattern("offer", intent_bases=_INTENT_BASES)
 _LONGEST_ASSENT = 60
 _FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
-_LOOKS_BACK = re.compile(
-    r"\b(?:what|which|why|how|when|where|who)\b[^?.]{0,40}\b(?:did|have|had|was|were) (?:you|that|it|this)\b|"
-    r"^\s*(?:did|have|were|are) you\b|\bhave you\b|"
-    r"\b(?:recap|remind me (?:what|which|how)|so far|summari[sz]e (?:what|our|the (?:conversation|session|chat)|"
-    r"everything)|what happened|what['’]s the status|"
-    r"are you sure|is it done|where(?:['’]s| is) (?:that|it) from|what was|how come|you (?:said|told|"
-    r"found|did))\b|"
-    r"\bwas hast du\b|\bhast du\b|\bqu['’]as-tu\b|\bas-tu\b|\bavez-vous\b|\bqué (?:hiciste|has)\b|做了什么|"
-    r"你(?:刚才|之前)",
-    re.IGNORECASE,
-)
-_VOICED = (
-    r"(?:haikus?|poems?|sonnet|limerick|ballad|lyrics|song|verses?|stor(?:y|ies)|tale|essay|monologue|dialog(?:ue)?s?|"
-    r"novel|scene|diary(?: entry)?|journal entry|log ?book entry|joke|speech|toast|bio|testimonial|"
-    r"stand-?up(?: (?:text|notes?|update))?|"
-    r"out[- ]of[- ]office(?: \w+)?|auto-?(?:reply|replies|responder|response)|canned (?:reply|response|answer)|macros?|"
-    r"(?:reply|e?-?mail|message|text|answer) templates?|templates? (?:for|text)|cover letter|bug reports?|release notes?|"
-    r"change ?log(?: entry)?|commit messages?|star (?:answer|story|method|example)|interview answer|"
-    r"(?:answer|story|example)[^.!?\n]{0,20}\bstar\b|blog post|tweet|newsletter|press release|apology|invitation|"
-    r"memo|status update|post-?mortem|incident report|cover story|caption|slogan|headline|"
-    r"gedicht|geschichte|abwesenheitsnotiz|poème|histoire|poema|cuento|poesia|俳句|诗)"
-)
-"""Kinds of texts in which "I" is whoever the text speaks for: to name one is to ask for it."""
+_LOOKS_BACK = _PHRASES.pattern("looks_back")
+_VOICED = _PHRASES.text("voiced")
 _GENRE = _VOICED.replace("|scene|", "|scene (?:about|where|between|with|set|in which)|")
 """Of a bare phrase: "the night scene" is one of a home as well."""
-_COMPOSES = re.compile(
-    r"\b(?:write|draft|compose|rephrase|reword|translate|rewrite|proofread|generate|give me|tell|make|suggest|phrase|"
-    r"formulate|polish|shorten|continue|come up with|prepare|"
-    rf"summari[sz]e)\b[^.!?\n]{{0,60}}\b(?:{_VOICED}|"
-    r"excuses?|phrases?|reasons?|wordings?|letter|post|script|article|message|e?-?mail|reply|response|note|notes|example|sentences?|lines?|quote|"
-    r"transcript|conversation|report|paragraph|german|french|spanish|english|chinese|review|"
-    r"announcement)\b|"
-    r"\b(?:write|retell|tell|summari[sz]e|phrase|say)\b[^.!?\n]{0,60}\b(?:as (?:an?|if|though)|like an?|in the (?:voice|"
-    r"style|role|person) of|from the (?:perspective|point of view|view) of)\b|"
-    r"\bwrite (?:to|back|(?:it |this |that )?in my name)\b|"
-    r"\b(?:rephrase|paraphrase|reword|rewrite|proofread|what would you (?:say|write|answer|reply)|"
-    r"ways to (?:say|put|phrase|tell)|übersetze\w*|traduis\w*|traduce|translate|translation|traduza|"
-    r"traduci|formuliere|reformule)\b|翻译|翻訳|訳して|改写|改得|润色|换个说法|言い換え",
-    re.IGNORECASE,
-)
-_NAMES_GENRE = re.compile(
-    rf"^\W*(?:(?!(?:{_INTENT_BASES}|find|did|do|is|was|has|what|where|which|who|how|why|when|my last|the last)\b)[\w'’-]+ "
-    rf"){{0,4}}?(?:{_GENRE}|"
-    r"(?:short|quick|polite|friendly|formal|thank-you|sorry|follow-up|welcome|farewell|draft) (?:e?-?mail|reply|message|"
-    r"letter|note|answer|response))\b",
-    re.IGNORECASE,
-)
-"""A bare noun phrase: "short poem on lamps", "out-of-office reply"."""
+_COMPOSES = _PHRASES.pattern("composes")
+_NAMES_GENRE = _PHRASES.pattern("names_genre", intent_bases=_INTENT_BASES, genre=_GENRE)
 _LONGEST_PHRASE = 160
-_BESIDES = re.compile(
-    rf"(?:\b(?:and|then|also|afterwards)|[,;.!&\n]) *(?:(?:and|then|also|please|just|now|directly|finally|can you|"
-    rf"could you) )*(?P<verb>{_INTENT_BASES}|mail|text)\b",
-    re.IGNORECASE,
-)
+_BESIDES = _PHRASES.pattern("besides", intent_bases=_INTENT_BASES)
 _PAYLOAD = re.compile(r"[:：]\s|[\"“„«「]")
-_PLAYS = re.compile(
-    r"\brole-?play\w*|\bpretend\b|\bin character\b|\bimpersonate\b|\bmock interview\b|\bfiction(?:al)?\b|"
-    r"\bplay(?:ing)? (?:the (?:role|part)\b|(?:the |an? |my )(?:[\w-]+ ){0,2}?(?:\w+(?:er|or|ist|ee|ant|man|ian)|"
-    r"candidate|student|patient|character|friend|boss|client|npc)\b)|"
-    r"\b(?:act|answer|speak|talk|respond|reply|write) (?:as if you|like you|as though you)\b|"
-    r"\b(?:imagine|suppose|assume|say) (?:that )?you(?:['’]re| are| were)\b|\byou(?:['’]re| are) (?:now )?(?:playing|"
-    r"a character)\b|"
-    r"\A\W*you(?:['’]re| are) an? (?![^.!?\n]*\b(?:assistant|agent|bot|ai|model|system|helper|expert|tool)\b)|"
-    r"\b(?:about|describe|of) an? (?:time|situation|occasion|moment|day)(?: \w+)? (?:when |where |in which |"
-    r"that )?you\b|"
-    r"\b(?:spiel\w*|mim\w*|gib|sei) (?:mal |jetzt )?(?:einen?|die rolle|den|eine) \w+|\brollenspiel\b|\bstell "
-    r"dir vor\b|"
-    r"\btu so,? als\b|\bjoue\w* (?:le r[ôo]le|un|une|le|la) \w+|\bfais (?:comme si|semblant)\b|\bimagine que tu\b|"
-    r"\b(?:haz|actúa|finge|interpreta|imagina)\w* (?:de|como|que|el papel)\b|\bjuego de rol\b|"
-    r"\b(?:finja|aja como|faça o papel|imagine que você|fai finta|recita|interpreta il ruolo|immagina di)\b|"
-    r"扮演|假装|角色扮演|假设你|になりきって|役を演じ|ロールプレイ|のふりを",
-    re.IGNORECASE,
-)
+_PLAYS = _PHRASES.pattern("plays")
 
 
 def asked(text: str) -> frozenset[Kind]:
@@ -189,65 +114,17 @@ class Announcement:
 _BASES = alternatives(BASE)
 _AHEAD = alternatives(AHEAD)
 _GERUNDS = alternatives(GERUND)
-_SOON_ADVERBS = (
-    r"(?:(?:now|first|then|also|quickly|just|go ahead and|next|immediately|start by|begin by|try to|"
-    r"need to|have to|use|call)[ ]){0,4}"
-)
-_SOON_EN = re.compile(
-    rf"\b(?:[Ll]et me|[Ll]et['’]s|I['’]ll|I will|I['’]m going to|I am going to|I need to|I should|I have to|"
-    rf"I['’]m about to|allow me to) "
-    rf"{_SOON_ADVERBS}(?:(?P<base>{_AHEAD})|(?P<gerund>{_GERUNDS}))\b"
-)
-_WE_SOON = re.compile(
-    rf"\b(?:[Ww]e (?:need to|should|must|have to|can now|will|['’]ll)|[Ww]e['’]ll|[Ss]o|[Nn]ow|[Tt]hen|[Mm]ust|"
-    rf"[Nn]eed to|^[Tt]ime to) {_SOON_ADVERBS}(?P<base>{_AHEAD})\b"
-)
-"""How models speak to themselves: "We need to call search.", "So call get_order"."""
-_SOON_ING = re.compile(
-    rf"(?:\bI['’]m (?:now |currently )?|\bI am (?:now |currently )?|^[Nn]ow |^[Nn]ext up[:,]? |^[Nn]ext[:,]? |"
-    rf"\b[Ss]tarting by |\bwhile I(?:['’]m| am) |"
-    rf"^(?:ok(?:ay)?|sure(?: thing)?|right|alright|got it|great|understood|one (?:moment|sec(?:ond)?)|just a "
-    rf"(?:moment|sec(?:ond)?)|hold on)\W{{1,4}}(?:now )?)(?P<gerund>{_GERUNDS})\b",
-    re.IGNORECASE,
-)
-_ANY_SOON = re.compile(
-    rf"\b(?:[Ll]et me|I['’]ll|I will|I['’]m going to|I am going to|I need to) {_SOON_ADVERBS}(?P<base>[a-z]{{3,}})\b|"
-    r"(?:\bI['’]m (?:now )?|\bI am (?:now )?|^\W{0,4})(?P<ing>[A-Za-z]{4,}ing)\b(?=.*(?:\.\.\.|…|\bnow\b))"
-)
+_SOON_EN = _PHRASES.pattern("soon_en", ahead=_AHEAD, gerunds=_GERUNDS)
+_WE_SOON = _PHRASES.pattern("we_soon", ahead=_AHEAD)
+_SOON_ING = _PHRASES.pattern("soon_ing", gerunds=_GERUNDS)
+_ANY_SOON = _PHRASES.pattern("any_soon")
 _CALLING = re.compile(r"^[^\w\s]{0,3}\s*(?P<gerund>calling|invoking|executing) (?!it|this|that)", re.IGNORECASE)
-_BARE_ING = re.compile(
-    rf"^[^\w\s]{{0,3}}\s*(?P<gerund>{_GERUNDS})\b(?=.{{0,100}}(?:\.\.\.|…|:|\bnow\b|\bfirst\b))(?!.*\b(?:is|are|"
-    rf"was|can|will|helps?|means|requires?|should|takes|lets|allows)\b)",
-    re.IGNORECASE,
-)
-_ALONE_ING = re.compile(
-    rf"^[^\w\s]{{0,3}}\s*(?P<gerund>{_GERUNDS}) (?:for |through |up |into |at |in )?"
-    rf"(?:the|your|this|our|its) [\w`\ue001./ '’-]+\.?$",
-    re.IGNORECASE,
-)
-"""A gerund that is the whole of a reply, with what it is done to."""
+_BARE_ING = _PHRASES.pattern("bare_ing", gerunds=_GERUNDS)
+_ALONE_ING = _PHRASES.pattern("alone_ing", gerunds=_GERUNDS)
 _WHILE = re.compile(rf"\bwhile I (?P<base>{_BASES})\b")
-_FINITE = re.compile(
-    r"\b(?:is|are|was|were|can|will|has|have|helps?|means|requires?|should|takes?|lets|allows|makes?)\b"
-)
+_FINITE = _PHRASES.pattern("finite")
 _CALL_NAME = re.compile(r"\b(?:call|use|invoke|calling|using|invoking|run|running|try)$", re.IGNORECASE)
-_NOT_NOW = re.compile(
-    r"\b(?:if|once|when|whenever|after you|as soon as|before (?:I|we|you)|until|unless|later|tomorrow|next "
-    r"(?:time|week|month)|from now on|in (?:the )?future|"
-    r"every|each time|please|let me know|you (?:can|could|may|want|would|should)|would|could|shall|happy to|"
-    r"(?<!will )(?<!['’]ll )(?:send|give|tell|show) (?:me|us)|(?:^|then |and )(?:upload|paste|attach) (?:it|the|your)|"
-    r"gladly|need(?:s)? (?:you|your)|"
-    r"provide|confirm|here['’]?s|here (?:is|are)|as follows|follows|below|step by step|explain|summari[sz]e|"
-    r"(?:will|[’']ll) wait|wait for you|"
-    r"wenn|falls|sobald|bitte|möchtest|soll ich|könnten?|würden?|pourrais|podría|poderia|potrei|kein\w*|si tu|si vous|"
-    r"souhaitez|veux-tu|si (?:me|quieres|deseas)|quieres|"
-    r"por favor|cuando|se (?:quiser|você|vuoi|mi)|quando|per favore|"
-    r"lass(?:t|en)?(?: sie)?(?: es)? (?:mich|uns) (?:\w+ ){0,3}?wissen|"
-    r"sag(?:en sie)? mir|(?:fais|faites)-(?:le-)?moi savoir|dis-moi|dites-moi|hazme saber|avís[ae]me|me avise|fammi sapere|"
-    r"mi faccia sapere)\b|如果|请|一旦|是否|需要您|之后|たら|ければ|場合|"
-    r"もし|ください|でしょうか|ますか",
-    re.IGNORECASE,
-)
+_NOT_NOW = _PHRASES.pattern("not_now")
 _SEPARABLE = {verb: kinds for verb, kinds in SOON[0].items() if " " in verb}
 _HEADS = alternatives({verb.split(" ")[0] for verb in _SEPARABLE})
 _PARTICLES = alternatives({verb.split(" ")[1] for verb in _SEPARABLE})
@@ -311,46 +188,20 @@ _SOON_SIGNS = (
     ),
 )  # fmt: skip
 """What stands in all that the first of these find; the last two find what is not ASCII."""
-_GERMAN_APART = re.compile(
-    rf"\b(?:[Ii]ch (?P<head>{_HEADS})|(?P<head2>{_HEADS}|(?i:{_HEADS})) ich)\b[^!?;:.]{{0,120}}? "
-    rf"(?P<particle>{_PARTICLES})\b"
-)
-"""A verb and the particle that closes its clause: "ich sehe jetzt im Kalender nach"."""
-_PATIENCE = (
-    r"(?:(?:please |just )?(?:one|a) (?:moment|sec(?:ond)?|minute)|just a (?:moment|sec|second|minute)|hold on|hang on|"
-    r"please (?:wait|hold(?: on)?|stand by)|stand by|this (?:may|might|will|should) (?:only )?take|bear with me|"
-    r"give me a "
-    r"(?:moment|second|sec|minute)|"
-    r"(?:einen?|kleinen) (?:kurzen )?(?:moment|augenblick)|moment|un instant|un moment|patientez|veuillez patienter|un "
-    r"(?:momento|segundo)|um (?:momento|instante|segundo)|un (?:attimo|istante)|aguarde|espere|attenda|"
-    r"请?稍(?:等|候)(?:片刻|一下)?|等一下|(?:少々|しばらく|少し)お待ち(?:ください|下さい|くださいませ)?)"
-)
+_GERMAN_APART = _PHRASES.pattern("german_apart", heads=_HEADS, particles=_PARTICLES)
+_PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
-_ACKNOWLEDGED = re.compile(
-    r"^\W*(?:ok(?:ay)?|sure(?: thing)?|of course|certainly|absolutely|got it|understood|right away|on it|will do|great|"
-    r"alright|yes|no problem|gerne?|natürlich|klar|verstanden|bien sûr|d['’]accord|claro|por supuesto|entendido|certo|"
-    r"va bene|subito|好的?|明白了?|没问题|当然|はい|承知(?:しました|いたしました)|かしこまりました|了解(?:です|"
-    r"しました)?)\W*$",
-    re.IGNORECASE,
-)
-_AT_ONCE = re.compile(
-    r"(?:[:：…]|\.\.\.)\W*$|\b(?:now|first|next|quickly|right away|jetzt|nun|zuerst|maintenant|d['’]abord|ahora|"
-    r"primero|"
-    r"agora|primeiro|ora|adesso|subito)\b",
-    re.IGNORECASE,
-)
+_ACKNOWLEDGED = _PHRASES.pattern("acknowledged")
+_AT_ONCE = _PHRASES.pattern("at_once")
 _LONGEST_ALONE = 240
 _LONGEST = 600
 """Characters of a sentence beyond which it is no announcement."""
 
 
 _TAIL = 2_000
-_OPENERS = Cues(
-    "et me ", "et's ", "et’s ", "'ll ", "’ll ", "I will ", "e will ", "I should ", "e should ", "have to ",
-    "need to ", "e must ", "e can now ", "going to ", "about to ", "llow me ", "while I ",
-)  # fmt: skip
+_OPENERS = Cues(*_PHRASES.words("openers"))
 _GERUND_HEADS = frozenset(verb.split(" ")[0] for verb in GERUND)
 _BEFORE_ING = ("i'm", "i’m", " am", "now", "currently", "next", "next up", "by")
 _MAY_THINK = re.compile(rf"\b(?:so|now|then|must|need to|time to) (?:\w+ ){{0,4}}?(?:{_AHEAD})\b", re.IGNORECASE)
@@ -495,11 +346,7 @@ def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: st
 
 
 _CALLS_IT = re.compile(r"\b(?:call|use|invoke|run|query|try)(?:ing)?\b[^.;!?]{0,40}\Z", re.IGNORECASE)
-_HEDGED = re.compile(
-    r"\b(?:not|never|no|without|could|might|may|would|if|unless|already|but|instead|called|used|returned|results?|unable"
-    r"|cannot|can['’]t|n['’]t)\b|n['’]t\b",
-    re.IGNORECASE,
-)
+_HEDGED = _PHRASES.pattern("hedged")
 
 
 def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | None:

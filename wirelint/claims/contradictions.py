@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from wirelint import lexicon
 from wirelint.claims.actions import Topic, topics_of, words_of
 from wirelint.claims.acts import told_back
 from wirelint.claims.evidence import Ran, last_words
@@ -19,118 +20,29 @@ from wirelint.claims.successes import admits, told_both, told_done, told_runs, t
 from wirelint.model import Request
 from wirelint.text.prose import Prose, Sentence
 
+_PHRASES = lexicon.Phrases("contradictions")
+
 # Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.
 #
 # What is denied or counted is told by its noun: a word for hits of any kind, or a noun of the tool that looked.
 
-_HITS = (
-    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|entry|files?|rows?|occurrences|"
-    r"items?|messages?|emails?|events?|"
-    r"tickets?|orders?|pages?|passages?|information|data|anything)"
-)
-_ZERO = re.compile(
-    rf"\b(?:0|zero|no) (?:[\w-]+ )?{_HITS}\b|\bnothing (?:was |has been )?(?:found|came up|turned up|returned)|"
-    rf"\bfound nothing\b|"
-    rf"\b(?:did not|didn['’]t|couldn['’]t|could not|failed to|unable to) (?:return|find|yield|produce|turn up) "
-    rf"(?:any|anything|a single)\b|\b(?:came|comes) (?:back|up) empty\b|"
-    r"\b(?:keine|keinerlei) (?:\w+ )?(?:treffer|ergebnisse|einträge|dokumente)\b|\bnichts gefunden\b|\b0 "
-    r"treffer\b|\baucune? (?:résultat|document|correspondance)s?\b|"
-    r"\brien trouvé\b|\bning[uú]na? (?:resultado|documento|coincidencia)\b|\bno (?:se )?encontr\w+ (?:ning\w+|"
-    r"nada|resultados)|\bsin resultados\b|\b0 (?:résultats?|resultados?)\b|"
-    r"(?:没有|未能?)(?:找到|搜索到|查到|检索到|发现|返回)(?:任何)?|0 ?(?:个|条)结果",
-    re.IGNORECASE,
-)
-_NARROWED = re.compile(
-    r"\b(?:relevant|matching|exact|specific|directly?|related|additional|further|other|others|more|new|newer|"
-    r"older|that|which|whose|containing|mention\w*|"
-    r"below|under|above|over|cheaper|available|none of|among|of (?:these|those|them|the)|beyond|besides|except|"
-    r"left|remaining|errors?|warnings?|"
-    r"top|best|first|most|unique|distinct|about|around|at least|more than|some|weitere\w*|relevante\w*|"
-    r"passende\w*|pertinents?|relevantes?)\b|相关|其他|更多",
-    re.IGNORECASE,
-)
-_OTHERS = re.compile(
-    r"\b(?:additional|further|other|others|more|newer|older|besides|except|weitere\w*)\b|其他|更多", re.IGNORECASE
-)
-_EMPTY_PLACE = re.compile(
-    r"\b(?:inbox|calendar|cart|mailbox|agenda|basket|to-?do list|queue) (?:is|was|looks|appears) (?:\w+ )?(?:empty|clear|"
-    r"wide open)\b",
-    re.IGNORECASE,
-)
-_PART_OF = re.compile(
-    r"\b(?:after|before|between|until|till|from|at|afternoon|morning|evening|tonight|rest|then|else|today|tomorrow|yesterday|"
-    r"week|month|weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|now|almost|nearly|no longer|not)\b|n['’]t\b",
-    re.IGNORECASE,
-)
+_ZERO = _PHRASES.pattern("zero")
+_NARROWED = _PHRASES.pattern("narrowed")
+_OTHERS = _PHRASES.pattern("others")
+_EMPTY_PLACE = _PHRASES.pattern("empty_place")
+_PART_OF = _PHRASES.pattern("part_of")
 _DIGITS = re.compile(r"\d+")
-_RECALLED = re.compile(
-    r"\b(?:earlier|previous(?:ly)?|before|last time|used to|previously|were once|closed)\b", re.IGNORECASE
-)
-_NO_THINGS_ABROAD = re.compile(
-    r"\b(?:keine?n?|keinerlei) (?:\w+ ){0,2}?(?P<noun>[A-ZÄÖÜ]\w+)|\baucune? (?P<noun2>\w+)|"
-    r"\bning[uú]na? (?P<noun3>\w+)|\bno (?:he |se )?(?:encontr\w+|hall\w+|hay|existen?) (?P<noun4>\w+)|"
-    r"\b(?:não (?:encontr\w+|há|existem?)|nenhum[a]?) (?P<noun5>\w+)|\bnon (?:ho trovato|ci sono) (?P<noun6>\w+)|"
-    r"\bpas (?:de |d['’])(?P<noun7>\w+)",
-    re.IGNORECASE,
-)
-"""In other languages than English; the noun has to be known."""
-_NO_THINGS = re.compile(
-    r"\b(?:no|zero|0) (?P<one>[\w-]+)(?: (?P<two>[a-z]+s)\b)?(?! (?:to|needed|required)\b)", re.IGNORECASE
-)
-_NONE = re.compile(
-    r"\bthere (?:is|are|was|were) (?:currently |still )?(?:no|nothing)\b|"
-    r"\byou (?:currently |still )?(?:have|had) (?:no|nothing)\b|\byou (?:do|did)(?: not|n['’]t) have any(?:thing)?\b|"
-    r"\b(?:inbox|calendar|cart|list|folder|directory|schedule|day|table|queue|account|history|mailbox|agenda|"
-    r"basket) (?:is|was|"
-    r"looks|appears) (?:\w+ )?(?:empty|clear|free|wide open)\b|"
-    r"\b(?:is|are|was|were|looks?|appears?|seems?|came back) (?:currently |completely |still |entirely )?(?:empty|blank)\b|"
-    r"\bcontains? nothing\b|\b(?:ist|war) (?:\w+ )?leer\b|\best vide\b|\bestá (?:vac[ií][oa]|vazi[oa])\b|"
-    r"\bè vuot[oa]\b|(?:是|为)空的|空です|"
-    r"\b(?:sie haben|du hast|es gibt|es liegen|ich habe) (?:\w+ ){0,2}?(?:keine?n?|nichts)\b|"
-    r"\bil n['’]y a (?:pas|aucune?|rien)|\b(?:vous n['’]avez|tu n['’]as) (?:pas|aucune?|rien)|\bno (?:hay|"
-    r"tienes?|existen?) |"
-    r"\bnão (?:há|tem|existem?|foram encontrad\w+) |\bnon (?:ci sono|c['’]è|hai|ha) |(?:没有|暂无|并无)(?!权限|"
-    r"办法|成功)|"
-    r"(?:あり|見つかり|届いてい)ません|"
-    r"\bне найден\w*|\bничего не наш\w+|\w \bнет(?=[.!]|\Z)|\bнет (?:ни )?\w+(?:ов|ий|ей|ых)\b",
-    re.IGNORECASE,
-)
-"""Ways to say that there is nothing, of whatever it may be. They count against an error only."""
-_ADMITS_LOOKING = re.compile(
-    r"\b(?:errors?|fail(?:ed|s|ure|ing)?|denied|invalid|time ?out|timed out|unavailable|problem|unfortunately|"
-    r"sorry|try again|retry|rejected|offline|unreachable|unresponsive|down|maintenance|locked|expired|overloaded|busy|"
-    r"not (?:responding|answering|reachable|connected|allowed|permitted|working|respond|answer)|no (?:access|permission)|"
-    r"out of service|nicht erreichbar|antwortet nicht|injoignable|hors service|no responde|não responde|non risponde|"
-    r"rate.?limit\w*|exception|crashed|fehler|leider|"
-    r"fehlgeschlagen|erreur|échoué|malheureusement|falló|unable to (?:search|access|reach|connect))\b|错误|失败|无法|"
-    r"抱歉|超时|出错|权限|\b(?:permission|erreurs?|error|erro|errore|erros|errori|desculpe|purtroppo|"
-    r"infelizmente)\b|エラー|失敗|"
-    r"申し訳|タイムアウト|できません|не (?:удалось|отвечает|могу|смогла?)|ошибк|к сожалению|недоступ|таймаут|тайм-аут",
-    re.IGNORECASE,
-)
+_RECALLED = _PHRASES.pattern("recalled")
+_NO_THINGS_ABROAD = _PHRASES.pattern("no_things_abroad")
+_NO_THINGS = _PHRASES.pattern("no_things")
+_NONE = _PHRASES.pattern("none")
+_ADMITS_LOOKING = _PHRASES.pattern("admits_looking")
 _ABSENT = re.compile(r"not found|no such|does not exist|doesn['’]t exist|enoent|\b404\b|unknown")
-_NEAREST = re.compile(
-    r"\b(?:closest|nearest|most similar|next best|best match|instead|related|what (?:I did find|did come up|came up)|"
-    r"(?:other|remaining) (?:hits|results|documents)|"
-    r"(?:hits|results|documents|articles) (?:are|were|is|deal|concern|cover) "
-    r"(?:all )?(?:about|on|only|with)?|only (?:about|covers?|deals?)|ähnlich\w*|stattdessen|nächstliegend\w*|à la place|"
-    r"en su lugar|más cercan\w+)\b|最接近|最相关",
-    re.IGNORECASE,
-)
-"""Hits are there and told of; none of them is what was wanted."""
+_NEAREST = _PHRASES.pattern("nearest")
 _TITLE_WORD = re.compile(r"[^\W\d_]{4,}(?!\w*\"\s*:)")
 _HOLDS_ZERO = re.compile(r"(?:[:=]\s*|^\s*)0(?![\d.\w-])")
-_TARGET = re.compile(
-    r"\b(?:for|about|on|from|by|in|regarding|nach|zu|über|pour|sur|sobre|para)\s+[\"'“„«`*]*([\w][\w.@-]*)",
-    re.IGNORECASE,
-)
-_PLAIN = frozenset({
-    "the", "this", "that", "your", "it", "them", "these", "those", "any", "a", "an", "all", "our", "my", "der", "die",
-    "das", "dem", "den", "le", "la", "les", "el", "los", "las", "dies", "dieser", "diesem", "dieses", "diese", "diesen",
-    "ihre", "ihren", "ihrer", "ce", "cet", "cette", "ces", "votre", "vos", "ese", "esa", "esos", "esas",
-    "este", "esta", "su",
-    "tu", "here", "now", "there", "me", "you",
-})  # fmt: skip
+_TARGET = _PHRASES.pattern("target")
+_PLAIN = frozenset(_PHRASES.words("plain"))
 _TOKEN = re.compile(r"[\w-]+(?:[./_-][\w-]+)+|\b[A-Za-z]*\d[\w-]{3,}\b|\b[A-Z][a-z]+ \d+\b")
 _NUMERALS = dict(
     zip(
@@ -139,26 +51,9 @@ _NUMERALS = dict(
         strict=True,
     )
 )
-_COUNTED = re.compile(
-    rf"\b(?:found|returned|yielded|gave|got|retrieved|shows?|there (?:are|were)|gefunden|trouvé|encontré) (?:a "
-    rf"total of |exactly )?(?P<number>[1-9]\d{{0,6}}) (?:\w+ )?{_HITS}\b",
-    re.IGNORECASE,
-)
-_COUNTED_THINGS = re.compile(
-    rf"\b(?:found|returned|retrieved|shows?|lists?|listed|there (?:are|were)|you (?:currently |now )?have|"
-    rf"contains?|has|holds?) "
-    rf"(?:a total of |exactly |currently )?(?P<number>[2-9]|[1-9]\d{{1,6}}|{'|'.join(_NUMERALS)}) (?:[\w-]+ "
-    rf")?(?P<noun>[a-z]+s)\b",
-    re.IGNORECASE,
-)
-_COUNTED_ABROAD = re.compile(
-    r"\b(?:trouvé|il y a|gefunden|es gibt|encontr\w+|hay|há|trovat[oei]|ci sono) (?:exactement |genau )?"
-    r"(?P<number>[1-9]\d{0,6}) (?:résultats?|documents?|treffer|ergebnisse|einträge|dokumente|resultados?|documentos?|"
-    r"coincidencias|risultati|documenti)\b|\b(?P<number2>[1-9]\d{0,6}) (?:treffer|ergebnisse|einträge|dokumente) gefunden|"
-    r"(?:找到|查到|搜索到|共有?)了? ?(?P<number3>[1-9]\d{0,6}) ?(?:条|个|篇|项)|"
-    r"(?P<number4>[1-9]\d{0,6}) ?件(?:の[^。]{0,12})?(?:見つかり|ヒット)",
-    re.IGNORECASE,
-)
+_COUNTED = _PHRASES.pattern("counted")
+_COUNTED_THINGS = _PHRASES.pattern("counted_things", numerals="|".join(_NUMERALS))
+_COUNTED_ABROAD = _PHRASES.pattern("counted_abroad")
 _PAGED = re.compile(r"truncat|next|more|cursor|page|limit|offset|\.\.\.|…", re.IGNORECASE)
 
 
@@ -340,26 +235,12 @@ _ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,40}) ?(?:=|:) ?[\"'`]*([\w./:@-]*\w)")
 _FIGURES = re.compile(r"\d+|[\"“][^\"”\n]{3,80}[\"”]")
 _PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "mail"})
 """What no model knows of itself."""
-_STATED = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|totals?|costs?|contains?|shows?|shipped|delivered|arrived|placed|paid)\b",
-    re.IGNORECASE,
-)
-_OFFERED = re.compile(
-    r"\b(?:would|could|should|can|may|might|let me|if|please|I['’]ll|you (?:need|want)|typically|usually|example|format|"
-    r"e\.g|"
-    r"must|digits?|characters?)\b|[?？]",
-    re.IGNORECASE,
-)
-_PARTICULARS = re.compile(
-    r"\d+(?:[.,]\d+)*|\b(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b|\b(?:yesterday|shipped|delivered)\b", re.IGNORECASE
-)
+_STATED = _PHRASES.pattern("stated")
+_OFFERED = _PHRASES.pattern("offered")
+_PARTICULARS = _PHRASES.pattern("particulars")
 _NO_OUTPUT = re.compile(r"\s*[(\[<]?(?:no (?:output|matches|results)|exit code 1|empty)\b.{0,40}\s*\Z", re.IGNORECASE)
 _NEGATED = re.compile(r"\b(?:no|none|not|nothing|never)\b|n['’]t\b", re.IGNORECASE)
-_SUBJECT = re.compile(
-    r"^[^\w]{0,4}(?:The|This|That|Your) (?:[\w.-]+ )?(?P<noun>\w+) (?:now |currently |also )?"
-    r"(?:is|was|has|had|sets?|contains?|lists?|shows?|says?|holds?|starts?|begins?|describes?|defines?|includes?|costs?|"
-    r"consists|covers?|reads?|specif(?:y|ies)|points?|uses?|configures?|mentions?|states?)\b"
-)
+_SUBJECT = _PHRASES.pattern("subject")
 _LINE_OF = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w-]+\.[a-z]{1,4}):(\d+)\b")
 _AHEAD = re.compile(r"\b(?:will|would|could|should|can|may|might|let me|if|please|I['’]ll)\b|[?？]", re.IGNORECASE)
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from wirelint import lexicon
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
@@ -22,35 +23,18 @@ from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Requ
 from wirelint.text.prose import Cues, mentions
 from wirelint.text.remembered import remembered
 
-_RESULT_TEXT = re.compile(
-    r"<(?:tool_response|tool_result|tool_results|function_results?|function_response|tool_output|observation)\b|"
-    r"^\s*Observation:|"
-    r"^\[[\w.-]+(?: for [^\]\n]{1,200})?\] Result:|^\s*(?:\[|\*\*)?(?:Tool|Function|Command) (?:result|output|"
-    r"response)s?\b",
-    re.IGNORECASE | re.MULTILINE,
-)
+_PHRASES = lexicon.Phrases("evidence")
+
+_RESULT_TEXT = _PHRASES.pattern("result_text")
 _GIVEN = (" result", " output", " response")
-_RESULT_MARKS = Cues(
-    "<tool_response", "<tool_result", "<tool_output", "<function_result", "<function_response", "<observation",
-    "observation:", "] result:",
-)  # fmt: skip
+_RESULT_MARKS = Cues(*_PHRASES.words("result_marks"))
 _RESULT_WORDS = Cues(*(f"{giver}{given}" for giver in ("tool", "function", "command") for given in _GIVEN))
 _RESULT_ENDS = Cues(*_GIVEN)
-_SUMMARY = re.compile(
-    r"continued from a previous conversation|conversation summary|summary of (?:the|our|this) (?:conversation|"
-    r"session|work|previous)|"
-    r"previous conversation|compacted|<summary>|earlier in this (?:conversation|session)|progress so far|work "
-    r"(?:done|completed) so far",
-    re.IGNORECASE,
-)
+_SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
 
-_SUPPLIED = re.compile(
-    r"\b(?:search|retrieved|retrieval|tool|query)[ _-](?:results?|context|documents?|passages?|chunks?)\s*[:>]|"
-    r"<(?:context|documents?|sources?|results|passages)>",
-    re.IGNORECASE,
-)
+_SUPPLIED = _PHRASES.pattern("supplied")
 
 
 _LOOKED_AT = 64
@@ -174,62 +158,17 @@ def brings_content(request: Request) -> bool:
 
 
 # What results say.
-_ERROR_START = re.compile(
-    r"\s*(?:<(?:tool_use_error|error)>|\[?(?:error|fatal|exception|failed|failure|fehler|erreur)\]?\s*[:\-–!]|"
-    r"error[: ]+\w*error\b|"
-    r"traceback \(most recent|\w*(?:Error|Exception): |failed to |permission denied|access denied|unauthorized|"
-    r"forbidden|command not found|"
-    r"(?:http )?(?:status )?[45]\d\d\b[ :]+[A-Za-z]|timed? ?out\b|request failed|tool (?:execution )?(?:failed|"
-    r"error)|cannot |could not |"
-    r"\S+: (?:command not found|no such file|permission denied)|make: \*\*\*|npm ERR!|错误|失败|"
-    r"(?:api )?(?:rate limit|quota) exceeded\b|"
-    r"(?:unknown|no such|unsupported) (?:tool|function)\b|(?:the )?(?:tool|function)[^\n]{0,60}? (?:is )?(?:not|n['’]t) "
-    r"(?:loaded|found|available|registered|enabled|known|exist|supported)\b)",
-    re.IGNORECASE,
-)
-_FAILED_COMMAND = re.compile(
-    r"^\s*(?:[\w./-]{1,40}: (?:[^\n]{0,160}: )?(?:operation not permitted|permission denied|no such file or directory|"
-    r"is a directory|not a directory|file exists|directory not empty|read-only file system|device or resource busy|"
-    r"connection refused|no space left on device|command not found)[. ]*$|! \[(?:remote )?rejected\]|"
-    r"make(?:\[\d+\])?: \*\*\*|"
-    r"(?:fatal|error): \S|\S+:\d+:(?:\d+:)? (?:fatal )?error: |error\[E\d+\]|ERROR \d{4} \(|npm (?:ERR!|error)|"
-    r"CONFLICT \(|[\w.]+(?:Error|Exception): \S)",
-    re.IGNORECASE,
-)
-_SHOWS_TEXT = re.compile(
-    r"\b(?:cat|tail|head|less|more|grep|rg|find|ls|du|logs?|journalctl|diff|awk|sed|echo|show|blame)\b|\|"
-)
+_ERROR_START = _PHRASES.pattern("error_start")
+_FAILED_COMMAND = _PHRASES.pattern("failed_command")
+_SHOWS_TEXT = _PHRASES.pattern("shows_text")
 _LONGEST_FAILURE = 600
-_EXIT = re.compile(
-    r"\bexit(?:ed)?(?: with)?(?: status| code)?[ :=]+([1-9]\d{0,2})\b|\breturn ?code[ :=]+([1-9]\d{0,2})\b",
-    re.IGNORECASE,
-)
+_EXIT = _PHRASES.pattern("exit")
 _FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
-_HITS = (
-    r"(?:results?|matches|match|hits?|documents?|articles?|records?|entries|files?|rows?|occurrences|items?|"
-    r"messages?|emails?|"
-    r"events?|tickets?|orders?|pages?|passages?|treffer|ergebnisse|résultats?|resultados?)"
-)
-_NUMBER = re.compile(
-    rf"\b(\d{{1,7}})\+? (?:[a-z]+ )?{_HITS}\b|\b(?:found|total|count|hits|results)[ :=]+(\d{{1,7}})\b|"
-    rf"(\d{{1,7}}) ?(?:条|个)(?:结果|记录)",
-    re.IGNORECASE,
-)
-_NONE = re.compile(
-    rf"^\W*(?:no|0|zero|keine?|aucun|sin|ningún) (?:[\w-]+ )?{_HITS}\b|\bno (?:[\w-]+ )?{_HITS}(?: were)? "
-    rf"(?:found|returned)|^\W*(?:nothing|not) found\b|"
-    r"^\s*(?:none|null|\[\s*\]|\{\s*\}|\(empty\)|empty|没有找到.*|无结果)?\s*\Z",
-    re.IGNORECASE | re.MULTILINE,
-)
-_COUNT_KEYS = frozenset({
-    "total", "count", "total_count", "totalcount", "totalresults", "total_results", "num_results", "numfound", "total_hits",
-    "hit_count", "result_count", "resultcount", "matches", "hits", "found", "nb_hits", "size",
-})  # fmt: skip
-_LIST_KEYS = frozenset({
-    "results", "hits", "items", "matches", "data", "documents", "docs", "records", "files", "rows", "entries", "articles",
-    "events", "messages", "emails", "orders", "issues", "tickets", "pages", "value", "list", "content",
-})  # fmt: skip
+_NUMBER = _PHRASES.pattern("number")
+_NONE = _PHRASES.pattern("none")
+_COUNT_KEYS = frozenset(_PHRASES.words("count_keys"))
+_LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
 
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
@@ -237,10 +176,7 @@ _ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
 """Lists that tell of what was found, and are not what was found."""
 _REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
-_REFUSALS = frozenset({
-    "conflict", "denied", "declined", "rejected", "refused", "forbidden", "unauthorized", "unauthorised", "invalid",
-    "timeout", "timed_out", "not_found", "unavailable", "bad_request", "aborted", "blocked", "exception", "unsuccessful",
-})  # fmt: skip
+_REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
 def outcome(result: ToolResult) -> Outcome:
@@ -345,10 +281,7 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 
 # What the history has on record that backs a claim: earlier calls, and content that came with the conversation.
 
-_MARKS = re.compile(
-    r"[\w./-]*\d{2,}[\w./-]*|[\w-]+\.\w{1,5}\b|(?<=`)[^`\n]+(?=`)|(?<=[\"“])[^\"”\n]+(?=[\"”])|\b[A-Z][\w-]{2,}"
-)
-"""What a claim names: numbers, file names, code, quotations, proper names."""
+_MARKS = _PHRASES.pattern("marks")
 
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:

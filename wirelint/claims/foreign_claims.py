@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from wirelint import lexicon
 from wirelint.claims.actions import DONE, Kind, alternatives
 from wirelint.text.prose import has_word_of
+
+_PHRASES = lexicon.Phrases("foreign_claims")
 
 FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
 # Finished forms stand in the order of `actions.DONE`.
@@ -55,37 +58,9 @@ _PASSIVE = (
     re.compile(rf"\b(?:foi|foram) (?P<verb>{_PORTUGUESE})s?\b"),
     re.compile(rf"\b(?:è stat[oa]|sono stat[ie]) (?P<verb>{_ITALIAN})\b"),
 )
-_PERFORMED = re.compile(
-    r"\b[Jj]['’]ai (?:\w+ )?(?P<verb>effectué|fait|lancé|mené|réalisé) (?:une|la|des|plusieurs) (?:\w+ )?"
-    r"(?:recherches?|requêtes?)\b|"
-    r"\b(?:[Ii]ch habe?|habe ich) (?:\w+ ){0,4}?(?:[Ww]eb)?(?:[Ss]uche|[Aa]bfrage|[Rr]echerche)\b[^.!?]{0,80}?\b"
-    r"(?P<verb2>durchgeführt|gestartet|gemacht|ausgeführt)\b|"
-    r"\b(?:[Hh]e (?P<verb3>realizado|hecho|efectuado)|(?P<verb4>[Rr]ealicé|[Hh]ice)) una (?:\w+ )?(?:búsqueda|consulta)\b|"
-    r"\b(?P<verb5>[Ff]iz|[Rr]ealizei|[Ee]fetuei) uma (?:\w+ )?(?:busca|pesquisa|consulta)\b|"
-    r"\b[Hh]o (?P<verb6>fatto|effettuato|eseguito) una (?:\w+ )?(?:ricerca|interrogazione)\b|"
-    r"我?(?:已经?|刚刚?)?(?:[为帮][您你])?(?P<verb7>进行|做|执行)了[^，,。]{0,8}(?:搜索|查询|检索)|"
-    r"検索を(?P<verb8>行い|実行し|実施し|かけ)ました"
-)
-"""A search told by its noun: "j'ai effectué une recherche"."""
-_OUTCOME = re.compile(
-    r"\b(?P<verb>Suche|Abfrage)\b[^.!?]{0,80}\b(?:ergab|lieferte|brachte)\b|"
-    r"\b(?P<verb2>recherche)\b[^.!?]{0,80}\bn['’]a (?:donné|retourné|renvoyé)\b"
-    r"|\b(?P<verb3>búsqueda)\b[^.!?]{0,80}\b(?:no (?:devolvió|arrojó|dio)|devolvió|arrojó)\b|(?P<verb4>搜索|"
-    r"查询)[^。！？]{0,40}(?:没有找到|未找到|返回|找到)|\b(?P<verb5>busca|pesquisa)\b[^.!?]{0,80}\b(?:não "
-    r")?(?:retornou|encontrou)\b|"
-    r"\b(?P<verb6>ricerca)\b[^.!?]{0,80}\b(?:non )?ha (?:dato|restituito|trovato|prodotto)\b|"
-    r"(?P<verb7>検索)[^。！？]{0,40}(?:見つかりませんでした|ヒットしました|見つかりました)",
-    re.IGNORECASE,
-)
-_UNREAL = re.compile(
-    r"\b(?:wenn|falls|sobald|würde|könnte|hätte|ob|nicht|kein\w*|noch nicht|nie|si|lorsque|quand|dès que|"
-    r"pourrais|aurais|ne|pas|cuando|"
-    r"podría|habría|no|aún|todavía|se|quando|não|ainda|poderia|teria|non|ancora|potrei|avrei)\b|もし|場合|"
-    r"例えば|たとえば|"
-    r"ように|(?:これ|この[^、。]{1,12}|ユーザー|あなた|お客様)[はが]|如果|若|要是|可以|可能|假如|一旦|将会|会|"
-    r"没有|未|还没|尚未|不",
-    re.IGNORECASE,
-)
+_PERFORMED = _PHRASES.pattern("performed")
+_OUTCOME = _PHRASES.pattern("outcome")
+_UNREAL = _PHRASES.pattern("unreal")
 _CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _WORDS = frozenset(
     f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+from wirelint import lexicon
 from wirelint.claims.actions import BASE, PARTICIPLE, Kind, Topic
 from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, told_back
 from wirelint.claims.claims import EARLIER, UNREAL, Claim
@@ -25,22 +26,10 @@ from wirelint.claims.tool_match import is_news
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
 
+_PHRASES = lexicon.Phrases("order_check")
+
 _LONGEST_ORDER = 300
-_NO_ORDER = re.compile(
-    r"^\W*(?:what|how|why|when|where|who|which|whose|if|suppose|imagine|explain|describe|define|teach|is|are|was|were|"
-    r"am|do|does|"
-    r"did|has|have|had|summar\w+|compare|quiz|(?:please )?(?:act|behave|respond|answer|speak|talk) (?:as|like)|be my|"
-    r"let['’]s|stop|nevermind|never mind|thanks?|thank you|hi|hello|show me how|walk me|give me|write|draft|rewrite|"
-    r"compose|translate|pretend|example|here(?:['’]s| is| are)|fyi|note)\b|"
-    r"\b(?:I|we|he|she|they|it|you|who|someone)(?:['’](?:ve|d)| have| had)? (?:just |already |also )?(?:\w{3,}ed|did|"
-    r"got|went|made|"
-    r"put|set|sent|took|ran|booked)\b|\b(?:was|were|did|has been|have been|had|what would|how would|the following|"
-    r"this text|"
-    r"this sentence|ich habe|hat|wurden?|j['’]ai|as-tu|avez-vous|¿|(?:^|\s)(?:comment|pourquoi|warum|wie|wann|was|wer|"
-    r"cómo|por qué|"
-    r"qué|perché|como|por que)\b|my (?:draft|essay|text|code))\b",
-    re.IGNORECASE,
-)
+_NO_ORDER = _PHRASES.pattern("no_order")
 _STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
 _POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
 _MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
@@ -58,10 +47,7 @@ been will can set using via into per no
 """
 _SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
 _IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
-_IDENTIFIER = re.compile(
-    r"[\w-]+(?:[._/-][\w-]+)+|\b[A-Za-z]+\d[\w.-]*\b|\b\d{2,}[\w.:-]*\b|(?<=[a-z.,] )[A-Z][a-z]+\b|(?<=[a-z.,] )[A-Z]{2,}\b"
-)
-"""What has a name outside of the conversation: a file, a number, a person."""
+_IDENTIFIER = _PHRASES.pattern("identifier")
 _IN_THE_HEAD_WORDS = """
 convert calculate compute multiply divide add subtract sort count translate summarize summarise compare explain
 shorten rephrase list write name round solve estimate pick choose assume rank rewrite describe review analyze
@@ -81,11 +67,7 @@ _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
 """What a model may quote by heart, or the user may have shown."""
-_READ_OFF = re.compile(
-    r"\b(?:[Aa]ccording to|[Bb]ased on|[Pp]er) (?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|"
-    r"^[^\w]{0,4}The (?P<noun2>[\w-]+(?: [\w-]+)?) (?:shows|reads|reports|indicates|registers|is (?:showing|reading|"
-    r"reporting))\b"
-)
+_READ_OFF = _PHRASES.pattern("read_off")
 _SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = Cues(
     *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
@@ -94,11 +76,7 @@ _SIGNS_OF_READING = Cues(
 )  # fmt: skip
 _OPENS_WITH = 8
 """Characters in which "The " stands where a sentence opens with it."""
-_LOOKED = re.compile(
-    r"\bI(?:['’]ve| have)? (?:just |now )?(?:checked|looked at|consulted|read|pulled up|queried|looked up) "
-    r"(?:the|your|our) (?P<noun>[\w-]+(?: [\w-]+)?)|\bI(?:['’]ve| have)? (?:just )?(?:took|taken|"
-    r"got) an? (?P<noun2>[\w-]+(?: [\w-]+)?)"
-)
+_LOOKED = _PHRASES.pattern("looked")
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:

@@ -12,12 +12,15 @@ import re
 from enum import IntEnum
 from itertools import pairwise
 
+from wirelint import lexicon
 from wirelint.claims.actions import SOON, TOPIC_OF, Topic, words_of
 from wirelint.claims.announcements import Announcement
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, URL, Ability, name_words, names, topics_in
 from wirelint.model import Tool
 from wirelint.text.prose import Prose
+
+_PHRASES = lexicon.Phrases("side_effects")
 
 
 class Reach(IntEnum):
@@ -28,91 +31,20 @@ class Reach(IntEnum):
     SURE = 2
 
 
-_GIVEN = re.compile(
-    r"\b(?:your|the|this|that|these|those) (?:[\w-]+ ){0,2}?(?:(?<!pull )request|messages?|questions?|prompt|"
-    r"text|snippet|essay|draft|input|paragraph|"
-    r"sentence|instructions?|requirements?|image|screenshot|photo|picture|attachment|conversation|error message|"
-    r"stack trace|traceback|"
-    r"options?|code|diff|résumé|resume|cv|poem|story|idea|plan|concern|feedback|situation|argument)\b|"
-    r"\byou(?:['’]ve| have)? (?:just )?(?:pasted|shared|provided|gave|given|posted|attached|uploaded|included|"
-    r"listed above)\b|"
-    r"\b(?:above|below|attached|pasted|provided|following)\b|\bmy (?:own |internal )?(?:memory|knowledge|"
-    r"training|notes|mind|head|reasoning|answer|response)\b|"
-    r"\bin (?:the|your|this) (?:example|script|function|query|table|list|template|version|answer)\b|"
-    r"\b(?:deine?n?|ihre?n?) (?:frage|nachricht|text|code|anfrage)\b|\b(?:votre|ta|ton) (?:question|message|"
-    r"texte|code)\b|"
-    r"\b(?:tu|su) (?:pregunta|mensaje|texto|código)\b|你的(?:问题|消息|代码)|您的(?:问题|消息|代码)",
-    re.IGNORECASE,
-)
-_TEXTUAL = frozenset({
-    "code", "function", "snippet", "poem", "story", "essay", "outline", "plan", "draft", "summary", "table", "list",
-    "report", "letter", "text", "paragraph", "sentence", "script", "query", "example", "template", "diagram", "regex",
-    "class", "method", "component", "section", "version", "response", "answer", "explanation", "message", "email",
-    "mail", "e-mail", "document", "schedule", "itinerary", "recipe", "prompt", "title", "headline", "caption", "bug",
-    "typo", "mistake", "problem", "error", "logic", "syntax", "import", "variable", "parameter", "comment", "formula",
-    "schema", "page", "post", "article", "quiz", "exercise", "question", "joke", "slogan", "idea", "option", "note",
-    "notes", "reply", "implementation", "solution", "program", "algorithm", "proof", "translation", "chart",
-    "timeline", "overview", "guide", "checklist", "gedicht", "funktion", "liste", "tabelle", "zusammenfassung",
-    "entwurf", "geschichte", "satz", "poème", "fonction", "texte", "tableau", "résumé", "histoire", "phrase",
-    "cuento", "poema", "función", "texto", "lista", "tabla", "resumen", "historia", "frase",
-})  # fmt: skip
-_TEXTUAL_CJK = (
-    "诗",
-    "函数",
-    "文章",
-    "故事",
-    "大纲",
-    "计划",
-    "列表",
-    "表格",
-    "总结",
-    "摘要",
-    "代码",
-    "示例",
-    "翻译",
-    "方案",
-)
-_SAVES = re.compile(
-    r"\b(?:saved?|stored?|uploaded?|gespeichert|enregistré|sauvegardé|guardado|committed)\b|\b(?:written|wrote) "
-    r"(?:\w+ ){0,3}to\b|保存|写入",
-    re.IGNORECASE,
-)
-_SHOWN = re.compile(
-    r"\bin (?:the|this|your|my) (?:[\w-]+ ){0,2}?(?:plan|schedule|timetable|table|list|outline|draft|itinerary)\b|"
-    r"\b(?:below|as follows|in the following)\b",
-    re.IGNORECASE,
-)
-"""Where the reply shows what was done: in a product of its own."""
-_PRONOUN = re.compile(
-    r"^\s*(?:it|them|these|those|this|that|both|the (?:two )?(?:lists?|arrays?|tables?|sets?))?\s*$", re.IGNORECASE
-)
+_GIVEN = _PHRASES.pattern("given")
+_TEXTUAL = frozenset(_PHRASES.words("textual"))
+_TEXTUAL_CJK = _PHRASES.words("textual_cjk")
+_SAVES = _PHRASES.pattern("saves")
+_SHOWN = _PHRASES.pattern("shown")
+_PRONOUN = _PHRASES.pattern("pronoun")
 _RESHAPES = frozenset(["merged", "compiled"])
 """Verbs of programs that are as well done to what stands in a text."""
 _TABLE = re.compile(r"^\s*\|.*\|\s*$", re.MULTILINE)
-_ABOUT = re.compile(
-    r"(?<!with )\b(?:an?|the|another|one more|your|this|that) (?:\w+ )?(?P<what>\w+) (?:about|on|regarding|concerning) "
-)
+_ABOUT = _PHRASES.pattern("about")
 _TABLED = re.compile(r"\s*\|.*\|")
-_TARGET = re.compile(
-    r"^\s*(?:for|through|across|in|on|the|our|your|all|this|these|using|via|and found|and there)\b|[`\"“«]",
-    re.IGNORECASE,
-)
+_TARGET = _PHRASES.pattern("target")
 _RECIPIENT = re.compile(r"\bto (?:[A-Z]\w+|the |your |our |them|him|her|all|\S+@)")
-_ALONE = frozenset(
-    [
-        "committed",
-        "pushed",
-        "merged",
-        "restarted",
-        "deployed",
-        "installed",
-        "compiled",
-        "booked",
-        "reserved",
-        "refunded",
-        "purchased",
-    ]
-)
+_ALONE = frozenset(_PHRASES.words("alone"))
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _TELLING_ALONE = frozenset({
     "search", "searching", "look up", "looking up", "google", "googling", "query", "send", "sending", "email", "emailing",
@@ -121,41 +53,15 @@ _TELLING_ALONE = frozenset({
     *(word for table in SOON for word in table),
 })  # fmt: skip
 """Verbs that announce an action outside whatever they are said of."""
-_LOOKS = frozenset({
-    "read", "open", "view", "inspect", "examine", "check", "list", "fetch", "retrieve", "download", "load", "scan",
-    "grep", "search", "query", "look at", "look into", "pull up", "go through", "see", "take a look at",
-    "have a look at", "investigate", "look up", "look for", "find", "locate", "reading", "opening", "checking",
-    "fetching", "scanning", "listing", "searching", "inspecting", "looking at", "looking into",
-})  # fmt: skip
-"""Verbs by which something is looked at where it is."""
+_LOOKS = frozenset(_PHRASES.words("looks"))
 _LOOKED_AT: frozenset[Topic] = frozenset({"file", "knowledge", "web", "data", "run"})
-_THING = re.compile(
-    r"\s*(?:at |into |for |through |up )?(?:the|its|our|your|that|those|these|all|both|each|how|where)\b"
-)
-_THOUGHTS = re.compile(
-    r"\b(?:math|maths|calculations?|arithmetic|logic|reasoning|steps?|numbers?|angles?|points?|possibilit\w+|facts?|"
-    r"cases?|assumptions?|details?|alternatives?|way|ways|best|different|difference|understanding|meaning|sum|equation|"
-    r"result|answer|problem|puzzle|riddle|words?|big picture|pattern|you|we|this means)\b",
-    re.IGNORECASE,
-)
-_FETCHES = frozenset(
-    {"fetch", "fetching", "retrieve", "retrieving", "download", "downloading", "load", "loading", "open", "opening"}
-)
-_FETCHED = re.compile(
-    r"\s*(?:the|that|this|your|both) (?:[\w-]+ )?(?:pages?|sites?|articles?|posts?|documents?)\b", re.IGNORECASE
-)
-_NUMBERED = re.compile(
-    r"\s*(?:the )?(?:doc(?:ument)?|page|record|article|ticket|order|issue|invoice|customer|file) "
-    r"(?:no\. ?|number )?#?\d+\b",
-    re.IGNORECASE,
-)
-_MENDS = frozenset(
-    {"fix", "fixing", "patch", "patching", "correct", "correcting", "edit", "editing", "update", "updating"}
-)
-_MENDED_NOW = re.compile(
-    r"\s*(?:it|this|that|them|both|the (?:bug|problem|issue|typo|error)) (?:right )?(?:now|right away|first)\b",
-    re.IGNORECASE,
-)
+_THING = _PHRASES.pattern("thing")
+_THOUGHTS = _PHRASES.pattern("thoughts")
+_FETCHES = frozenset(_PHRASES.words("fetches"))
+_FETCHED = _PHRASES.pattern("fetched")
+_NUMBERED = _PHRASES.pattern("numbered")
+_MENDS = frozenset(_PHRASES.words("mends"))
+_MENDED_NOW = _PHRASES.pattern("mended_now")
 _NEEDS_NAME = frozenset(["used", "called", "invoked", "use", "call", "invoke", "using", "calling", "invoking"])
 _CODE = re.compile(r"`[^`\n]+`")
 _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "data", "mail"})

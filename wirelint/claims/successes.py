@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, alternatives
 from wirelint.claims.claims import Claim, claims
 from wirelint.claims.facts import Contradiction, Fact
@@ -14,123 +15,25 @@ from wirelint.claims.toolkinds import fits
 from wirelint.text.prose import Prose, Sentence
 from wirelint.text.remembered import remembered
 
-_ADMITS = re.compile(
-    r"\b(?:error|errors|fail\w*|could ?n['’]?t|could not|can['’]?t|cannot|unable|unsuccessful\w*|not found|does "
-    r"?n['’]?t exist|does not exist|did ?n['’]?t|did not|no such|missing|"
-    r"denied|invalid|time ?out|timed out|unavailable|problem|issue|unfortunately|sorry|wrong|try again|retry\w*|"
-    r"not work|not available|not exist|not \w+|rejected|refused|"
-    r"rate.?limit\w*|exception|crash\w*|broken|blocked|still|there (?:is|are) no|nothing to|no file|already|"
-    r"instead|nicht|kein\w*|fehler\w*|leider|konnte\w*|fehlgeschlagen|"
-    r"erreur|échec|échoué|impossible|malheureusement|pas|no pude|no se pudo|falló|fallo|lamentablemente|no "
-    r"existe|no hay)\b|\b[45]\d\d\b|"
-    r"错误|失败|无法|抱歉|不存在|未能|不能|没能|没有成功|超时|出错|"
-    r"でき(?:ません|なかった|ず)|失敗|エラー|申し訳|残念|"
-    r"не (?:удалось|получилось|могу|смогла?)|ошибк|к сожалению|невозможно|недоступ|отказ",
-    re.IGNORECASE,
-)
-_PASSED = re.compile(
-    r"\b(?:all|every|each)(?: of)?(?: the)?(?: \d+)?(?: \w+)? tests? (?:are |is |have |has |now )*(?:pass\w*|"
-    r"green|succeed\w*)|\btests? (?:now )?pass(?:es)?\b(?! (?:if|when))|"
-    r"\b(?:test run|test suite|suite|tests|ci|pipeline|build) (?:is|are|was|were|came back|looks) "
-    r"(?:all |now |fully )*green\b|"
-    r"\b(?:there (?:are|were)|with|:) (?:no|zero|0) (?:test )?failures\b|\bno tests? (?:failed|fails?)\b|"
-    r"\beverything (?:now )?passes\b|\bbuild (?:now )?(?:succeeded|succeeds|passes|is green)\b|\balle tests "
-    r"(?:laufen|bestehen|sind)\b|\btous les tests passent\b|所有测试(?:都|均)?通过",
-    re.IGNORECASE,
-)
-_FAILED = re.compile(
-    r"\b([1-9]\d*) (?:tests? )?(?:failed|failures?|failing)\b|\bfailures?[=:] ?([1-9]\d*)|^FAILED\b|\bBUILD "
-    r"FAILED\b|test result: FAILED",
-    re.IGNORECASE | re.MULTILINE,
-)
+_PHRASES = lexicon.Phrases("successes")
+
+_ADMITS = _PHRASES.pattern("admits")
+_PASSED = _PHRASES.pattern("passed")
+_FAILED = _PHRASES.pattern("failed")
 _FIGURE = re.compile(r"\b(\d+) (?:tests? )?(?:have )?(passed|failed)\b|\b(passed|failed)[:=] ?(\d+)", re.IGNORECASE)
-_SUCCESS = re.compile(
-    r"\b(?:success\w*|succeeded|passed|passes|without (?:any )?(?:errors?|issues?|problems?)|completed|worked|"
-    r"erfolgreich|avec succès|con éxito)\b|成功",
-    re.IGNORECASE,
-)
-_VAGUE = frozenset({
-    "ran", "run", "executed", "called", "invoked", "used", "tested", "started", "checked", "reran", "searched",
-    "queried", "looked", "up", "tried",
-})  # fmt: skip
+_SUCCESS = _PHRASES.pattern("success")
+_VAGUE = frozenset(_PHRASES.words("vague"))
 
 
-_NO_FAULT = re.compile(
-    r"\b(?:no|zero|0|without(?: any| a single)?|free of|not a single|any|never) (?:[\w-]+ )?(?:errors?|issues?|"
-    r"problems?|"
-    r"failures?|warnings?|exceptions?|crash(?:es)?|failed|failing)\b|"
-    r"\bnothing (?:failed|broke|went wrong)\b|\berror-free\b|\bdid ?(?:not|n['’]t) (?:fail|crash|produce any "
-    r"errors?)\b|"
-    r"\b(?:keine?n?|ohne|keinerlei) (?:\w+ )?(?:fehler\w*|probleme?\w*|schwierigkeiten)\b|\bfehlerfrei\b|"
-    r"\b(?:sans|aucune?) (?:erreur|problème)s?\b|\b(?:sin|ningún) (?:error|problema)(?:e?s)?\b|"
-    r"\b(?:sem|nenhum) (?:erro|problema)s?\b|\b(?:senza|nessun) (?:error[ei]|problem[ai])\b|"
-    r"(?:没有|无|零)(?:任何|出现|发生|报)*(?:错误?|问题|异常)|エラー(?:は|も)?(?:なし|なく|ありません|"
-    r"発生しませんでした|出ませんでした)|問題なく",
-    re.IGNORECASE,
-)
-"""The absence of a fault, which is no admission of one."""
-_WENT_WELL = re.compile(
-    r"\b(?:ran|runs|executed|completed|finished|compiled|compiles|built|builds|exited|worked|works|went|deployed|"
-    r"installed|started|passed|processed) (?:\w+ ){0,2}?(?:successfully|cleanly|fine|smoothly|through|perfectly|"
-    r"ok|as expected|"
-    r"without (?:any |a single )?(?:errors?|issues?|problems?|failures?|warnings?|hitch))\b|"
-    r"\b(?:command|script|program|build|job|migration|deployment|query|installation|import|upload|request|"
-    r"operation|process|"
-    r"run|task|test suite|workflow|pipeline) (?:has |was |is )?(?:succeeded|successful|worked|a success)\b|"
-    r"\b(?:produced|gave|reported|raised|threw|showed|shows|with|there (?:are|were)) (?:no|zero|0) (?:errors?|"
-    r"failures?|"
-    r"exceptions?)\b|\bexit(?:ed)?(?: with)?(?: code| status)* (?:of )?0\b|"
-    r"\b(?:läuft|lief|durchgelaufen|ausgeführt|abgeschlossen) (?:\w+ )?(?:erfolgreich|fehlerfrei|ohne fehler)|"
-    r"\b(?:erfolgreich|fehlerfrei|ohne (?:\w+ )?(?:fehler|probleme)) (?:ausgeführt|gelaufen|durchgelaufen|"
-    r"abgeschlossen|beendet|"
-    r"gestartet)|"
-    r"\b(?:exécutée?|terminée?|déroulée?) (?:\w+ )?(?:correctement|avec succès|sans (?:erreur|problème))|"
-    r"\b(?:ejecut\w+|termin\w+|complet\w+) (?:\w+ )?(?:correctamente|con éxito|sin (?:errores|problemas))|"
-    r"\b(?:execut\w+|rodou|conclu\w+|termin\w+) (?:\w+ )?(?:com sucesso|corretamente|sem (?:erros|problemas))|"
-    r"\b(?:esegui\w+|completat\w+|terminat\w+) (?:\w+ )?(?:con successo|correttamente|senza (?:errori|problemi))|"
-    r"(?:成功|顺利)(?:地)?(?:运行|执行|完成|部署|安装)|(?:运行|执行|部署|安装|编译|查询|检索|搜索|读取|操作|请求)(?:已经?|都|均)?成功|"
-    r"正常に(?:実行|完了|終了|動作)|"
-    r"(?:実行|処理|ビルド)(?:が|は)?(?:成功|問題なく)",
-    re.IGNORECASE,
-)
-_STATE = re.compile(
-    rf"(?:\b(?:is|are|was|were)|['’](?:s|re)|\bhas been|\bhave been|\bgot) (?:now |all |fully |officially |"
-    rf"successfully |already )?"
-    rf"(?P<verb>{alternatives(PARTICIPLE)})\b"
-)
-_SETTLED = re.compile(
-    r"^\W{0,4}(?:(?:all |you['’]re (?:all )?|it['’]s (?:all )?|that['’]s |everything['’]?s? (?:is )?)?(?:done|"
-    r"set|confirmed|"
-    r"complete|taken care of|in place|ready)\b|success\b|erledigt\b|fertig\b|c['’]est fait|listo\b|hecho\b|"
-    r"pronto\b|feito\b|"
-    r"fatto\b|(?:已)?完成|搞定|办好|完了(?:です|しました))|"
-    r"\b(?:is|are|has been|have been|was|were|['’]s|['’]re) (?:now |all |fully )?(?:confirmed|live|in place|on "
-    r"(?:its|the) way|all set|"
-    r"in effect|complete)\b|(?:成功|已)(?:预订|预约|发送|创建|添加|删除|更新|保存|提交|取消)|(?:予約|送信|作成|"
-    r"追加|削除|更新|保存)(?:が)?(?:できました|完了)|"
-    r"[\u4e00-\u9fff]{2,4}(?:が|は|を)?(?:完了(?:いた)?しました|いたしました)|"
-    r"已经?(?:将|把)[^，。！？\n]{1,40}(?=[，。！]|\Z)|"
-    r"(?:^|[,.!] )(?:готово|выполнено|сделано)\b|\bуспешно \w+",
-    re.IGNORECASE,
-)
+_NO_FAULT = _PHRASES.pattern("no_fault")
+_WENT_WELL = _PHRASES.pattern("went_well")
+_STATE = _PHRASES.pattern("state", participle=alternatives(PARTICIPLE))
+_SETTLED = _PHRASES.pattern("settled")
 _WORD = re.compile(r"\w+")
-_BOTH = re.compile(
-    r"\b(?:both|all (?:of them|(?:of )?the \w+|two|three|four|five|\d+)|each of|every one of|everything|beide|alle|"
-    r"les deux|"
-    r"tous|ambos|ambas|todos|todas|entrambi)\b|(?:两|都|全部)",
-    re.IGNORECASE,
-)
-_NOW = re.compile(
-    r"\b(?:is|are|were|was|have been)(?: now)? (?:off|on|done|set|open|closed|locked|unlocked|gone|up to date|"
-    r"in place|booked|"
-    r"complete)\b",
-    re.IGNORECASE,
-)
+_BOTH = _PHRASES.pattern("both")
+_NOW = _PHRASES.pattern("now")
 _DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
-_UNSURE = re.compile(
-    r"\b(?:if|once|when|until|before|whether|would|could|should|might|may|will|can|not|never|already|by)\b|n['’]t\b",
-    re.IGNORECASE,
-)
+_UNSURE = _PHRASES.pattern("unsure")
 
 
 def admits(prose: Prose) -> bool:

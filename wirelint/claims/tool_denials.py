@@ -11,93 +11,30 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from wirelint import lexicon
 from wirelint.claims.actions import ASKED, BASE, GERUND, TOPIC_OF, Kind, topics_of, words_of
 from wirelint.claims.toolkinds import abilities, does
 from wirelint.model import Tool
 from wirelint.text.prose import Cues, unquoted
 
-_NOT = r"(?:do not|don['’]t|cannot|can['’]t|can not|am not|['’]m not)"
-_AT_ALL = r"(?:currently |actually |really |seem to |appear to |directly |presently |unfortunately )*"
-_TOOLS = r"(?:tools?|functions?|plugins?|tool[- ]?call(?:s|ing)?|function[- ]?call(?:s|ing)?|tool[- ]use)\b"
-_DENIED = re.compile(
-    rf"\bI {_AT_ALL}(?:{_NOT} {_AT_ALL}(?:have|see|possess)|have|lack|was not given|wasn['’]t given|was given)\b"
-    rf"(?P<what>[^.!?;:\n]{{0,60}}?)\b(?P<tools>{_TOOLS})(?P<tail>[^.!?;:,\n]{{0,80}})"
-    rf"|\bI {_AT_ALL}{_NOT} {_AT_ALL}(?:call|use|run|execute|invoke|make)(?P<use>[^.!?;:\n]{{0,20}}?)\b{_TOOLS}"
-    rf"(?P<use_tail>[^.!?;:,\n]{{0,80}})"
-    rf"|\bthere (?:is|are) no (?P<none>[^.!?;:\n]{{0,40}}?)\b{_TOOLS}(?P<none_tail>[^.!?;:,\n]{{0,80}})"
-    rf"|\bno (?P<no>[^.!?;:\n]{{0,40}}?)\b{_TOOLS} (?:is|are|was|were|has been|have been) "
-    r"(?:currently )?(?:available|provided|given|configured|connected|enabled|exposed)(?P<no_tail>[^.!?;:,\n]{0,60})"
-    rf"|\bI(?:['’]d| would) need (?P<need>[^.!?;:\n]{{0,40}}?)\b{_TOOLS}(?P<need_tail>[^.!?;:,\n]{{0,40}})[,;]? "
-    rf"(?:but|and|which) I {_AT_ALL}{_NOT} have(?: (?:one|any|it|that|access))?",
-    re.IGNORECASE,
-)
+_PHRASES = lexicon.Phrases("tool_denials")
+
+_NOT = _PHRASES.text("not")
+_DENIED = _PHRASES.pattern("denied")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)
-_ABLE = re.compile(
-    rf"\bI {_AT_ALL}(?:(?:do not|don['’]t) {_AT_ALL}have|have no|lack) (?:the ability|a way|any way|any means|"
-    r"(?:\w+[- ]?\w* )?access)\b(?: to)? (?P<object>[^.!?;:,\n]{3,80})"
-    rf"|\bI(?:['’]m| am) {_AT_ALL}(?:unable|not able) to (?P<unable>[^.!?;:,\n]{{3,80}})"
-    rf"|\bI {_AT_ALL}(?:cannot|can['’]t|can not) {_AT_ALL}"
-    r"(?P<cannot>(?:access|browse|search|look up|query|read|check|fetch)\b[^.!?;:,\n]{3,80})",
-    re.IGNORECASE,
-)
-_FOREIGN = re.compile(
-    r"\bich (?:habe|verfüge)\b[^.!?\n]{0,40}\bkein(?:e[nrm]?)?\b[^.!?\n]{0,30}(?:tools?|werkzeuge?|funktion(?:en)?)\b"
-    r"|\bje (?:n['’]ai|ne dispose)\b[^.!?\n]{0,30}\b(?:outils?|fonctions?)\b"
-    r"|\bno (?:tengo|dispongo de)\b[^.!?\n]{0,40}\b(?:herramientas?|funci(?:ón|ones))\b"
-    r"|\bnão tenho\b[^.!?\n]{0,40}\bferramentas?\b|\bnon ho\b[^.!?\n]{0,40}\bstrument[oi]\b"
-    r"|\bу меня (?:сейчас |пока |здесь )?нет\b[^.!?\n]{0,30}\b(?:инструмент\w*|функци[йяи]\w*)"
-    r"|\bnie mam\b[^.!?\n]{0,30}\bnarzędzi\w*|\bik heb geen\b[^.!?\n]{0,30}\b(?:tools?|hulpmiddel\w*|gereedschap\w*)\b"
-    r"|\b(?:araç|araçlara)\b[^.!?\n]{0,20}\berişimim yok|(?:도구|함수)[^.!?\n]{0,16}(?:없습니다|없어요|사용할 수 없)"
-    r"|我(?:目前|现在|当前|这里|并)*(?:没有|无法使用|不能使用)[^。！？\n]{0,20}(?:工具|函数)|(?:ツール|関数)[^。\n]{0,12}(?:ありません|使えません|利用できません)",
-    re.IGNORECASE,
-)
-_DEED = re.compile(
-    r"\A\W*(?:(?:to|for|that|which|capable of|with which to|can|could|would|will|lets?|allows?|enables?|me|us|"
-    r"actually|directly|currently|automatically)\W+){0,5}(?P<verb>[a-z]+)\b",
-    re.IGNORECASE,
-)
-_WANTED = re.compile(
-    r"\b(?:please|could you|can you|would you)\b[^.!?\n]{0,30}"
-    r"\b(?:provide|share|upload|paste|tell|specify|send|attach|give|let me know)"
-    r"|\b(?:which|what) \w+[^.!?\n]{0,60}\?",
-    re.IGNORECASE,
-)
-"""The model lacks what the user is to tell, not a tool."""
-_ACTS = re.compile(
-    r"(?:browse|search|look up|query|read|check|fetch|perform|run|execute|retrieve|make|send|create)\b", re.I
-)
+_ABLE = _PHRASES.pattern("able")
+_FOREIGN = _PHRASES.pattern("foreign")
+_DEED = _PHRASES.pattern("deed")
+_WANTED = _PHRASES.pattern("wanted")
+_ACTS = _PHRASES.pattern("acts")
 _UNTIL = re.compile(r"\b(?:without|until|unless|before|yet)\b", re.IGNORECASE)
 _IF = re.compile(r"\b(?:if|when|unless|in case|whether|suppose|because)\W+(?:\w+\W+){0,3}\Z", re.IGNORECASE)
-_EMPTY = frozenset({
-    "a", "ability", "access", "action", "actions", "allow", "allows", "an", "and", "answer", "any", "appropriate",
-    "are", "at", "available", "be", "because", "built-in", "by", "call", "called", "calling", "calls", "can",
-    "capabilities", "capability", "chat", "connected", "context", "conversation", "could", "current", "currently",
-    "data", "dedicated", "direct", "directly", "do", "enable", "enabled", "enables", "environment", "execute",
-    "external", "for", "from", "function", "functions", "given", "has", "have", "help", "here", "i", "in",
-    "information", "is", "it", "just", "kind", "let", "lets", "live", "me", "moment", "my", "necessary", "needed",
-    "now", "of", "on", "or", "other", "perform", "performing", "proper", "provided", "question", "questions",
-    "real", "real-time", "request", "required", "right", "session", "so", "sort", "specific", "such", "suitable",
-    "task", "text", "than", "that", "the", "this", "time", "to", "tool", "tools", "type", "us", "use", "user's",
-    "using", "way", "which", "will", "with", "work", "would", "you", "your",
-})  # fmt: skip
-"""Words of a denial that do not say what it is about."""
+_EMPTY = frozenset(_PHRASES.words("empty"))
 _TAILS = ("tail", "use_tail", "none_tail", "no_tail", "need_tail")
 _FINDS: frozenset[Kind] = frozenset({"search", "read"})
 _TO_THE_END = re.compile(r"[^.!?;:\n]{0,80}")
 _NEGATIONS = Cues("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
-_THINGS = Cues(
-    "tool",
-    "function",
-    "access",
-    "abilit",
-    "able to",
-    "way to",
-    "means to",
-    "plugin",
-    "can't",
-    "can’t",
-    "cannot",
-)
+_THINGS = Cues(*_PHRASES.words("things"))
 _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
 """Plain words to look for first: nearly every reply has none of them."""
 
@@ -200,9 +137,7 @@ def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
 
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
-_VERBS = frozenset(
-    {"get", "set", "list", "find", "fetch", "run", "make", "create", "check", "read", "search", "look", "query"}
-)
+_VERBS = frozenset(_PHRASES.words("verbs"))
 
 
 def _plain(word: str) -> str:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
+from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, GERUND, Kind, words_of
 from wirelint.claims.acts import folded, told_back
 from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
@@ -18,30 +19,18 @@ from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_
 from wirelint.claims.toolkinds import Ability, does, name_words, topics_in
 from wirelint.text.prose import Prose
 
-_PEOPLE = re.compile(
-    r"\bwith (?:the|my|our|your|a|an) (?:[\w-]+ )?(?:team|colleagues?|manager|supervisor|boss|department|specialist|"
-    r"experts?|agent|lawyer|doctor|accountant|bank)\b|\bfrom here\b|\bback (?:in|with you)\b|"
-    r"\b(?:en mi|dans ma|in meinem|na minha|nella mia) (?:memoria|mémoire|gedächtnis|memória)\b",
-    re.IGNORECASE,
-)
-"""Acts of somebody who is no program."""
+_PHRASES = lexicon.Phrases("tool_match")
+
+_PEOPLE = _PHRASES.pattern("people")
 _GOES_ON = re.compile(r"[:：–—] ?\w")
 """What was announced follows in the same breath: "let me check: it does"."""
-_NEVER = re.compile(
-    r"\b(?:never|not|always|usually|nie|niemals|nicht|immer|meist\w*|jamais|pas|toujours|nunca|no|siempre|não|sempre|mai|non)\b|"
-    r"n['’]t\b|不|没|ない|ません",
-    re.IGNORECASE,
-)
-"""What is not done, or done at all times, is not about to be done."""
+_NEVER = _PHRASES.pattern("never")
 _BARE = re.compile(r"\W*(?:(?:it|that|this|them|for you|just|now|again|already|myself)\b\W*)*\Z")
 _FOR_YOU = re.compile(r" for (?:you|us)\b")
 _CANNOT = re.compile(r"\b(?:can['’]t|cannot|could ?n['’]t|unable|(?:don['’]t|only) have)\b")
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 """Forms that may as well be said of what stands in a text."""
-_LOOKED_UP = frozenset(
-    {"looked up", "searched", "queried", "fetched", "retrieved", "pulled up", "looked through", "googled"}
-)
-"""What nobody does within a reply, whatever it is done to."""
+_LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
 _STATED = re.compile(r"\b(?:is|are|was|were|has|had|I|I['’]\w+|it['’]s|if|when|because|my)\b")
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
@@ -49,10 +38,7 @@ _MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
 """Of an order to make something, which quotes what to call it."""
 _QUOTED_BEHIND = re.compile(r"[:：]\s*[`\"“«„]")
 _LONGEST_ORDER = 200
-_RECKONED = re.compile(
-    r"\d ?[=×÷*/^+] ?\d|\b(?:prime|divid\w+|multipl\w+|modulo|equation|proof|theorem)s?\b", re.IGNORECASE
-)
-"""Signs of work that is done in the head."""
+_RECKONED = _PHRASES.pattern("reckoned")
 _PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
 """Kinds of action of which the material is handed on, and comes back from nowhere."""
 _MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
@@ -218,27 +204,12 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
 
 _SHOWN = re.compile(r"[:：] ?(?!-?\d)\w|[“„«「`]")
 """What was made stands in the reply."""
-_DONE = re.compile(
-    r"^[^\w]{0,4}(?:Now|Currently) (?P<ing>[a-z]{4,}ing)\b|^[^\w]{0,4}(?P<bare>[A-Z][a-z]{3,}ed)\b(?=\W)|"
-    r"(?:^|[.,!] )(?:I(?:['’]ve| have)?|You have been|(?:The|Your) (?:[\w.-]+ ){1,5}?(?:has|have) been) "
-    r"(?:just |now |already |successfully )*(?P<past>[a-z]{4,}ed)\b"
-)
-_SPEAKS = frozenset({
-    "think", "plan", "ask", "answer", "help", "handle", "respond", "talk", "chat", "tell", "explain", "final", "task",
-    "complete", "attempt", "finish", "sequential", "agent", "summarize", "summarise", "describe", "suggest", "decide",
-    "reason", "reflect", "note",
-})  # fmt: skip
-"""Verbs of tools for what a model does as well by itself, in its reply."""
+_DONE = _PHRASES.pattern("done")
+_SPEAKS = frozenset(_PHRASES.words("speaks"))
 
 
 _FIRST_WORD = re.compile(r"\s*([A-Z][a-z]{2,})\s")
-_DESCRIBES = frozenset({
-    "the", "this", "that", "tool", "use", "used", "return", "provide", "allow", "let", "enable", "given", "when", "perform",
-    "current", "latest", "remaining", "analyze", "analyse", "calculate", "compute", "estimate", "solve", "recommend",
-    "evaluate", "consider", "give", "take", "make", "assist", "support", "function", "interact", "work", "manage", "want",
-    "offer", "present", "know", "keep", "start", "begin", "continue", "wait", "put", "assess", "compare", "list", "focus",
-})  # fmt: skip
-"""First words of descriptions that a reply says of itself as well."""
+_DESCRIBES = frozenset(_PHRASES.words("describes"))
 
 
 def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
@@ -278,11 +249,7 @@ def _pasts(verb: str) -> tuple[str, str]:
 
 # --- the order's own verb -----------------------------------------------------------------------------------------------
 
-_ORDER = re.compile(
-    r"\W*(?:(?:please|pls|can you|could you|now|bitte|s['’]il (?:te|vous) plaît|por favor|per favore)\W+)*"
-    r"(?P<verb>[^\W\d_]{5,})",
-    re.IGNORECASE,
-)
+_ORDER = _PHRASES.pattern("order")
 _HAVE = re.compile(r"\b(?:[Jj]['’]ai|[Hh]e|[Hh]o|[Ii]ch habe)\b(?P<rest>[^.!?:;]{0,160})")
 _STEM = 5
 

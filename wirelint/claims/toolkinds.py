@@ -14,17 +14,13 @@ from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 
+from wirelint import lexicon
 from wirelint.claims.actions import BASE, ELSEWHERE, VERB_TOPICS, Kind, Topic, bare, topics_of, words_of
 from wirelint.model import Tool
 
-PATH = re.compile(
-    r"(?<![\w@:/])(?:~|\.{1,2})?/[\w.@-]+(?:/[\w.@-]+)*|(?<![\w@/])[\w.-]+(?:/[\w.-]+)+\.\w{1,5}\b|"
-    r"(?<![\w@/])[\w-]+(?:\.[\w-]+)*\.(?:py|go|ts|js|tsx|jsx|mjs|json|jsonl|ya?ml|toml|md|txt|rst|rs|java|kt|c|h|"
-    r"cc|cpp|hpp|cs|rb|php|sh|sql|"
-    r"html?|css|scss|csv|tsv|xml|ini|cfg|conf|log|lock|env|pdf|docx?|xlsx?|ipynb|proto|swift|gradle|vue|svelte|"
-    r"png|jpe?g|svg|zip|tex)\b"
-    r"|\b(?:Dockerfile|Makefile|README|CHANGELOG|LICENSE)\b"
-)
+_PHRASES = lexicon.Phrases("toolkinds")
+
+PATH = _PHRASES.pattern("path")
 URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _CODE = re.compile(r"`([^`\n]+)`")
 
@@ -65,10 +61,7 @@ _EXTRA: Mapping[str, frozenset[Kind]] = MappingProxyType(
         "sql": frozenset({"search", "read"}),
     }
 )
-_NOUNS_TOO = frozenset({
-    "email", "e-mail", "mail", "message", "text", "order", "record", "log", "post", "issue", "report", "file", "book",
-    "schedule", "process", "share", "transfer", "reply",
-})  # fmt: skip
+_NOUNS_TOO = frozenset(_PHRASES.words("nouns_too"))
 _PARTS = re.compile(r"(?:aus|ein|an|ab|auf|um|zu|vor|weiter)(?=\w{5})| .*")
 """What comes off a German verb: `ausschalten`, `schalte ein`."""
 _ELSEWHERE = {bare(_PARTS.sub("", word)): kinds for word, kinds in ELSEWHERE[0].items()}
@@ -89,23 +82,11 @@ _FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
     }
 )
 _SHELL = re.compile(r"(?:^|_)(?:bash|shell|sh|zsh|terminal|powershell|pwsh|console|cmd|command|commands|exec)(?:$|_)")
-_SHELL_SAYS = re.compile(
-    r"\b(?:shell|bash|terminal|powershell|command[- ]line) (?:command|session|script)s?\b|\bin (?:a|the) "
-    r"(?:shell|terminal|pty)\b",
-    re.IGNORECASE,
-)
+_SHELL_SAYS = _PHRASES.pattern("shell_says")
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
-_INTERPRETER = re.compile(
-    r"(?:^|_)(?:python|interpreter|jupyter|repl|ipython|execute_code|run_code|code_exec\w*|code_interpreter)(?:$|_)"
-)
+_INTERPRETER = _PHRASES.pattern("interpreter")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_STOP = frozenset({
-    "the", "a", "an", "of", "and", "or", "to", "in", "on", "for", "by", "with", "from", "its", "it", "is", "are",
-    "be", "as", "at", "this", "that", "these", "those", "use", "used", "using", "user", "users", "new", "tool",
-    "tools", "all", "any", "one", "name", "id", "number", "string", "value", "values", "text", "data", "given",
-    "specific", "current", "latest", "return", "returns", "result", "results", "action", "actions", "input", "output",
-    "function", "api", "mcp", "server", "call", "out", "up", "down",
-})  # fmt: skip
+_STOP = frozenset(_PHRASES.words("stop"))
 _OUTSIDE_TABLES: frozenset[Topic] = frozenset({"web", "file", "mail", "weather", "device", "calendar", "knowledge"})
 _LONGEST_LEAD = 400
 """Characters of a description in which its first sentence is looked for."""
@@ -246,12 +227,7 @@ def shares_signs(text: str, tool: Tool) -> bool:
     return any(pair in text for pair in pairs)
 
 
-_TOOL_NOUN = re.compile(
-    r"\s*(?:the|your|our|my|an?) (?:[\w-]+ ){0,3}?(?:tool|function|api|calculator|converter|engine|service|"
-    r"plugin|integration|"
-    r"lookup|endpoint|finder|checker|search|connector|extension)\b",
-    re.IGNORECASE,
-)
+_TOOL_NOUN = _PHRASES.pattern("tool_noun")
 
 
 def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
@@ -261,14 +237,7 @@ def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
     return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
 
 
-_ANYTHING = re.compile(
-    r"(?:^|_)(?:mcp|call_tool|use_tool|run_tool|invoke|execute|exec|eval|batch|multi|parallel|task|tasks|agent|"
-    r"subagent|agents|"
-    r"delegate|handoff|transfer|dispatch|workflow|workflows|skill|skills|plugin|action|actions|request|http|api|"
-    r"fetch|curl|"
-    r"browser|browse|computer|playwright|puppeteer|automation|script|code|notebook|process|submit|perform|do|"
-    r"run)(?:$|_)"
-)
+_ANYTHING = _PHRASES.pattern("anything")
 _SIDE_EFFECT: Mapping[Kind, str] = MappingProxyType(
     {
         "send": r"send|sent\b|notif|publish|deliver|inform|alert|forward|repl(?:y|ies)\b|queued|posts? (?:a|the|to)\b",

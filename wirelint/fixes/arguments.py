@@ -111,7 +111,11 @@ def unmarked(call: ToolCall, found: Polluted, tool: Tool | None) -> Change | Non
         return None
     tags = excerpt(found.markup)
     return Change(
-        begun + rest, "unsafe", f"take {tags} off {found.where}", f"took {tags} off {found.where}", offset=len(begun)
+        begun + rest,
+        "unsafe",
+        f"remove {tags} from {found.where}",
+        f"removed {tags} from {found.where}",
+        offset=len(begun),
     )
 
 

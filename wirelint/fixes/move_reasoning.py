@@ -465,7 +465,7 @@ class ThoughtDecider(TextDecider):
         self._ended = True
         event = self.event_at(closer.start() + self._shift)
         self._take_out(closer.start(), closer.end())
-        title = f"dropped {closer[0]}; the reasoning before it had left as text"
+        title = f"dropped {closer[0]}; the reasoning before it was already sent as text"
         self._mover.record(self.block, title, event=event, before=closer[0])
         self._checked = closer.start()
         return True

@@ -80,14 +80,14 @@ class PolicyRewriter(ArgumentRewriter):
             return ()
         if isinstance(event, Start):
             self._remover.note(event)
-        out = super().push(event)
-        return [self._remover.finish(one) if one is event else one for one in out] if isinstance(event, Finish) else out
+        return super().push(event)
+
+    def finish(self, event: Finish) -> Finish:
+        return self._remover.finish(event)
 
     def release(self) -> Sequence[Event]:
         if not self._context.streamed:
-            for keeping in tuple(self._keeping.values()):
-                for call in tuple(keeping.values()):
-                    self._decide(call, final=True)
+            self._settle(None)
         return super().release()
 
     def _carry_out(self, call: Call, made: ToolCall, change: Change) -> None:
@@ -110,7 +110,7 @@ class PolicyRewriter(ArgumentRewriter):
 
     def _remove(self, call: Call, made: ToolCall, why: Fault) -> None:
         """Put a sentence in the place of a blocked call."""
-        for entry in self._queues[call.start.choice].entries:
+        for entry in self._queue:
             if entry.event is call.start:
                 entry.out = self._remover.remove(call.start, block_text(made.name or "a tool", why))
             elif getattr(entry.event, "block", None) == call.start.block:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wirelint import lexicon
 from wirelint.claims.evidence import outcome
 from wirelint.model import Arguments, Message, Request, Tool, ToolCall, ToolResult
 from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
@@ -20,6 +21,8 @@ import orjson
 
 from wirelint.model import Json
 
+_PHRASES = lexicon.Phrases("handed_back")
+
 # What has become of a tool's result on its way into a history: the same in another dress, shortened, or another.
 #
 # Theory of operation. Clients wrap results, print them as JSON or out of it, join blocks, add notes. What is left
@@ -32,20 +35,8 @@ Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
 
 _WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
-_MARKED = re.compile(
-    r"…|\.\.\.|\[\+?\d+ |\*{3}|█|<persisted|"
-    r"\b(?:truncat\w*|omitt\w*|elid\w*|shorten\w*|clipp\w*|cut off|trimm\w*|too (?:long|large|big)|exceed\w*|limit\w*|"
-    r"(?:more|remaining) (?:lines?|char\w*|bytes|tokens?|items?|results?|rows?)|"
-    r"saved to|stored (?:in|at|as)|clear\w*|compact\w*|"
-    r"summar\w+|redact\w*|mask\w*|filter\w*|hidden|removed|unsupported|not shown|"
-    r"gekürzt|tronqué|truncado|troncato)\b|截断|省略|已清除",
-    re.IGNORECASE,
-)
-_DRESS = frozenset({
-    "content", "type", "text", "result", "results", "output", "tool", "is", "error", "iserror", "is_error", "false", "true",
-    "status", "success", "ok", "data", "structuredcontent", "_meta", "meta", "annotations", "null", "source", "response",
-    "function", "name", "returned", "the", "of", "call", "from", "server", "mcp", "json", "value", "message",
-})  # fmt: skip
+_MARKED = _PHRASES.pattern("marked")
+_DRESS = frozenset(_PHRASES.words("dress"))
 _MOST = 200_000
 """Characters of either text that are compared."""
 
@@ -118,26 +109,9 @@ _LONGEST_REFUSAL = 800
 _LONGEST_NOTE = 160
 _FEW = 4
 _WEIGHTY = re.compile(r"\w{3,}")
-_FAILS = re.compile(
-    r"\b(?:fail(?:ed|s|ure)?|errors?|went wrong|unable to|could ?n['’]t|could not|cannot|crash(?:ed|es)?|exception|offline|"
-    r"unreachable|fehler|fehlgeschlagen|erreur|échoué|error|falló|erro|errore)\b|错误|失败|エラー|失敗",
-    re.IGNORECASE,
-)
-_NO_FAULT = re.compile(
-    r"\b(?:no|0|zero|without|any|keine?|aucune?|sin|sem|senza) (?:\w+ )?(?:errors?|fail\w+|fehler|erreurs?|"
-    r"errore\w*|erro\w*)\b|"
-    r"\b(?:errors?|failed|failures?)\W{1,3}(?:0|null|none|false)\b",
-    re.IGNORECASE,
-)
-_NOT_RUN = re.compile(
-    r"\b(?:reject|declin|den(?:y|ied)|cancel|abort|interrupt|skip|refus|disallow|block|permi|approv|forbid|timed? ?out|"
-    r"expir|clear|compact|placeholder|dry.?run|cach|pending|queued|background|progress|invalid|validat|unavailab|"
-    r"disconnect|unknown tool|no such|not (?:found|run|executed|connected|available|allowed)|"
-    r"doesn['’]t (?:exist|want)|did(?: not|n['’]t) run|"
-    r"abgelehnt|abgebrochen|refusé|annulé|rechazad|cancelad|annullat)|拒绝|取消|拒否|キャンセル",
-    re.IGNORECASE,
-)
-"""Ways in which clients say that a call was not carried out."""
+_FAILS = _PHRASES.pattern("fails")
+_NO_FAULT = _PHRASES.pattern("no_fault")
+_NOT_RUN = _PHRASES.pattern("not_run")
 
 
 @dataclass(frozen=True, slots=True)

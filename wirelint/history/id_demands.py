@@ -18,10 +18,13 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from wirelint import lexicon
 from wirelint.apis.reading import mappings, text
 from wirelint.fix import Edit
 from wirelint.history.ids import is_placeholder, restore
 from wirelint.model import Exchange, Json
+
+_PHRASES = lexicon.Phrases("id_demands")
 
 
 class Demand(Protocol):
@@ -199,12 +202,8 @@ def _is(host: str, domain: str) -> bool:
 _NINE = re.compile(r"length of 9\b|length 9\b|9 alphanumeric", re.IGNORECASE)
 _PATTERN = re.compile(r"a-zA-Z0-9_\\?-|letters, numbers, underscores", re.IGNORECASE)
 _PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
-_TOO_LONG = re.compile(
-    r"(?:maximum|max\.?) length(?: of| is)? (\d{1,3})|less than or equal to (\d{1,3})", re.IGNORECASE
-)
-_ABOUT_IDS = re.compile(
-    r"tool[ _]?(?:call|use)s?(?:\[\d+\]|\.\d+)?[ _.]*(?:id|ids)\b|tool_use_id|toolUseId|call_id", re.IGNORECASE
-)
+_TOO_LONG = _PHRASES.pattern("too_long")
+_ABOUT_IDS = _PHRASES.pattern("about_ids")
 
 
 def complaint(exchange: Exchange) -> Demand | None:

@@ -21,6 +21,10 @@ from functools import lru_cache
 from typing import Literal, NamedTuple
 from urllib.parse import unquote
 
+from wirelint import lexicon
+
+_PHRASES = lexicon.Phrases("ids")
+
 Certainty = Literal["high", "medium", "low"]
 
 
@@ -35,7 +39,7 @@ class Form(NamedTuple):
     pattern: re.Pattern[str]
 
 
-_UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+_UUID = _PHRASES.text("uuid")
 
 FORMS: tuple[Form, ...] = tuple(
     Form(maker, re.compile(pattern))
@@ -293,17 +297,9 @@ def _digests(id_: str) -> tuple[str, ...]:
 
 # --- what was an id before? -----------------------------------------------------------------------------------------
 
-_PLACEHOLDER = re.compile(
-    r"(?:(?:call|toolu|tool|fc|id)[_-])?(?:undefined|null|none|nan|\[object object\])"
-    r"|defaulttoolid|sanitizedtoolid|defaultid",
-    re.IGNORECASE,
-)
+_PLACEHOLDER = _PHRASES.pattern("placeholder")
 _OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
-_JOINED = re.compile(
-    r"(?P<id>(?:call|toolu)_[A-Za-z0-9_-]{3,60}?)"
-    r"(?:[^A-Za-z0-9_-]{1,4}(?:(?:call|toolu|fc|msg|rs|ctc)_?[A-Za-z0-9_-]{2,}|undefined|null|None)"
-    r"|\||[_-]fc_?[0-9a-f]{16,})"
-)
+_JOINED = _PHRASES.pattern("joined")
 _JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
 _EDITOR_SUFFIX = re.compile(r"(?P<id>.{4,}?)__vscode-\d+")
 _STRIPPED: tuple[tuple[re.Pattern[str], str], ...] = tuple(

@@ -15,6 +15,7 @@ import string
 from functools import lru_cache
 from typing import NamedTuple
 
+from wirelint import lexicon
 from wirelint.apis.traits import traits
 from wirelint.fix import RewriteContext
 from wirelint.history.id_demands import Mistral, demand_of, is_kimi_k2, is_kimi_k3
@@ -22,17 +23,13 @@ from wirelint.history.ids import form_of, is_placeholder
 from wirelint.model import Request, ToolCall, ToolResult
 from wirelint.text.families import family
 
+_PHRASES = lexicon.Phrases("minting")
+
 _ALPHANUMERIC = string.digits + string.ascii_letters
 _COUNTED = re.compile(r"(?:(?P<prefix>functions)[. ])?[\w.-]+:(?P<number>[0-9]{1,9})")
 # Makers whose ids can be drawn anew; others count, or are made by clients and no upstream ever gave them.
-_DRAWN = frozenset({
-    "Anthropic", "Bedrock", "MiniMax", "DeepSeek", "OpenAI", "Z.ai", "a generator of UUIDs", "vLLM", "Ollama or Groq",
-    "Mistral", "llama.cpp",
-})  # fmt: skip
-_KEPT = re.compile(
-    r"(?:srv|mcp)?toolu_(?:vrtx_|bdrk_)?(?:01)?|tooluse_|call_function_|call_\d\d?_(?=.{20})|call_|chatcmpl-tool-"
-    r"|(?:[a-z]+[_-])(?=[0-9a-f]{8}-)"
-)
+_DRAWN = frozenset(_PHRASES.words("drawn"))
+_KEPT = _PHRASES.pattern("kept")
 _PLAIN_MODEL = traits("").id_model
 _KEPT_END = re.compile(r"_\d{1,3}\Z")
 _TELLING = 9

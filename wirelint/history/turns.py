@@ -17,8 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import orjson
 
+from wirelint import lexicon
 from wirelint.model import Arguments, Json, Message, Opaque, Part, Refusal, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.text.remembered import remembered, sha256, short
+
+_PHRASES = lexicon.Phrases("turns")
 
 Size = tuple[int, int, int, int]
 """Calls, characters of their arguments, results, characters of everything else."""
@@ -185,45 +188,17 @@ def _plain(texts: Sequence[str]) -> str:
 # Helicone and xAI
 # (`x-grok-conv-id`). `user`, and a `metadata.user_id` without a session in it, name a person, who has many conversations.
 
-_HEADERS = (
-    "x-claude-code-session-id",
-    "x-conversation-id",
-    "conversation_id",
-    "conversation-id",
-    "x-grok-conv-id",
-    "thread-id",
-    "x-session-id",
-    "session_id",
-    "session-id",
-    "x-opencode-session",
-    "x-session-affinity",
-    "x-litellm-session-id",
-    "helicone-session-id",
-    "langfuse_session_id",
-    "langfuse-session-id",
-)
-"""Where a client sends several, the one that stands for less counts: a thread, then a session."""
+_HEADERS = _PHRASES.words("headers")
 
 _KNOWN_HEADERS = frozenset(_HEADERS)
 _NAMED = re.compile(r"x-[a-z0-9-]{1,40}-(?:session|conversation)-id")
 """Whatever else a client or its gateway calls it."""
 
 _FIELDS = ("conversation_id", "session_id", "litellm_session_id")
-_METADATA = (
-    "conversation_id",
-    "conversationId",
-    "thread_id",
-    "threadId",
-    "session_id",
-    "sessionId",
-    "litellm_session_id",
-    "langfuse_session_id",
-)
+_METADATA = _PHRASES.words("metadata")
 _CLAUDE_CODE = re.compile(r"_session_(?P<session>[0-9A-Za-z-]{8,})\Z")
 _EMPTY = frozenset({"", "-", "0", "null", "nil", "none", "undefined", "default", "unknown", "[object object]"})
-_DRAWN = re.compile(
-    r"(?=[\w-]{0,199}[0-9])(?=[\w-]{0,199}[A-Za-z])[A-Za-z0-9]{12,}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-"
-)
+_DRAWN = _PHRASES.pattern("drawn")
 
 
 def session_of(request: Request, headers: Mapping[str, str]) -> str | None:

@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from wirelint import lexicon
 from wirelint.model import Message, Request, Text
 from wirelint.text.prose import mentions
+
+_PHRASES = lexicon.Phrases("asking")
 
 # `without any <think> tags`, `do not write <scratchpad>`: a wish that the markup does not come.
 _NEGATION = re.compile(r"(?:\b(?:no|not|never|without|avoid|omit|cannot)\b|n['’]t\b)[^.!?\n]{0,60}\Z", re.IGNORECASE)
@@ -19,37 +22,16 @@ _NEGATION_REACH = 80
 
 _CALLS = re.compile(r"(?:tool|function)[ _-]?(?:calls?|calling|use)\b|\binvocations?\b|\binvoke\b", re.IGNORECASE)
 _CALL_CUES = ("tool", "funct", "nvo")
-_NOTATION = re.compile(
-    r"\b(?:raw|literal(?:ly)?|native|verbatim|xml|markup|syntax|notation|format|template|protocol|tokens?|tags?|encod\w+"
-    r"|serialis\w+|serializ\w+|example|sample|parser?|parsing|escap\w+|look like|looks like)\b",
-    re.IGNORECASE,
-)
-_CALL_AS_JSON = re.compile(
-    r"\bjson\b[^.!?\n]{0,24}\b(?:of|for)\b[^.!?\n]{0,24}\b(?:tool|function)[ _-]?call\b"
-    r"|\b(?:tool|function)[ _-]?call\b[^.!?\n]{0,24}\b(?:as|in)\b[^.!?\n]{0,12}\bjson\b",
-    re.IGNORECASE,
-)
-_TOKENS = re.compile(
-    r"\b(?:special|control|stop|end|eos|bos|eot|role|chat|turn|template|sentinel|delimiter)[ _-]*tokens?\b|\btokeniz\w+"
-    r"|\btokenis\w+|chat[ _-]?templates?|prompt[ _-]?(?:templates?|formats?)|\bchatml\b|harmony (?:format|response|token)"
-    r"|\bjinja2?\b|end[ -]of[ -](?:turn|text|sequence|message|sentence)",
-    re.IGNORECASE,
-)
+_NOTATION = _PHRASES.pattern("notation")
+_CALL_AS_JSON = _PHRASES.pattern("call_as_json")
+_TOKENS = _PHRASES.pattern("tokens")
 _TOKEN_CUES = ("token", "template", "prompt", "chatml", "harmony", "jinja", "end of", "end-of")
-_TAGS = re.compile(
-    r"\b(?:think(?:ing)?|reason(?:ing)?|thoughts?|scratchpad|reflection|chain[ -]of[ -]thought|cot|xml)[\"'”’`]?[ _-]*"
-    r"(?:tags?|tokens?|markers?|delimiters?|blocks?|elements?|sections?|traces?)\b",
-    re.IGNORECASE,
-)
+_TAGS = _PHRASES.pattern("tags")
 _TAG_CUES = (
     ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
     ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
 )
-_DIALOGUE = re.compile(
-    r"\b(?:dialog(?:ue)?s?|conversations?|chats?|chatbots?|scripts?|screenplays?|plays?|scenes?|transcripts?|interviews?"
-    r"|role-?play\w*|skits?|stor(?:y|ies)|prompts?|examples?|samples?|templates?|formats?|turns?|speakers?|debates?|vicuna|alpaca)\b"
-    r"|\b(?:Human|USER|User|ASSISTANT|Assistant|AI|Instruction|H|A):",
-)
+_DIALOGUE = _PHRASES.pattern("dialogue")
 
 
 def asks_for(request: Request, *literals: str) -> bool:

@@ -16,7 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint import lexicon
 from wirelint.model import Json
+
+_PHRASES = lexicon.Phrases("content_reprs")
 
 # A reader of literals as programs print them: Python's `repr`, JSON, and constructors with named arguments.
 #
@@ -190,18 +193,13 @@ def _join_surrogates(text: str) -> str:
 #
 # All of a text has to be one such structure.
 
-_KIND = r"(?:input_|output_)?text"
+_KIND = _PHRASES.text("kind")
 _GO_START = re.compile(r"\[map\[(?:cache_control:map\[[^\[\]]{0,60}\] )?text:")
 _GO_SEAM = re.compile(rf" type:{_KIND}\] map\[(?:cache_control:map\[[^\[\]]{{0,60}}\] )?text:")
 _GO_END = re.compile(rf" type:{_KIND}\]\]\Z")
 _GO_OTHER = re.compile(r" type:(?:image_url|input_image|image|file|input_file|input_audio|document)\](?=\]?\Z| map\[)")
 _GO_WORDS = re.compile(rf" type:{_KIND}\](?=\]\Z| map\[)")
-_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
-_RUBY_PART = re.compile(
-    rf"\{{\s{{0,4}}(?::type\s?=>|[\"']type[\"']\s?=>|type:)\s?[\"']{_KIND}[\"'],\s{{1,4}}"
-    rf"(?::text\s?=>|[\"']text[\"']\s?=>|text:)\s?({_STRING})\s{{0,4}}\}}\s{{0,4}}",
-    re.DOTALL,
-)
+_RUBY_PART = _PHRASES.pattern("ruby_part")
 _RUBY_START = re.compile(r"\[\s{0,4}(?=\{\s{0,4}(?::type|type:|[\"']type[\"']\s?=>))")
 _RUBY_SEAM = re.compile(r",\s{0,8}")
 _PRINTED = re.compile(r"content=(?=['\"])")
@@ -284,41 +282,23 @@ def _is_message(value: Json) -> bool:
 Syntax: TypeAlias = Literal["JSON"] | Foreign
 
 _WORDS = frozenset({"text", "input_text", "output_text"})
-_OTHERS = frozenset({
-    "image_url", "input_image", "image", "input_audio", "audio", "video_url", "video", "file", "input_file", "document",
-    "thinking", "redacted_thinking", "refusal", "tool_use", "tool_result",
-})  # fmt: skip
-_BESIDE = frozenset({
-    "type", "text", "annotations", "cache_control", "citations", "logprobs", "id", "index", "parsed", "meta", "extras",
-})  # fmt: skip
-_PART = (
-    rf"(?:\{{\s{{0,4}}(?:(['\"])type\1\s?:\s?(['\"])(?:{'|'.join(sorted(_WORDS | _OTHERS))})\2"
-    rf"|(['\"])(?:{'|'.join(sorted(_BESIDE - {'type'}))})\3\s?:)"
-    r"|[A-Z]\w{0,40}(?:Block|Part|Param|Content|Text|Chunk)\w{0,20}\()"
+_OTHERS = frozenset(_PHRASES.words("others"))
+_BESIDE = frozenset(_PHRASES.words("beside"))
+_PART = _PHRASES.text(
+    "part", words_others="|".join(sorted(_WORDS | _OTHERS)), beside="|".join(sorted(_BESIDE - {"type"}))
 )
 _OPENER = re.compile(rf"\[?\s{{0,8}}{_PART}")
 _UNTYPED = re.compile(r"\[\s{0,8}(?:\{\s{0,4}'text'\s?:\s?['\"]|Part\()")
 _OBJECTS = re.compile(r"\s*\[object Object\](?:\s*,\s*\[object Object\])*\s*")
-_TOKEN = r"(?:<[|｜][^<>|｜\s]{1,40}[|｜]>|\[/?INST\]|<(?:start|end)_of_turn>|</?s>)"
-_FRAMED = re.compile(
-    rf"(?:{_TOKEN}(?:user|human|assistant|system|model)?|^(?:user|human|assistant|ai|system)[ \t]?:)\s{{0,4}}"
-    r"(?=\[\s{0,4}\{|\[[A-Z]\w{1,60}\()",
-    re.IGNORECASE | re.MULTILINE,
-)
+_TOKEN = _PHRASES.text("token")
+_FRAMED = _PHRASES.pattern("framed")
 _FIRST = re.compile(rf"\s*(?:{_TOKEN}|(?:user|human|assistant|ai|system)[ \t]?:)", re.IGNORECASE)
 _FRAME_END = re.compile(rf"\s{{0,4}}(?:{_TOKEN}|\Z)|[ \t]*\n")
 _APART = re.compile(r"\n\s{0,8}\n(?=\[\{'|\[[A-Z]\w{1,60}\()")
 _INTRODUCES = re.compile(r"[:?`>]\s*\Z")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_ABOUT = re.compile(
-    r"[\"']type[\"']\s?[:=]\s?[\"'](?:(?:in|out)put_)?(?:text|image)|\bcontent[ _-]?(?:parts?|blocks?|lists?)\b"
-    r"|\w(?:Block|Part|Param)\(|\brepr\b|\bpython[ -](?:dict|list|object|repr|array|literal|structure|string)"
-    r"|\[object Object\]|\blists? of dict",
-    re.IGNORECASE,
-)
-_ABOUT_JSON = re.compile(
-    r"\bjson\b|\bpayload|\bschema\b|\bdata structure|\bapi\b|\b(?:de)?seriali[sz]|\bstringif", re.IGNORECASE
-)
+_ABOUT = _PHRASES.pattern("about")
+_ABOUT_JSON = _PHRASES.pattern("about_json")
 _MOST_READ = 1 << 20
 _MOST_NESTED = 16
 

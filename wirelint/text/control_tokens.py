@@ -21,6 +21,8 @@ from wirelint.dialects.openers import may_go_on
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 
+_PHRASES = lexicon.Phrases("control_tokens")
+
 # The tokens that the chat templates of model families put around turns, from `lexicon/tokens.toml`.
 #
 # `control_tokens` searches for them. To add a family, add its table there.
@@ -69,10 +71,7 @@ _THINKING = frozenset(
         " <|end_of_thought|>"
     )
 )
-_TEMPLATE_WORDS = re.compile(
-    r"(?:^|_|:|\b)(?:start|end|begin|eos|bos|eot|eom|eod|sep|turn|tool|tools|role|header|assistant|user|system|message"
-    r"|channel|pad|fim|im|plamo|content|endoftext|endofprompt|reserved|special)(?:_|:|\b|$)"
-)
+_TEMPLATE_WORDS = _PHRASES.pattern("template_words")
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
 _UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
@@ -85,10 +84,7 @@ TOKEN_FIRSTS = "<[]"
 """The characters that tokens begin with."""
 _MARKERS = Cues("<", "｜", "[", "]~", "]<]")
 # A header names its speaker, a channel its use: the word belongs to the framing.
-_HEADER_WORD = re.compile(
-    r"\s?(?P<role>system|user|assistant|tool|model|ai|developer|ipython|function|analysis|commentary|final)\b"
-    r"(?: to=(?!self\s?<)[\w.-]{1,80})?"
-)
+_HEADER_WORD = _PHRASES.pattern("header_word")
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
 _XTML = frozenset(_words("<|open|> <|close|>"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
@@ -110,17 +106,9 @@ _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|
 _NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
 # `assistant` alone on the first line and then sentences; channel names glued to what follows.
-_RESIDUE = re.compile(
-    r"assistant\s?(?:final|commentary)(?=[A-Z\"\d*#])|assistant\r?\n\s*(?=\S+(?:[ \t]+\S+){2})"
-    r"|ASSISTANT:\s*(?=\S)|to=(?:user|commentary)\s?<\|message\|>|/no_?think\s?(?=<\|)"
-)
+_RESIDUE = _PHRASES.pattern("residue")
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
-_RESIDUE_CUT = re.compile(
-    r"(?:a(?:s(?:s(?:i(?:s(?:t(?:a(?:n)?)?)?)?)?)?)?)?"
-    r"|assistant(?:\s?(?:f[a-z]{0,4}|c[a-z]{0,9})?|\r?(?:\n\s*(?:\S+(?:[ \t]+\S+)?[ \t]*)?)?)"
-    r"|/(?:n(?:o(?:_?(?:t(?:h(?:i(?:n(?:k(?:\s?<?)?)?)?)?)?)?)?)?)?"
-    r"|t(?:o(?:=(?:(?:u[ser]{0,3}|c[a-z]{0,9})(?:\s?(?:<(?:\|[a-z]{0,7}\|?)?)?)?)?)?)?"
-)
+_RESIDUE_CUT = _PHRASES.pattern("residue_cut")
 _SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200

@@ -10,8 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from wirelint import lexicon
 from wirelint.dialects.openers import may_go_on
 from wirelint.text.prose import Cues, unquoted
+
+_PHRASES = lexicon.Phrases("fabricated_results")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,67 +28,22 @@ class Invented:
     """Whether markup of a call that nobody ran stands before the result, in tags of the same kind."""
 
 
-_MARKERS = re.compile(
-    # Hermes, Qwen, GLM; Anthropic's legacy markup; what models make of both
-    r"<(?:[a-zA-Z]\w{0,15}[:_])?(?:tool_response|tool_responses|tool_result|tool_results|function_results?|"
-    r"function_response|tool_outputs?|tool_call_result)\b[^<>\n]{0,200}>"
-    # Mistral
-    r"|\[TOOL_RESULTS?\]"
-    # DeepSeek, with its own bars and with plain ones
-    r"|<[|｜]tool[▁_]outputs?[▁_]begin[|｜]>"
-    # Harmony: a message whose author is a function
-    r"|<\|start\|>(?:functions|browser|python|container)[\w.]{0,64} to=assistant"
-    # Llama 3, ChatML, Kimi
-    r"|<\|start_header_id\|>(?:ipython|tool)<\|end_header_id\|>|<\|im_start\|>tool\b|"
-    r"<\|im_system\|>[\w.:-]{0,64}<\|im_middle\|>\s*## Return of|^## Return of [\w.:-]{1,64}$"
-    # GLM, Gemma, Cohere, MiniMax, Granite
-    r"|<\|observation\|>(?=\s*\S)|<start_function_response>|<\|tool_response>|<\|START_TOOL_RESULT\|>|"
-    r"\]~b\]tool\b|<\|start_of_role\|>tool_response<\|end_of_role\|>",
-    re.MULTILINE,
-)
+_MARKERS = _PHRASES.pattern("markers")
 _TAG = re.compile(r"<(?P<prefix>(?:[a-zA-Z]\w{0,15}[:_])?)(?:tool|function)_(?:res|out|call_res)\w*")
 _CALLS = r"(?:function_calls?|tool_calls?|tool_use|invoke)"
-_HINTS = Cues(
-    "tool",
-    "function_res",
-    "TOOL_RES",
-    "<|start",
-    "Return of",
-    "<|observation",
-    "START_TOOL",
-    "]~b]",
-    "Obs",
-    "Beob",
-    "Oss",
-    "观察",
-    "観察",
-    "Human:",
-    "User:",
-)
+_HINTS = Cues(*_PHRASES.words("hints"))
 # Text protocols are written in the language of their prompt.
-_ACT = r"(?:Action|Acción|Aktion|Ação|Azione|行动|动作|アクション)"
-_OBSERVE = r"(?:Observation|Observación|Beobachtung|Observação|Osservazione|观察(?:结果)?|観察(?:結果)?)"
+_ACT = _PHRASES.text("act")
+_OBSERVE = _PHRASES.text("observe")
 # What acts in a text protocol is the name of a tool, with its arguments beside or below it: a scene, a lab's notes and a
 # worksheet have the same labels, and words behind them.
-_INPUT = r"(?:Input|Args?|Arguments?|Entrada|Eingabe|输入|入力|参数)"
-_ACTION = re.compile(
-    rf"^[ \t>*]*\**(?i:{_ACT})\**[:：]\**[ \t]*[`\"']?"
-    rf"(?:[\w/-]*[_./][\w./-]*[`\"']?\**[ \t]*(?:[\[({{]|$)|[a-z]+[A-Z]\w*[`\"']?[ \t]*(?:[\[({{]|$)|\w[\w.-]*[\[({{]"
-    rf"|\w[\w.-]*[`\"']?\**[ \t]*\n[ \t>*]*\**(?i:(?:{_ACT})?[ -]?{_INPUT})\**[:：])",
-    re.MULTILINE,
-)
+_ACTION = _PHRASES.pattern("action")
 _OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
 _OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
 _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
-_OWN_PLAY = re.compile(
-    r"\b(?:simulat|imagin|invent|mak(?:e|ing) up|pretend|role-?play|fill(?:ing)? in|hypothetical|plausible|"
-    r"fictional|fake|mock)",
-    re.IGNORECASE,
-)
+_OWN_PLAY = _PHRASES.pattern("own_play")
 _NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
-_RUNAWAY = re.compile(
-    r"^(?:Human|User|H): ?\s*(?:\[?(?:Tool|Function) (?:result|output|response)|<|\{)", re.MULTILINE | re.IGNORECASE
-)
+_RUNAWAY = _PHRASES.pattern("runaway")
 _QUOTES = "\"'“”‘’«»„「『"
 
 
@@ -114,18 +72,9 @@ def _is_called(shown: str, marker: str, start: int) -> bool:
 
 
 _MARKER = re.compile(rf"{_MARKERS.pattern}|{_OBSERVED}|{_RUNAWAY.pattern}", re.MULTILINE | re.IGNORECASE)
-LINE_HEADS = (
-    "## Return of", "Observation", "Observación", "Beobachtung", "Observação", "Osservazione", "观察", "観察",
-    "Human:", "User:", "H:",
-)  # fmt: skip
-"""What the lines begin with that may be the beginning of a result, after blanks and marks of emphasis, in any case."""
+LINE_HEADS = _PHRASES.words("line_heads")
 _CUT_HEADS = "|".join(sorted({head[:size] for head in LINE_HEADS for size in range(1, len(head) + 1)}))
-_CUT_LINE = re.compile(
-    rf"[ \t>*]{{0,8}}(?:(?:{_CUT_HEADS})?|##? ?|## Return of [\w.:-]{{0,64}}"
-    rf"|{_OBSERVE}\**[:：]?\**[ \t]*"
-    r"|(?:Human|User|H):\s{0,8}(?:\[?\w{0,12} ?\w{0,8})?)\Z",
-    re.IGNORECASE,
-)
+_CUT_LINE = _PHRASES.pattern("cut_line", cut_heads=_CUT_HEADS)
 _LONGEST_LINE = 80
 _LONGEST_MARKER = 240
 _MOST_BRACKETS = 8

@@ -17,15 +17,11 @@ from typing import Any
 
 from wirelint import lexicon
 
+_PHRASES = lexicon.Phrases("generation_prompts")
+
 _BLANK = " \t\r\n"
-_BEGINNINGS = re.compile(
-    r"\s*(?:(?:<\|begin_of_text\|>|<\|startoftext\|>|<\|endoftext\|>|<bos>|<s>|<BOS_TOKEN>|\[gMASK\]|<sop>|\]~!b\[)\s*)*"
-)
-_FILLING = re.compile(
-    r"<\|?(?:fim_prefix|fim_suffix|fim_middle)\|?>|<｜fim▁(?:begin|hole|end)｜>|<(?:PRE|SUF|MID)>|\[(?:SUFFIX|PREFIX)\]"
-    r"|<\|code_(?:prefix|suffix|middle)\|>"
-)
-"""Tokens of prompts for filling in the middle: no conversation, whatever stands in it."""
+_BEGINNINGS = _PHRASES.pattern("beginnings")
+_FILLING = _PHRASES.pattern("filling")
 
 
 @dataclass(frozen=True, slots=True)

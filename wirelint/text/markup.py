@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from wirelint import lexicon
 from wirelint.apis.traits import ending, is_raw
 from wirelint.dialects import SPEAKERS, Block, NativeCall, find, may_hold_markup
 from wirelint.dialects.openers import THOUGHT_ENDS
@@ -24,6 +25,8 @@ from wirelint.text.asking import asks_about_calls, asks_for, demands_json, hears
 from wirelint.text.families import family
 from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 
+_PHRASES = lexicon.Phrases("markup")
+
 Said: TypeAlias = Text | Reasoning | Refusal
 
 Certainty: TypeAlias = Literal["high", "medium", "low"]
@@ -32,11 +35,7 @@ _SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
 # What shapes without tags are told by, in a text and in the prompt that sets them up.
-_SHAPE_MARKS = re.compile(
-    r"\"(?:name|arguments|parameters|tool_calls?|function|tool_uses|recipient_name|action|action_input|input|args)\"|"
-    r"^[ \t*]{0,4}(?:Thought|Action Input|Action|Call|Tool Call)\**:",
-    re.MULTILINE,
-)
+_SHAPE_MARKS = _PHRASES.pattern("shape_marks")
 _SHAPE_REACH = 2048
 OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
 """The beginning of a block that would be a fence or a quotation by itself, as some notations are."""

@@ -16,7 +16,10 @@ from functools import lru_cache
 
 from markdown_it import MarkdownIt
 
+from wirelint import lexicon
 from wirelint.text.remembered import short
+
+_PHRASES = lexicon.Phrases("prose")
 
 # A first look at a long text: patterns without regard to case read every character, and take a hundred times longer.
 
@@ -121,19 +124,13 @@ _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
 """A tag or a quote that begins a line, or what a list has on one."""
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
-_QUOTED = re.compile(
-    r'"[^"\n]{1,400}"|“[^”\n]{1,400}”|„[^“”\n]{1,400}[“”]|«[^»\n]{1,400}»|「[^」\n]{1,400}」|『[^』\n]{1,400}』|'
-    r"‘[^’\n]{1,200}’"
-    r"|(?<![\w'])'[^'\n]{1,200}'(?!\w)"
-)
+_QUOTED = _PHRASES.pattern("quoted")
 _QUOTES = "\"“„«「『‘'"
 """What a quotation begins with."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
-_ABBREVIATED = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|approx|no|Mr|Mrs|Ms|Dr|St|z\.B|d\.h|bzw|ca|Nr|p\.ex|Sr|Sra)|^\s*\d{1,2})$"
-)
+_ABBREVIATED = _PHRASES.pattern("abbreviated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,9 +277,7 @@ _SHORTEST = 200
 _LINE = 40
 _MOST_KEPT = 4
 _MOST_READ = 400
-_SAYS_SO = (
-    "summar", "compact", "condens", "continu", "previous", "earlier", "so far", "context", "handoff", "history",
-)  # fmt: skip
+_SAYS_SO = _PHRASES.words("says_so")
 
 
 def lines_of(answer: str) -> tuple[bytes, ...]:

@@ -18,6 +18,10 @@ from typing import Literal, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from wirelint import lexicon
+
+_PHRASES = lexicon.Phrases("quoting")
+
 _Kind = Literal["fence", "indented", "inline", "quote"]
 
 _PARSER = MarkdownIt("commonmark").disable(["emphasis", "link", "image", "reference"])
@@ -208,26 +212,12 @@ def _normal(code: str) -> str:
 
 # Markup that is spoken of: in code, in quotation marks, or with a word beside it that says what it is.
 
-_KIND = (
-    r"(?:tags?|tokens?|markers?|delimiters?|blocks?|elements?|sequences?|strings?|placeholders?|separators?|wrappers?)"
-)
-_BEFORE = re.compile(
-    r"(?:\b(?:the|an?|this|that|each|every|no|literal|closing|opening|closed by|ends? with|starts? with|begins? with"
-    r"|between|inside|within|called|named|like|using|emits?|emitted|prints?|inserts?|appends?|writes?|strips?"
-    rf"|{_KIND}:?))[ \t]+\Z",
-    re.IGNORECASE,
-)
-_AFTER = re.compile(
-    rf"[ \t]+(?:{_KIND}|is|are|was|were|means?|marks?|denotes?|closes?|opens?|ends?|starts?|begins?|separates?|has|have"
-    r"|should|can|may|must|will|and [<`\[◁]|or [<`\[◁]|… |\.\.\.)(?=$|[\s.,;:!?…<`\[◁])"
-)
+_BEFORE = _PHRASES.pattern("before")
+_AFTER = _PHRASES.pattern("after")
 # In the middle of a sentence: `it ends with <|eom_id|>, not with <|eot_id|>.` What a template puts somewhere stands
 # between lines and sentences.
-_TOKENS = r"(?:</?[|｜][^|｜<>\s]{1,40}[|｜]?>?)*"
-_WORD_BEFORE = re.compile(
-    r"\b(?:with|by|at|on|from|of|as|in|via|than|and|or|has|have|had|is|are|says?|uses?|puts?|nests?|needs?|brackets?|prints?"
-    rf"|marks?|writes?|opens?|closes?|mit|durch|und|oder|de|con|par|avec|et),? {_TOKENS}\Z"
-)
+_TOKENS = _PHRASES.text("tokens")
+_WORD_BEFORE = _PHRASES.pattern("word_before")
 _GOES_ON = re.compile(rf"{_TOKENS}(?:[.,;:!?)](?=\s|\Z)| (?:[a-z]{{2,}}|a)\b)")
 _REACH = 32
 _TOKENS_REACH = 128

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from wirelint import lexicon
 from wirelint.text import control_tokens
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
@@ -34,6 +35,8 @@ from wirelint.text.reasoning_tags import (
     ReasoningTag,
 )
 
+_PHRASES = lexicon.Phrases("thinking")
+
 # Expressions for what the end of a text cuts off of a match, derived from the expression of the whole.
 #
 # A stream holds back what may become a delimiter. The expressions are those of short delimiters: literals, classes, bounded
@@ -41,9 +44,7 @@ from wirelint.text.reasoning_tags import (
 # and a row
 # `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`: what has come in full is not cut.
 
-_ATOM = re.compile(
-    r"\(\?=(?P<ahead>(?:[^()]|\([^()]*\))*)\)|\((?:\?:)?(?P<group>[^()]*)\)\??|\[[^\]]*\](?:\{\d+,\d+\}|\?)?|\\?.(?:\{\d+,\d+\}|\?)?"
-)
+_ATOM = _PHRASES.pattern("atom")
 
 
 def cut(pattern: str) -> str:
@@ -143,17 +144,12 @@ _ORPHANS = tuple(tag for tag in TAGS if "orphan" in tag.places)
 LONE_CLOSER = _any(tag.closer for tag in _ORPHANS)
 LONE_CLOSER_CUT = _any(tag.cut_closer for tag in _ORPHANS)
 _INNER = tuple(tag for tag in TAGS if "inner" in tag.places)
-_PROBES = Cues(
-    "hink", "HINK", "hought", "◁", "unused1", "easoning", "analysis", "inner_", "cratchpad", "eflection", "to=self",
-    "FINAL RESPONSE", "monologue", "EASONING", "CRATCHPAD", "EFLECTION", "HOUGHT", "MONOLOGUE",
-)  # fmt: skip
+_PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
 """Of a thought in a value that no pair of tags at its front shows to be one."""
 _CLOSING_MARKS = ("/", "|>", "unused17")
 # Words that speak of the tag itself.
-_SPOKEN_OF = re.compile(
-    r"\s+(?:tags?|tokens?|blocks?|elements?|markers?|is|are|was|and|or|means|marks|opens|starts|begins)\b"
-)
+_SPOKEN_OF = _PHRASES.pattern("spoken_of")
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
 _SENTENCES = tuple(
@@ -161,14 +157,10 @@ _SENTENCES = tuple(
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
 # Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
-_ANALYSIS = re.compile(
-    r"analysis(?:(?=\s?(?:We|The|User|I|Let|Need|Okay|So|It|This|Just|They|You|Simple|Provide|Answer|Must|Should)\b)|\n(?=\S))"
-)
+_ANALYSIS = _PHRASES.pattern("analysis")
 # Any other word tells only together with the end.
 _ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
-_FINAL = re.compile(
-    r"assistant(?:final|commentary)|assistant\s(?:final|commentary)(?=[^a-z]|\Z)|(?<=[.!?\"')])final(?=[A-Z0-9\"*#])"
-)
+_FINAL = _PHRASES.pattern("final")
 _ANALYSIS_HEAD = "analysis"
 # A channel's name on the first line, and then whole sentences: a list of words goes on with words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
