@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import random
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -48,7 +49,7 @@ class Envelope:
         return 1_760_000_000 + self.number
 
 
-class Api:
+class Api(ABC):
     """One wire API, with the facts of its row."""
 
     key: ClassVar[str]
@@ -73,15 +74,15 @@ class Api:
         del headers
         return True
 
+    @abstractmethod
     def read_request(self, body: dict[str, Json], target: str) -> Ask:
         """Parse a request. `target` is the path with its query. Raises RequestError."""
-        raise NotImplementedError
 
-    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json:
-        raise NotImplementedError
+    @abstractmethod
+    def make_body(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> Json: ...
 
-    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]:
-        raise NotImplementedError
+    @abstractmethod
+    def make_events(self, replies: tuple[Reply, ...], ask: Ask, envelope: Envelope) -> list[Event]: ...
 
     def mint_call_id(self, model: str, rng: random.Random, name: str, number: int, position: int) -> str:
         """Make a call id. An API without ids on the wire has some too, for markup that leaks."""
