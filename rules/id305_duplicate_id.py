@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from wirelint.apis.traits import traits
 from wirelint.fixes.calls import CallHeads, Head, Renumber, has_head
-from wirelint.history.id_demands import demand_of, is_kimi_k3
-from wirelint.history.minting import mint
+from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (

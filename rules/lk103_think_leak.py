@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import is_raw, traits
-from wirelint.arguments.argument_members import is_data, strings, writes_file
+from wirelint.arguments.argument_markup import is_data, strings, writes_file
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall

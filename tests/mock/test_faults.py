@@ -239,8 +239,8 @@ NOT_APPLICABLE = [
     ("finish-reason-mismatch;mode=stop", {"tools": False}, "needs a tool call"),
     ("stream-stall;mode=pings;seconds=0.01", {"stream": False}, "event streams only"),
     ("stream-burst;seconds=0.01", {"stream": False}, "event streams only"),
-    ("silent-hang;mode=head;seconds=0.01", {"stream": False}, "no head of its own"),
-    ("silent-hang;mode=pings;seconds=0.01", {"stream": False}, "no head of its own"),
+    ("silent-hang;mode=head;seconds=0.01", {"stream": False}, "no first event"),
+    ("silent-hang;mode=pings;seconds=0.01", {"stream": False}, "no first event"),
 ]
 
 

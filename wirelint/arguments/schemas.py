@@ -19,7 +19,7 @@ import orjson
 from wirelint import lexicon
 from wirelint.dialects.coercion import coerce, resolve
 from wirelint.model import Json, Tool
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 
 _PHRASES = lexicon.Phrases("schemas")
 

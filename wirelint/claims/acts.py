@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint import lexicon
-from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PAST, SOON, alternatives
+from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PARTICIPLES, PAST, PASTS, SOON, alternatives
 from wirelint.claims.claims import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL, letter_start
-from wirelint.claims.lemmas import PARTICIPLES, PASTS
 from wirelint.text.prose import CODE, QUOTE, Prose, Sentence
 
 _PHRASES = lexicon.Phrases("acts")
@@ -54,7 +53,7 @@ two ueber uma una unas und une uno unos uns unter use user using usted very via 
 want warum was way welche welchen welcher well wenn wer werde werden were what when where which while who why wie will
 wir wird with without would wurde yes yesterday yet you your yours zwischen
 """
-"""Without accents: words of any order, in the languages of `tongues`."""
+"""Without accents: words of any order, in the languages of the lexicon."""
 _COMMON = frozenset(_SMALL_WORDS.split())
 _ACTS = frozenset(
     word

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
-from wirelint.claims.foreign_claims import verb_of
+from wirelint.claims.claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
 
 _PHRASES = lexicon.Phrases("announcements")
@@ -335,7 +335,9 @@ _GOING = (_SOON_ING, _BARE_ING, _CALLING)
 
 
 def _may_be_going(line: str) -> bool:
-    """Whether a gerund may stand in a line, in any case. Letters that have no case of their own may stand for others."""
+    """Return True if a gerund may stand in a line, in any case. Letters that have no case of their own may stand for
+    others.
+    """
     return "ing" in line.lower() or not line.isascii()
 
 

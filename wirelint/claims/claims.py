@@ -20,16 +20,108 @@ from typing import Literal
 from wirelint import lexicon
 from wirelint.claims.actions import (
     BASE,
+    DONE,
     GERUND,
     PARTICIPLE,
     PAST,
     Kind,
     alternatives,
 )
-from wirelint.claims.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
-from wirelint.text.prose import Cues, Prose, Sentence
+from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
 _PHRASES = lexicon.Phrases("claims")
+
+# Claims in other languages than English: German, French, Spanish, Portuguese, Italian, Chinese, Japanese.
+#
+# A claim is told by an auxiliary or a particle beside a finished form (`actions.DONE`); one that stands behind a condition
+# or a negation of its language is none.
+
+
+FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
+# Finished forms stand in the order of `actions.DONE`.
+_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _CHINESE, _JAPANESE = (alternatives(table) for table in DONE)
+# Spanish and Portuguese preterites stand for themselves: "Envié el correo", "Enviei o e-mail".
+_SPANISH_PAST, _PORTUGUESE_PAST = (
+    alternatives(word for word in table if word.endswith(("é", "í", "ei", "ri")) and " " not in word)
+    for table in (DONE[2], DONE[3])
+)
+_SAID = (
+    re.compile(rf"\b(?:[Ii]ch habe?|habe ich)\b(?P<gap>[^!?;]{{0,160}}?)\b(?P<verb>{_GERMAN})\b"),
+    re.compile(
+        rf"\b[Jj]['’]ai (?:bien |déjà |aussi |ensuite |également |effectivement )?(?P<verb>{_FRENCH})\b(?P<gap>)"
+    ),
+    re.compile(
+        rf"(?:^|[\s¡(])(?:[Hh]e (?:ya )?|[Yy]a |y )(?P<verb>{_SPANISH})\b(?P<gap>)|"
+        rf"^\W{{0,4}}(?P<verb2>(?i:{_SPANISH_PAST}))\b"
+    ),
+    # Portuguese has a preterite for it ("enviei"), which needs no pronoun; its participles need one.
+    re.compile(
+        rf"(?:^|[\s(])(?:(?:[Ee]u |[Jj]á )(?:já |acabei de )?|(?:e|[Tt]enho|[Pp]ronto[,!]) "
+        rf")(?P<verb>{_PORTUGUESE})\b(?P<gap>)|"
+        rf"^\W{{0,4}}(?P<verb2>(?i:{_PORTUGUESE_PAST}))\b"
+    ),
+    re.compile(rf"(?:^|[\s(])[Hh]o (?:già |appena |anche |poi )?(?P<verb>{_ITALIAN})\b(?P<gap>)"),
+    re.compile(
+        rf"(?:我(?:们)?(?:已经|已|刚刚|刚才|刚)?(?:成功)?(?:[为帮给替](?:[您你]|"
+        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}})?(?P<verb>{_CHINESE})(?:了|过|完|好)"
+        rf"|我(?:们)?(?:已经|已|刚刚|刚才)(?:成功)?(?:[为帮给替](?:[您你]|"
+        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}}[里中上])?(?P<verb2>{_CHINESE})"
+        rf"|已经?(?:成功)?(?:[为帮给替](?:[您你]|[^，,。]{{1,10}}?))?(?:[将把][^，,。]{{1,20}}?)?(?P<verb3>{_CHINESE}))(?P<gap>)"
+    ),
+    re.compile(
+        rf"(?P<verb>{_JAPANESE})(?:を)?(?:(?:いた|致)?しました|しておきました|ておきました|完了しました|済みです|"
+        rf"(?<=[べみきしりえけい])ました|させていただきました)(?!ら|か)(?P<gap>)"
+    ),
+)
+_PASSIVE = (
+    re.compile(rf"\b(?:wurden?|ist|sind) (?:[\w-]+ ){{0,6}}?(?:nun |jetzt |erfolgreich )?(?P<verb>{_GERMAN})\b"),
+    re.compile(rf"\b(?:a|ont) (?:bien )?été (?P<verb>{_FRENCH})e?s?\b"),
+    re.compile(rf"\b(?:(?:ha|han) sido|se (?:ha|han)) (?P<verb>{_SPANISH})(?:s|as|os)?\b"),
+    re.compile(rf"\b(?:foi|foram) (?P<verb>{_PORTUGUESE})s?\b"),
+    re.compile(rf"\b(?:è stat[oa]|sono stat[ie]) (?P<verb>{_ITALIAN})\b"),
+)
+_PERFORMED = _PHRASES.pattern("performed")
+_OUTCOME = _PHRASES.pattern("foreign_claims_outcome")
+_UNREAL = _PHRASES.pattern("foreign_claims_unreal")
+_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
+_WORDS = frozenset(
+    f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
+) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
+
+
+def is_foreign(line: str) -> bool:
+    """Return True if a line has a finished form of another language."""
+    if not line.isascii() and _CJK.search(line):
+        return True
+    return has_word_of(line, _WORDS)
+
+
+def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
+    """The kinds, the verb and the form of the first claim of a sentence, or None."""
+    if not is_foreign(line):
+        return None
+    for table, pattern in zip(DONE, _SAID, strict=True):
+        for match in pattern.finditer(line):
+            verb = verb_of(match)
+            unreal = _UNREAL.search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _UNREAL.search(match["gap"] or ""):
+                return table[verb], verb, "said"
+    for match in _PERFORMED.finditer(line):
+        if not _UNREAL.search(line, max(match.start() - 160, 0), match.start()):
+            return frozenset({"search"}), verb_of(match), "said"
+    for table, pattern in zip(DONE, _PASSIVE, strict=False):
+        passive = pattern.search(line)
+        if passive is not None and not _UNREAL.search(line):
+            return table[passive["verb"]], passive["verb"], "passive"
+    if outcome := _OUTCOME.search(line):
+        return frozenset({"search"}), verb_of(outcome), "outcome"
+    return None
+
+
+def verb_of(match: re.Match[str]) -> str:
+    """What a pattern caught under `verb`, `verb2`, …"""
+    return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
+
 
 # The forms in which finished actions are told, and what makes them unreal: the patterns that `claims` runs.
 #
@@ -84,7 +176,7 @@ CONTAINER = _PHRASES.pattern("container")
 LOOKED_INTO = frozenset(_PHRASES.words("looked_into"))
 HYPHENATED = re.compile(r"[\w]-$")
 
-DONE = _PHRASES.pattern("done")
+SAYS_DONE = _PHRASES.pattern("done")
 
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
 AFTER_I = frozenset({
@@ -379,7 +471,7 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
 
 def says_done(prose: Prose) -> Claim | None:
     """A bare "Done." that opens a short reply: it claims whatever was asked for."""
-    match = DONE.match(prose.text)
+    match = SAYS_DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())

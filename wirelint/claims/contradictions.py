@@ -9,18 +9,184 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from wirelint import lexicon
-from wirelint.claims.actions import Topic, topics_of, words_of
+from wirelint.claims.actions import PARTICIPLE, Topic, alternatives, stem, topics_of, words_of
 from wirelint.claims.acts import told_back
-from wirelint.claims.evidence import Ran, last_words
-from wirelint.claims.facts import Contradiction, Fact, facts
-from wirelint.claims.lemmas import stem
-from wirelint.claims.successes import admits, told_both, told_done, told_runs, told_successes, told_tests
+from wirelint.claims.claims import Claim, claims
+from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
+from wirelint.claims.order_check import carried_out
+from wirelint.claims.side_effects import Reach, reach
+from wirelint.claims.toolkinds import fits
+from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
+from wirelint.state.mcp_ledger import Passed
 from wirelint.text.prose import Prose, Sentence
+from wirelint.text.remembered import remembered
+
+if TYPE_CHECKING:
+    from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
+
+# Failures that a text tells as successes: an action that was refused, a program that crashed, tests that did not pass.
+
+
+_ADMITS = _PHRASES.pattern("admits")
+_PASSED = _PHRASES.pattern("passed")
+_FAILED = _PHRASES.pattern("failed")
+_FIGURE = re.compile(r"\b(\d+) (?:tests? )?(?:have )?(passed|failed)\b|\b(passed|failed)[:=] ?(\d+)", re.IGNORECASE)
+_SUCCESS = _PHRASES.pattern("success")
+_VAGUE = frozenset(_PHRASES.words("vague"))
+
+
+_NO_FAULT = _PHRASES.pattern("no_fault")
+_WENT_WELL = _PHRASES.pattern("went_well")
+_STATE = _PHRASES.pattern("state", participle=alternatives(PARTICIPLE))
+_SETTLED = _PHRASES.pattern("settled")
+_WORD = re.compile(r"\w+")
+_BOTH = _PHRASES.pattern("both")
+_NOW = _PHRASES.pattern("now")
+_DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
+_UNSURE = _PHRASES.pattern("unsure")
+
+
+def admits(prose: Prose) -> bool:
+    """Return True if a text owns up to a fault anywhere. "Without errors" owns up to none."""
+    return _ADMITS.search(_NO_FAULT.sub(" ", prose.masked)) is not None
+
+
+def _acts(fact: Fact) -> bool:
+    return fact.able.shell or bool(fact.able.kinds - {"search", "read"})
+
+
+def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """A program that ran well, or something done, where every call of the turn that could have done it gave an error."""
+    acting = [fact for fact in known if _acts(fact)]
+    if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
+        return
+    running = [fact for fact in acting if fact.able.shell or "run" in fact.able.kinds]
+    for sentence in sentences:
+        line = sentence.masked
+        if running and (well := _WENT_WELL.search(line)) and not _UNSURE.search(line[: well.start()]):
+            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {running[-1].shown}")
+            return
+        for match in _STATE.finditer(line):
+            kinds = PARTICIPLE[match["verb"]]
+            shown = prose.text[sentence.start : sentence.end]
+            done = len(acting) == 1 and not acting[0].able.shell and fits(acting[0].able, kinds, match["verb"], shown)
+            if done and not _UNSURE.search(line):
+                yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[0].shown}")
+                return
+        if len(known) == 1 and _SETTLED.search(line) and not _UNSURE.search(line):
+            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[-1].shown}")
+            return
+
+
+def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """An act of whatever tool, told as done, where every call of the turn was one of that tool and gave an error."""
+    if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
+        return
+    if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
+        return
+    if told := carried_out(prose, known[-1].able, known[-1].arguments):
+        yield Contradiction(told.start, told.end, f"the result is an error: {known[-1].shown}")
+
+
+def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    if not any(fact.outcome.error for fact in known) or admits(prose):
+        return
+    for claim in claims(prose):
+        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed", "stands", "news"):
+            continue
+        fitting = [
+            fact
+            for fact in known
+            if fits(fact.able, claim.kinds, claim.verb, claim.object) or (fact.able.shell and claim.kinds & {"run"})
+        ]
+        if not fitting:
+            fitting = (
+                list(known)
+                if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds
+                else []
+            )
+        if not fitting and _was_meant(claim, prose, known):
+            fitting = list(known)
+        if not fitting or not all(fact.outcome.error for fact in fitting):
+            continue
+        if claim.verb in _VAGUE and not _SUCCESS.search(prose.text[claim.start : claim.end]):
+            continue
+        yield Contradiction(claim.start, claim.end, f"the result is an error: {fitting[-1].shown}")
+        return
+
+
+def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
+    """Return True if an act without a known noun is that of the calls, all of which failed: "I've replaced x by y in
+    a.".
+    """
+    if claim.form != "said" or prose.fenced or claim.kinds <= {"search", "read"}:
+        return False
+    if not all(fact.outcome.error and claim.kinds & fact.able.kinds for fact in known):
+        return False
+    if reach(claim, prose, known[-1].able) is not Reach.NO:
+        return True
+    sent = {word for fact in known for word in _WORD.findall(fact.arguments.lower())}
+    return len(set(_WORD.findall(claim.object.lower())) & sent) >= 2
+
+
+def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Several calls of a tool that were made together, one of which failed, told as if all had been carried out."""
+    acting = [fact for fact in together if _acts(fact)]
+    failed = [fact for fact in acting if fact.outcome.error]
+    if not failed or len(failed) == len(acting) or len({fact.able.tool.name for fact in acting}) != 1 or admits(prose):
+        return
+    for sentence in sentences:
+        line = sentence.masked
+        both = _BOTH.search(line)
+        if both and not _UNSURE.search(line) and (_STATE.search(line) or _NOW.search(line) or _DID.search(line)):
+            yield Contradiction(sentence.start, sentence.end, f"one of the results is an error: {failed[-1].shown}")
+            return
+
+
+def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    tested = [fact for fact in known if any(_tests(fact.result.text))]
+    if not tested:
+        return
+    failing, _ = _tests(tested[-1].result.text)
+    figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
+    for sentence in sentences:
+        if failing and _PASSED.search(sentence.masked) and not _FAILED.search(prose.masked) and not admits(prose):
+            yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
+            return
+        if len(tested) == 1 and figures:
+            told = _figures(sentence.masked)
+            if (
+                any(word == other and number != figure for number, word in told for figure, other in figures)
+                and not told & figures
+            ):
+                yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
+                return
+            wrong = [one for one in told if one not in figures and one[1] in {word for _, word in figures}]
+            if wrong and not re.search(
+                r"\b(?:previously|before|earlier|were|was|of|from|fixed|now)\b", sentence.masked
+            ):
+                yield Contradiction(sentence.start, sentence.end, tested[-1].shown, "warning", "medium")
+                return
+
+
+@remembered
+def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
+    """Whether a result tells of failures, and its figures of tests."""
+    lower = text.lower()
+    if "fail" not in lower and "passed" not in lower:  # found out a hundred times as fast
+        return False, frozenset()
+    return _FAILED.search(text) is not None, _figures(text)
+
+
+def _figures(text: str) -> frozenset[tuple[int, str]]:
+    return frozenset((int(a or d), (b or c).lower()) for a, b, c, d in _FIGURE.findall(text))
+
 
 # Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.
 #
@@ -191,7 +357,9 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
 
 
 def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Whether the text tells, beside the denial, of the hits: by a word for what comes near, or by their own words."""
+    """Return True if the text tells, beside the denial, of the hits: by a word for what comes near, or by their own
+    words.
+    """
     if _NEAREST.search(prose.masked):
         return True
     asked = set(_TITLE_WORD.findall(" ".join(fact.arguments for fact in looking).lower()))
@@ -370,9 +538,79 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
 
 
 def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
-    """Whether a statement is about the thing that every call of the turn was about: "the file sets", "your order has"."""
+    """Return True if a statement is about the thing that every call of the turn was about: "the file sets", "your
+    order has".
+    """
     subject = _SUBJECT.match(sentence.masked)
     if subject is None:
         return False
     words = words_of(subject["noun"])
     return all(words & fact.able.words or topics_of(subject["noun"]) & fact.able.topics for fact in known)
+
+
+# Errors of servers of tools (MCP) among the results of a turn, and what a reply makes of them.
+
+_REDACTED = "[redacted:"
+_HEAD = 4000
+_LONGEST = 400
+_FEWEST = 3
+"""Words of an error that are its own: fewer may stand in any text."""
+_LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
+
+
+def error_of(passed: Sequence[Passed]) -> Passed | None:
+    """The call that failed, where every call like it is known to have failed."""
+    if not passed or not all(one.answered and one.error is True for one in passed):
+        return None
+    return passed[-1]
+
+
+def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
+    """The results of the turn, where one of them is an error of an MCP server; none otherwise.
+
+    That it is one is told by what the server answered on this wire, or by the result itself: some clients hand on the
+    envelope in which a server sends it.
+    """
+    results = [result for message in request.turn for result in message.results]
+    failed = (
+        {back.result.pointer for back in handed_back(request, ledger) if error_of(back.passed(ledger.tools))}
+        if ledger.tools
+        else set()
+    )
+    if not failed and not any(_is_envelope(result.text) for result in results):
+        return ()
+    known = facts(request, ran)
+    if any(_REDACTED in fact.result.text for fact in known):
+        return ()
+    return tuple(
+        Fact(fact.result, Outcome(True, frozenset()), fact.able, fact.arguments)
+        if fact.result.pointer in failed
+        else fact
+        for fact in known
+    )
+
+
+def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request) -> Iterator[Contradiction]:
+    """The statements of a text that make something else of the errors among `served_errors`."""
+    if served and not _passes_on(prose.text, served):
+        yield from (found for found in contradictions(prose, served, ran, request) if "error" in found.against)
+
+
+def _passes_on(text: str, served: Sequence[Fact]) -> bool:
+    """Return True if a reply says an error in the server's own words: "Shelf C is locked, so the item stays where it
+    is".
+    """
+    said = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
+    for fact in served:
+        words = _WORD.findall(fact.result.text[:_LONGEST].casefold()) if fact.outcome.error else []
+        while words and words[0] in _LEADS:
+            words = words[1:]
+        if len(words) >= _FEWEST and f" {' '.join(words)} " in said:
+            return True
+    return False
+
+
+def _is_envelope(text: str) -> bool:
+    """Return True if a result is what an MCP server sends when a tool fails, handed on as it is."""
+    start = text[:_HEAD]
+    return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]

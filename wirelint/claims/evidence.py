@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -19,7 +19,20 @@ from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
-from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, Tool, ToolCall, ToolResult
+from wirelint.model import (
+    Confidence,
+    HostedCall,
+    HostedResult,
+    Json,
+    Message,
+    Opaque,
+    Request,
+    Severity,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from wirelint.text.escaping import excerpt
 from wirelint.text.prose import Cues, mentions
 from wirelint.text.remembered import remembered
 
@@ -315,7 +328,9 @@ def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
 
 
 def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Whether a file may be among what the calls had to do with: they name it, a result does, or they name no file."""
+    """Return True if a file may be among what the calls had to do with: they name it, a result does, or they name no
+    file.
+    """
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
         return True
@@ -356,3 +371,47 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
     declared = {name: request.tool(name) for name in {call.name for call in calls}}
     tools = [tool for tool in declared.values() if tool is not None and not tool.hosted]
     return abilities(tools) if len(tools) == len(declared) else ()
+
+
+# The results of a turn, each with what it says and what its call could do; and statements that contradict them.
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A statement, where it stands, and what the result says instead."""
+
+    start: int
+    end: int
+    against: str
+    severity: Severity = "error"
+    confidence: Confidence = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A result of the turn with what it says and what its call could do."""
+
+    result: ToolResult
+    outcome: Outcome
+    able: Ability
+    arguments: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.able.tool.name or 'the tool'} gave {excerpt(self.result.text, 70)!r}"
+
+
+def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
+    """The results of a turn, each with the ability of the tool that gave it."""
+    made: list[Fact] = []
+    for one in ran:
+        if one.result is None:
+            continue
+        name = (one.call.name if one.call else None) or one.result.name or ""
+        able = ability(request.tool(name) or Tool(name, one.result.pointer))
+        arguments = one.call.arguments.text if one.call else ""
+        says = outcome(one.result)
+        if not says.error and (able.shell or "run" in able.kinds) and failed_command(one.result.text, arguments):
+            says = Outcome(True, frozenset())
+        made.append(Fact(one.result, says, able, arguments))
+    return tuple(made)

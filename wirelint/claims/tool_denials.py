@@ -85,7 +85,9 @@ def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
 
 
 def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
-    """Whether what there is no tool for is something that no declared one does: "to delete files", of a reader of files."""
+    """Return True if what there is no tool for is something that no declared one does: "to delete files", of a reader
+    of files.
+    """
     found = _DEED.match(deed)
     verb = found["verb"].lower() if found is not None else ""
     kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s"))

@@ -281,7 +281,9 @@ def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
 
 
 def reports(result: str, kinds: frozenset[Kind]) -> bool:
-    """Whether a result may report an action of the kinds: by a finished form in a long text, by any word in a short one."""
+    """Return True if a result may report an action of the kinds: by a finished form in a long text, by any word in a
+    short one.
+    """
     return _tells(_SIDE_EFFECTS if len(result) <= _SHORT_RESULT else _REPORTS, result, kinds)
 
 

@@ -24,15 +24,18 @@ from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDe
 from wirelint.model import Request
 from wirelint.text.asking import asks_for
 from wirelint.text.markup import call_spans
-from wirelint.text.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
     ANSWER_OPENER,
     CUT_ANSWER_CLOSER,
     CUT_ANSWER_OPENER,
+    CUT_TAG,
+    CUT_TOKEN,
     LONE_CLOSER,
     LONE_CLOSER_CUT,
+    MAY_OPEN,
     NATIVE,
+    PLACE,
     Tag,
     Thinking,
     beginning,

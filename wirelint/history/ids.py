@@ -319,7 +319,9 @@ _DIGEST_SUFFIX = re.compile(r"_[0-9a-f]{8}$")
 
 
 def is_other_kind(id_: str) -> bool:
-    """Whether an id is that of another thing: of an output item, a message, a reply. Never of a call, by its prefix."""
+    """Return True if an id is that of another thing: of an output item, a message, a reply. Never of a call, by its
+    prefix.
+    """
     return _OTHER_KIND.match(id_) is not None
 
 

@@ -41,8 +41,7 @@ from wirelint.history.pairing import Answer, give_id, pair
 from wirelint.history.succession import announced
 from wirelint.history.turns import content_of
 from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall
-from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt, printable
 from wirelint.text.pointers import at
 
 CODE, NAME = "IN002", "server-state"

@@ -354,7 +354,8 @@ class _Row:
         return self.first.get(PARTNERS.get(token.token, ""), position) >= position
 
     def _inside_out(self, position: int) -> bool:
-        """Whether a turn ends here before one began, and another begins: the text runs on as both sides of a dialogue.
+        """Return True if a turn ends here before one began, and another begins: the text runs on as both sides of a
+        dialogue.
 
         Whoever explains the template writes `[INST]` first.
         """

@@ -81,7 +81,9 @@ def _fails(text: str, name: str) -> bool:
 
 
 def _tells_own_deed(text: str, name: str) -> bool:
-    """Whether a text is one line that says that what the tool is called for failed: "failed to list issues: 401 …"."""
+    """Return True if a text is one line that says that what the tool is called for failed: "failed to list issues: 401
+    …".
+    """
     found = _OWN_VERB.match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
     if found is None or "#" in text:  # a title has its number
         return False
@@ -95,7 +97,9 @@ def _tells_own_deed(text: str, name: str) -> bool:
 
 
 def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
-    """Whether a text says that what an argument names is not there: "Workspace not found: north" of a search in it."""
+    """Return True if a text says that what an argument names is not there: "Workspace not found: north" of a search in
+    it.
+    """
     subject = _SUBJECT_LACKS.match(text) if len(text) <= _LONGEST_LACK else None
     if subject is None:
         return False

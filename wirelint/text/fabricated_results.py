@@ -122,7 +122,9 @@ def may_become_marker(text: str) -> bool:
 
 
 def lays_down(prompt: str, marker: str) -> bool:
-    """Whether a prompt lays down a text protocol in which the program, not the model, writes results after `marker`."""
+    """Return True if a prompt lays down a text protocol in which the program, not the model, writes results after
+    `marker`.
+    """
     played = (match.start() for match in _OWN_PLAY.finditer(prompt))
     if any(not _NEGATED.search(prompt, max(at - 32, 0), at) for at in played):
         return False
@@ -133,7 +135,9 @@ def lays_down(prompt: str, marker: str) -> bool:
 
 
 def _has_body(text: str, match: re.Match[str]) -> bool:
-    """Whether something follows, and the marker is not merely spoken of (in quotation marks, or inside a sentence)."""
+    """Return True if something follows, and the marker is not merely spoken of (in quotation marks, or inside a
+    sentence).
+    """
     before = text[: match.start()].rstrip(" ")
     after = text[match.end() :]
     if before[-1:] and before[-1] in _QUOTES:

@@ -88,7 +88,9 @@ def mentions(text: str, *groups: tuple[str, ...]) -> bool:
 
 
 def has_word_of(text: str, words: frozenset[str]) -> bool:
-    """Whether a text holds, whatever its case, one of some words in lower case, between white space and such marks."""
+    """Return True if a text holds, whatever its case, one of some words in lower case, between white space and such
+    marks.
+    """
     return not words.isdisjoint(_said(text))
 
 

@@ -43,7 +43,8 @@ def quoted_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented code.
+    """Return True if the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented
+    code.
 
     Where it begins in indented code, it must end in code too (in the same block or, as in a list of markers, in a later
     one), because text that is not meant as code may well begin with four blanks.
@@ -60,7 +61,7 @@ def _span_at(spans: tuple[_Span, ...], offset: int) -> _Span | None:
 
 
 def fence_is_whole_message(text: str) -> bool:
-    """Whether the text is nothing but one code block (a fence, closed or not, or indented code)."""
+    """Return True if the text is nothing but one code block (a fence, closed or not, or indented code)."""
     if not _may_quote(text):
         return False
     tokens = _parse(text)

@@ -16,24 +16,62 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from wirelint import lexicon
 from wirelint.text import control_tokens
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 from wirelint.text.quoting import is_mention
-from wirelint.text.reasoning_tags import (
-    ANSWER_TAGS,
-    FINAL_RESPONSE,
-    REASONING_TAGS,
-    SENTENCE_HEADS,
-    SENTENCES,
-    Place,
-    ReasoningTag,
-)
+
+# The delimiters that models put around their reasoning, from `lexicon/reasoning_tags.toml`.
+#
+# `thinking` searches for them. To add a notation, add its table there.
+
+Place = Literal["edge", "inner", "orphan"]
+"""`edge`: at the beginning of what is said, or after a tool block. `inner`: a pair that opens on a line of its own.
+`orphan`: the closer alone, whose opener stood in the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningTag:
+    """One notation. `families`: who is trained on it, by our own short words; empty for what prompts ask for.
+
+    `native` tags are never prose; prompted ones are written by models without a reasoning channel too.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    opener: str = ""
+    closer: str = ""
+    places: frozenset[Place] = frozenset({"edge", "inner", "orphan"})
+    native: bool = True
+
+
+def _reasoning_tag(table: Mapping[str, Any]) -> ReasoningTag:
+    fields = {**table, "families": tuple(table.get("families", ()))}
+    if "places" in table:
+        fields["places"] = frozenset(table["places"])
+    return ReasoningTag(**fields)
+
+
+_TABLES = lexicon.load("reasoning_tags")
+REASONING_TAGS: tuple[ReasoningTag, ...] = tuple(map(_reasoning_tag, _TABLES["tags"]))
+ANSWER_TAGS: tuple[str, ...] = tuple(_TABLES["answers"])
+SENTENCES: tuple[tuple[str, str, str], ...] = tuple((name, begin, end) for name, begin, end in _TABLES["sentences"])
+"""Frames made of words: family, the expression of the beginning, the expression of the end."""
+SENTENCE_HEADS: tuple[str, ...] = tuple(_TABLES["sentence_heads"])
+
+FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
+
+CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
+PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
+"""What stands before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
+CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
+MAY_OPEN = re.compile(r"[<\[◁]|to=")
+
 
 _PHRASES = lexicon.Phrases("thinking")
 
@@ -114,7 +152,9 @@ class Thinking:
 
     @property
     def leaks(self) -> bool:
-        """Whether it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody began."""
+        """Return True if it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody
+        began.
+        """
         return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
@@ -310,7 +350,9 @@ def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
 
 
 def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
-    """Whether a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a sentence."""
+    """Return True if a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a
+    sentence.
+    """
     if is_mention(text, closer.start(), closer.end()):
         return False
     before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
