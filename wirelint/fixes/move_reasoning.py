@@ -491,7 +491,7 @@ class ThoughtDecider(TextDecider):
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
 
     def _may_be_answer(self, found: Thinking) -> bool:
-        """Return True if the reply is a thought that only a lone closing tag shows: `It is 4.</think>` may be the answer."""
+        """Return True if only a lone closing tag says that the reply is a thought: `It is 4.</think>` may be the answer."""
         if found.evidence != "closed" or self._lone:
             return False
         text, mover = self._buffer.text(), self._mover
