@@ -351,16 +351,33 @@ _CALLS_IT = re.compile(r"\b(?:call|use|invoke|run|query|try)(?:ing)?\b[^.;!?]{0,
 _HEDGED = _PHRASES.pattern("hedged")
 
 
+_COMMITS = re.compile(
+    r"\W*(?:(?:so|ok(?:ay)?|alright|right|now|then)\b,?\s*)?"
+    r"(?:let me|let['’]s|let us|I['’]ll|I will|we['’]ll|we will|I should|we should|time to)\s+(?:now\s+)?(?:just\s+)?"
+    r"(?:do|try|call|use|make|run|proceed|go ahead)\b"
+    r"(?: (?:so|that|it|this|this call|the call|with (?:it|that)|and (?:do|call|use) (?:it|that)))?"
+    r"(?: (?:right )?now| first| next)?\W*",
+    re.IGNORECASE,
+)
+"""A sentence that carries out the one before it: `Let me do that now.`"""
+
+
 def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | None:
-    """The declared tool that the last sentence of a thought decides to call by its name: `Next: look_up(plant="thyme")`."""
-    last = prose.sentences[-1] if prose.sentences else None
-    if last is None or last.question:
+    """Return the declared tool that the end of a thought decides to call by its name: `Next: look_up(plant="thyme")`.
+
+    The sentence before the last one counts if the last only carries it out: `We need to use look_up. Let me do that now.`
+    """
+    ending = list(prose.sentences[-2:])
+    if len(ending) == 2 and _COMMITS.fullmatch(prose.text, ending[1].start, ending[1].end) is None:
+        del ending[0]
+    if not ending or any(sentence.question for sentence in ending):
         return None
-    said = prose.text[last.start : last.end]
-    for name in names:
-        found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
-        if found is None or _HEDGED.search(said[: found.start()]):
-            continue
-        if said[found.end() :].lstrip("`*")[:1] == "(" or _CALLS_IT.search(said[: found.start()]):
-            return Announcement(frozenset(), "call", name, last.start, last.end, at_once=True), name
+    for sentence in ending:
+        said = prose.text[sentence.start : sentence.end]
+        for name in names:
+            found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
+            if found is None or _HEDGED.search(said[: found.start()]):
+                continue
+            if said[found.end() :].lstrip("`*")[:1] == "(" or _CALLS_IT.search(said[: found.start()]):
+                return Announcement(frozenset(), "call", name, sentence.start, ending[-1].end, at_once=True), name
     return None
