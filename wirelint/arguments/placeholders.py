@@ -32,35 +32,8 @@ Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_KIND = _words("type types kind format datatype mimetype dtype")
-_COMMAND = _words("command cmd commands cmdline shell")
-_PROSE = _words(
-    "content contents text texts body code query queries q prompt prompts message messages msg question questions"
-    " description summary comment comments note notes instruction instructions task thought thoughts thinking reason"
-    " reasoning explanation script source sql html css markdown pattern regex regexp glob replacement replace old"
-    " new patch diff template input inputs output data answer answers caption subject expression search find keyword"
-    " keywords term terms plan todo todos value values title headline label string str snippet selector xpath"
-    " payload json yaml xml arguments args params parameters stdin response reply feedback objective goal context"
-    " details rationale criteria filter filters where formula function test tests statement excerpt quote"
-    " placeholder default fallback sentence paragraph letter words word tag tags header headers cookie cookies env"
-    " environment symbol variable"
-)
-_SECRET = _words("secret secrets token password passwd passphrase credential credentials apikey bearer pat")
-_KEYS = _words("api access secret private auth client service license")
-_ID = _words("id ids uuid guid identifier")
-_HOST = _words(
-    "url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl dsn"
-)
-_ADDRESS = _words("email emails mail recipient recipients sender to cc bcc from phone telephone mobile address street")
-_PERSON = _words("person firstname lastname fullname surname customer author owner assignee contact employee patient")
-_PARAMETERS_PATH = _words(
-    "path paths file files filename filenames filepath dir dirs directory directories folder folders workspace workdir cwd"
-    " root dirname basedir subdir subdirectory subfolder subpath repo repository checkout pwd"
-)
+_NAMES = {purpose: frozenset(words.split()) for purpose, words in _PHRASES.table("names").items()}
+_ORDER: tuple[Purpose, ...] = ("kind", "command", "path", "host", "address", "person", "prose")
 
 
 @lru_cache(maxsize=1024)
@@ -93,25 +66,11 @@ def _of_rest(words: tuple[str, ...]) -> Purpose:
 
 
 def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
-    if word in _ID:
+    if word in _NAMES["id"]:
         return "id"
-    if word in _SECRET or (word in ("key", "keys") and not _KEYS.isdisjoint(words)):
+    if word in _NAMES["secret"] or (word in ("key", "keys") and not _NAMES["keys"].isdisjoint(words)):
         return "secret"
-    for names, found in _LISTS:
-        if word in names:
-            return found
-    return "other"
-
-
-_LISTS: tuple[tuple[frozenset[str], Purpose], ...] = (
-    (_KIND, "kind"),
-    (_COMMAND, "command"),
-    (_PARAMETERS_PATH, "path"),
-    (_HOST, "host"),
-    (_ADDRESS, "address"),
-    (_PERSON, "person"),
-    (_PROSE, "prose"),
-)
+    return next((purpose for purpose in _ORDER if word in _NAMES[purpose]), "other")
 
 
 LONGEST = 300
@@ -140,21 +99,7 @@ class Sign:
     """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
-_SLOTS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
-    re.compile(
-        r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
-        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
-        r"\s*[>\]}]{1,2}$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
-        r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder|\.\.\.|…)$",
-        re.IGNORECASE,
-    ),
-)
+_SLOTS = _PHRASES.patterns("slots")
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
 _DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
 _DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
@@ -167,10 +112,7 @@ _LOGIN = _PHRASES.pattern("login")
 _EXAMPLE = _PHRASES.pattern("example")
 _VOID = frozenset({"null", "undefined"})
 _NOTHING = frozenset({"none", "nil", "nan"})
-_UNKNOWN = frozenset(
-    {"unknown", "unspecified", "not specified", "not provided", "not_provided", "not_specified", "not available"}
-    | {"tbd", "to be determined", "n/a", "not applicable", "not known", "not given"}
-)
+_UNKNOWN = frozenset(_PHRASES.words("unknown"))
 _DUMMY_SECRET = _PHRASES.pattern("dummy_secret")
 _DUMMY_ID = _PHRASES.pattern("dummy_id")
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)

@@ -130,50 +130,7 @@ _HEADS = alternatives({verb.split(" ")[0] for verb in _SEPARABLE})
 _PARTICLES = alternatives({verb.split(" ")[1] for verb in _SEPARABLE})
 _DE = alternatives(SOON[0].keys() - _SEPARABLE.keys())
 _FR, _ES, _PT, _IT, _ZH, _JA = (alternatives(table) for table in SOON[1:])
-_SOON_FOREIGN = (
-    re.compile(
-        rf"\b(?:[Ii]ch (?:werde |muss )?(?:[\w.-]+ ){{0,2}}?|(?:[Jj]etzt|[Nn]un|[Dd]ann|[Zz]uerst|[Zz]unächst|"
-        rf"[Aa]ls [Nn]ächstes) )(?P<verb>{_DE})\b|\b(?:[Ii]ch werde|[Ll]assen? (?:[Ss]ie )?mich|[Ii]ch muss|werde ich) "
-        rf"[^!?;]{{0,120}}?\b(?P<verb2>{_DE})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Jj]e vais|[Ll]aissez-moi|[Ll]aisse-moi|[Jj]e dois) (?:maintenant |d['’]abord |tout de suite |"
-        rf"vite )?(?P<verb>{_FR})\b|\b[Jj]e (?P<verb2>{_FR})\b|\b[Jj]e suis en train (?:de |d['’])(?P<verb3>{_FR})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Vv]oy a|[Dd]éj[ae]me|[Pp]erm[ií]ta?[mn]e|[Vv]amos a|[Dd]ebo|[Pp]rocedo a|[Ee]stoy) (?:ahora "
-        rf")?(?P<verb>{_ES})\b|"
-        rf"\b(?:[Aa]hora|[Ee]nseguida|[Yy]a|[Uu]n momento,|[Pp]rimero) (?:mismo )?(?:lo |la |te |le "
-        rf")?(?P<verb2>{_ES})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Vv]ou|[Dd]eixe?-me|[Dd]eixe? eu|[Pp]reciso|[Ee]stou|[Ii]rei) (?:agora )?(?:a )?(?P<verb>{_PT})\b|"
-        rf"\b(?:[Aa]gora|[Jj]á|[Uu]m momento,|[Pp]rimeiro) (?:mesmo )?(?:vou )?(?P<verb2>{_PT})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Vv]ado (?:subito )?a|[Ff]ammi|[Ll]asciami|[Mm]i lasci|[Dd]evo|[Ss]to|[Pp]rocedo a) (?:ora |"
-        rf"subito )?(?P<verb>{_IT})\b|"
-        rf"\b(?:[Oo]ra|[Aa]desso|[Ss]ubito|[Uu]n attimo,|[Pp]rima) (?P<verb2>{_IT})\b|\b(?P<verb3>{_IT}) "
-        rf"(?:subito|ora|adesso)\b"
-    ),
-    re.compile(
-        rf"(?:让我|我(?:们)?(?:来|将|会|要|去|先|现在|马上|这就|立刻|立即|就|正在|需要|得|再)|接下来我?|正在|"
-        rf"现在(?:就|来|开始)|"
-        rf"马上|稍等[，,]?我?|首先[，,]?我?)(?:先|来|去|立即|马上|就|开始|为您|帮您|帮你|给您|给你|使用|用|调用|"
-        rf"重新|一下|现在|将|会|要|再|在)*"
-        rf"(?:[把将给][^，,。！？]{{1,20}}?)?(?P<verb>{_ZH})"
-    ),
-    # A sentence about what a program does ends in the same verb: the speaker's own act has a sign of now or of courtesy.
-    re.compile(
-        rf"(?:ただ(?:いま|今)|これから|今から|今すぐ|すぐに?|まず|では|それでは|早速|さっそく|私[はが]|いま|次に|今、)"
-        rf"(?:(?!関数|コマンド|コード|メソッド|[。！？]).){{0,60}}?(?P<verb>{_JA})(?:を)?(?:いた|致)?(?:します|"
-        rf"ます|してみます|てみます|"
-        rf"してきます|てきます|していきます|しています|て(?:い|まいり)ます|中です|しますね)|"
-        rf"(?P<verb2>{_JA})(?:を)?(?:いたします|致します|してみます|てみます|してきます|てきます|"
-        rf"させていただきます|してまいります|しますね|しますので)|"
-        rf"お(?P<verb3>{_JA})(?:いた)?します"
-    ),
-)
+_SOON_FOREIGN = _PHRASES.patterns("soon_foreign", de=_DE, fr=_FR, es=_ES, pt=_PT, it=_IT, zh=_ZH, ja=_JA)
 _SOON_SIGNS = (
     Cues("ch ", "etzt ", "un ", "ann ", "uerst ", "unächst ", "ächstes "),
     Cues("Je ", "je ", "aisse"),

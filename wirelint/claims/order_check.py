@@ -32,27 +32,13 @@ _NO_ORDER = _PHRASES.pattern("no_order")
 _STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
 _POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
 _MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
-_LIGHT_WORDS = """
-complete confirm finish process submit place queue apply initiate start begin handle successful underway
-schedule arrange reserve book live
-"""
-_LIGHT = frozenset(map(stem, _LIGHT_WORDS.split()))
+_LIGHT = frozenset(map(stem, _PHRASES.words("light")))
 """Verbs that say of anything that it was done."""
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
-_SMALL_WORDS = """
-the a an of and or to in on for by with from its it is are be as at this that use user new tool any all one id
-number string value name text data given get return result current your my our you up down out off now has have
-been will can set using via into per no
-"""
-_SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
+_SMALL = frozenset(map(stem, _PHRASES.words("small")))
 _IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
 _IDENTIFIER = _PHRASES.pattern("identifier")
-_IN_THE_HEAD_WORDS = """
-convert calculate compute multiply divide add subtract sort count translate summarize summarise compare explain
-shorten rephrase list write name round solve estimate pick choose assume rank rewrite describe review analyze
-analyse check format parse decode encode merge combine simplify factor prove
-"""
-_IN_THE_HEAD = frozenset(map(stem, _IN_THE_HEAD_WORDS.split()))
+_IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
 """Verbs of what a model may do by itself."""
 _GOES_ON = re.compile(r":\s")
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))

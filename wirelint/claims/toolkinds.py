@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from types import MappingProxyType
 
 from wirelint import lexicon
 from wirelint.claims.actions import BASE, ELSEWHERE, VERB_TOPICS, Kind, Topic, bare, topics_of, words_of
@@ -24,43 +23,7 @@ PATH = _PHRASES.pattern("path")
 URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
 _CODE = re.compile(r"`([^`\n]+)`")
 
-_EXTRA: Mapping[str, frozenset[Kind]] = MappingProxyType(
-    {
-        "get": frozenset({"read"}),
-        "find": frozenset({"search"}),
-        "lookup": frozenset({"search", "read"}),
-        "glob": frozenset({"search", "read"}),
-        "show": frozenset({"read"}),
-        "cat": frozenset({"read"}),
-        "describe": frozenset({"read"}),
-        "current": frozenset({"read"}),
-        "returns": frozenset({"read"}),
-        "put": frozenset({"write"}),
-        "str_replace": frozenset({"write"}),
-        "replacement": frozenset({"write"}),
-        "mail": frozenset({"send"}),
-        "exec": frozenset({"run"}),
-        "eval": frozenset({"run"}),
-        "shell": frozenset({"run"}),
-        "evaluate": frozenset({"run"}),
-        "order": frozenset(),
-        "test": frozenset({"run"}),
-        "report": frozenset(),
-        "file": frozenset(),
-        "record": frozenset(),
-        "log": frozenset(),
-        "list": frozenset({"read"}),
-        "set": frozenset({"control", "write"}),
-        "store": frozenset({"write"}),
-        "remember": frozenset({"write"}),
-        "handoff": frozenset({"send"}),
-        "handover": frozenset({"send"}),
-        "cancel": frozenset({"delete", "book"}),
-        "schedule": frozenset({"book", "create"}),
-        "plus": frozenset(),
-        "sql": frozenset({"search", "read"}),
-    }
-)
+_EXTRA: Mapping[str, frozenset[Kind]] = {word: frozenset(kinds) for word, kinds in _PHRASES.table("extra").items()}
 _NOUNS_TOO = frozenset(_PHRASES.words("nouns_too"))
 _PARTS = re.compile(r"(?:aus|ein|an|ab|auf|um|zu|vor|weiter)(?=\w{5})| .*")
 """What comes off a German verb: `ausschalten`, `schalte ein`."""
@@ -68,19 +31,7 @@ _ELSEWHERE = {bare(_PARTS.sub("", word)): kinds for word, kinds in ELSEWHERE[0].
 _ELSEWHERE |= {bare(word): kinds for table in ELSEWHERE[:-2] for word, kinds in table.items() if " " not in word}
 _ELSEWHERE_CJK = {word: kinds for table in ELSEWHERE[-2:] for word, kinds in table.items() if len(word) > 1}
 _OPENING_CJK = 12
-_FITTING: Mapping[Kind, frozenset[Kind]] = MappingProxyType(
-    {
-        "search": frozenset({"search", "read"}),
-        "read": frozenset({"read", "search"}),
-        "write": frozenset({"write", "create", "control"}),
-        "create": frozenset({"create", "write", "book"}),
-        "delete": frozenset({"delete"}),
-        "send": frozenset({"send"}),
-        "run": frozenset({"run"}),
-        "book": frozenset({"book", "create", "delete"}),
-        "control": frozenset({"control", "write", "run"}),
-    }
-)
+_FITTING: Mapping[Kind, frozenset[Kind]] = {kind: frozenset(kinds) for kind, kinds in _PHRASES.table("fitting").items()}
 _SHELL = re.compile(r"(?:^|_)(?:bash|shell|sh|zsh|terminal|powershell|pwsh|console|cmd|command|commands|exec)(?:$|_)")
 _SHELL_SAYS = _PHRASES.pattern("shell_says")
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
@@ -238,31 +189,12 @@ def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
 
 
 _ANYTHING = _PHRASES.pattern("anything")
-_SIDE_EFFECT: Mapping[Kind, str] = MappingProxyType(
-    {
-        "send": r"send|sent\b|notif|publish|deliver|inform|alert|forward|repl(?:y|ies)\b|queued|posts? (?:a|the|to)\b",
-        "delete": r"delet|remov|eras|clear|purg|drop|cancel|clean|replac|overwrit|mov(?:e|ing)",
-        "book": r"book(?:s|ed|ing)?\b|reserv|schedul|ordered|plac(?:e|ing)|purchas|buy|refund|pay|charg|cancel|confirm",
-        "run": r"run|ran\b|execut|test|build|compil|install|deploy|start|launch|lint|format|commit|push|hook|verif|pass",
-        "write": r"writ|wrote|updat|edit|chang|modif|patch|replac|sav|add|set|stor|record|creat|fix|format|appl|insert",
-        "create": r"creat|add|generat|mak|made|open|writ|wrote|regist|new|insert|log|set|stor|record|sav|issu",
-        "control": r"turn|switch|set|adjust|enabl|disabl|activ|lock|dim|on\b|off\b",
-    }
-)
-"""Beginnings of words that show that a tool, or a result, has to do with an action of the kind."""
-_SIDE_EFFECTS = {kind: re.compile(rf"(?<![a-z])(?:{stems})", re.IGNORECASE) for kind, stems in _SIDE_EFFECT.items()}
-_REPORTED: Mapping[Kind, str] = MappingProxyType(
-    {
-        "send": r"sent|notified|e?-?mailed|posted|delivered|published|forwarded|submitted",
-        "delete": r"deleted|removed|erased|cleared|purged|dropped|cancell?ed",
-        "book": r"booked|reserved|scheduled|ordered|refunded|paid|purchased|confirmed|cancell?ed|issued",
-        "run": r"passed|failed|executed|installed|deployed|compiled|started|restarted|pushed|committed|merged|exit(?:ed)?",
-        "write": r"written|wrote|updated|edited|changed|modified|saved|replaced|added|created|applied|inserted",
-        "create": r"created|added|opened|generated|registered|inserted|saved",
-        "control": r"turned|switched|enabled|disabled|activated|set to",
-    }
-)
-_REPORTS = {kind: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for kind, words in _REPORTED.items()}
+_SIDE_EFFECTS: Mapping[Kind, re.Pattern[str]] = {
+    kind: re.compile(rf"(?<![a-z])(?:{stems})", re.IGNORECASE) for kind, stems in _PHRASES.table("side_effects").items()
+}
+_REPORTS: Mapping[Kind, re.Pattern[str]] = {
+    kind: re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for kind, words in _PHRASES.table("reported").items()
+}
 _SHORT_RESULT = 300
 
 

@@ -56,21 +56,11 @@ ENDS = frozenset(token for template in TEMPLATES for token in template.ends)
 SURE = OPENS | ENDS | frozenset(token for template in TEMPLATES for token in template.others)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
 Strength = Literal["sure", "edge", "unknown"]
 
 
 # Tokens that frame thinking: `thinking` reports them.
-_THINKING = frozenset(
-    _words(
-        "<|START_THINKING|> <|END_THINKING|> <|inner_prefix|> <|inner_suffix|> <|content_thinking|>"
-        " <|plamo:begin_think:plamo|> <|plamo:end_think:plamo|> <|think|> <|/think|> <|begin_of_thought|>"
-        " <|end_of_thought|>"
-    )
-)
+_THINKING = frozenset(_PHRASES.words("thinking"))
 _TEMPLATE_WORDS = _PHRASES.pattern("template_words")
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
@@ -86,22 +76,11 @@ _MARKERS = Cues("<", "｜", "[", "]~", "]<]")
 # A header names its speaker, a channel its use: the word belongs to the framing.
 _HEADER_WORD = _PHRASES.pattern("header_word")
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
-_XTML = frozenset(_words("<|open|> <|close|>"))
+_XTML = frozenset(_PHRASES.words("xtml"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
-_HEADERS = frozenset(
-    _words(
-        "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
-        " <|begin|> <|from|>"
-    )
-    + _words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
-)
+_HEADERS = frozenset(_PHRASES.words("headers"))
 _OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
-_OTHERS_TURNS = frozenset(
-    _words(
-        "<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST] <|system_start|>"
-        " <|developer_start|> <|hy_User|> <|message_user|> [|user|] [|system|]"
-    )
-)
+_OTHERS_TURNS = frozenset(_PHRASES.words("others_turns"))
 _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
 _NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
@@ -116,12 +95,7 @@ _LONGEST_CUT = 48
 _TOKEN_BEGINS = re.compile(r"[<\[\]]")
 _CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
-_TOGETHER = (
-    frozenset(_words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
-    frozenset(_words("[gMASK] <sop> <eop>")),
-    frozenset(_words("<bos> <eos> <pad> <unk>")),
-    frozenset(_words("[BOS] [EOS] [EOT]")),
-)
+_TOGETHER = tuple(frozenset(group.split()) for group in _PHRASES.words("together"))
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
 PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
 
