@@ -60,10 +60,6 @@ _SAID = _PHRASES.patterns(
 _PASSIVE = _PHRASES.patterns(
     "foreign_passive", german=_GERMAN, french=_FRENCH, spanish=_SPANISH, portuguese=_PORTUGUESE, italian=_ITALIAN
 )
-_PERFORMED = _PHRASES.pattern("performed")
-_OUTCOME = _PHRASES.pattern("foreign_claims_outcome")
-_UNREAL = _PHRASES.pattern("foreign_claims_unreal")
-_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _WORDS = frozenset(
     f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
 ) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
@@ -71,7 +67,7 @@ _WORDS = frozenset(
 
 def is_foreign(line: str) -> bool:
     """Return True if a line has a finished form of another language."""
-    if not line.isascii() and _CJK.search(line):
+    if not line.isascii() and _PHRASES["cjk"].search(line):
         return True
     return has_word_of(line, _WORDS)
 
@@ -83,17 +79,17 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
     for table, pattern in zip(DONE, _SAID, strict=True):
         for match in pattern.finditer(line):
             verb = verb_of(match)
-            unreal = _UNREAL.search(line, max(match.start() - 160, 0), match.start())
-            if not unreal and not _UNREAL.search(match["gap"] or ""):
+            unreal = _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_claims_unreal"].search(match["gap"] or ""):
                 return table[verb], verb, "said"
-    for match in _PERFORMED.finditer(line):
-        if not _UNREAL.search(line, max(match.start() - 160, 0), match.start()):
+    for match in _PHRASES["performed"].finditer(line):
+        if not _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start()):
             return frozenset({"search"}), verb_of(match), "said"
     for table, pattern in zip(DONE, _PASSIVE, strict=False):
         passive = pattern.search(line)
-        if passive is not None and not _UNREAL.search(line):
+        if passive is not None and not _PHRASES["foreign_claims_unreal"].search(line):
             return table[passive["verb"]], passive["verb"], "passive"
-    if outcome := _OUTCOME.search(line):
+    if outcome := _PHRASES["foreign_claims_outcome"].search(line):
         return frozenset({"search"}), verb_of(outcome), "outcome"
     return None
 

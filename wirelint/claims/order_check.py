@@ -28,31 +28,20 @@ from wirelint.text.prose import Cues, Prose, Sentence
 _PHRASES = lexicon.Phrases("order_check")
 
 _LONGEST_ORDER = 300
-_NO_ORDER = _PHRASES.pattern("no_order")
-_STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
-_POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
-_MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
 _LIGHT = frozenset(map(stem, _PHRASES.words("light")))
 """Verbs that say of anything that it was done."""
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
 _SMALL = frozenset(map(stem, _PHRASES.words("small")))
-_IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
-_IDENTIFIER = _PHRASES.pattern("identifier")
 _IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
 """Verbs of what a model may do by itself."""
-_GOES_ON = re.compile(r":\s")
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
 """Verbs that are said of texts and thoughts as well."""
-_QUESTION_CHINESE = re.compile(r"[吗呢？]|什么|怎么|如何|为什么|多少|是否|哪|几|翻译|写|解释|我已|我刚|[了过]$")
 _LEAST = 4
-_LETTERS = re.compile(r"[^\W\d_]{3,}")
-_WORD = re.compile(r"[^\W\d_]{2,}|[A-Za-z]*\d[\w.-]*")
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
 _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
 """What a model may quote by heart, or the user may have shown."""
-_READ_OFF = _PHRASES.pattern("read_off")
 _SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = Cues(
     *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
@@ -61,7 +50,6 @@ _SIGNS_OF_READING = Cues(
 )  # fmt: skip
 _OPENS_WITH = 8
 """Characters in which "The " stands where a sentence opens with it."""
-_LOOKED = _PHRASES.pattern("looked")
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
@@ -137,10 +125,10 @@ def _readings(prose: Prose) -> Iterator[Reading]:
 
 def _reading(line: str) -> re.Match[str] | None:
     if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.stand_in(line):
-        found = _READ_OFF.search(line)
+        found = _PHRASES["read_off"].search(line)
         if found is not None:
             return found
-    return _LOOKED.search(line) if "I" in line else None
+    return _PHRASES["looked"].search(line) if "I" in line else None
 
 
 def read_off(
@@ -154,7 +142,9 @@ def read_off(
     for sentence, found in told:
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
-        sure = is_news(sentence.masked, heard) if found.re is _READ_OFF else bool(told_back(prose.text, words))
+        sure = (
+            is_news(sentence.masked, heard) if found.re is _PHRASES["read_off"] else bool(told_back(prose.text, words))
+        )
         if not sure or topics_in(noun) & _WRITTEN or heads_text(noun) or is_given(found[0]) or told_back(noun, words):
             continue
         nouns = _stems(noun)
@@ -178,9 +168,9 @@ def is_order(words: str) -> bool:
 
 @lru_cache(maxsize=64)  # a user gives an order once, and an agent takes many turns for it
 def _is_order(words: str) -> bool:
-    if _NO_ORDER.search(words) or _MATERIAL.search(words.strip()):
+    if _PHRASES["no_order"].search(words) or _PHRASES["material"].search(words.strip()):
         return False
-    return "?" not in words or _POLITE.search(words) is not None
+    return "?" not in words or _PHRASES["polite"].search(words) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -191,7 +181,7 @@ def _named(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word.lower()) for word in _WORD.findall(text)) - _SMALL
+    return frozenset(stem(word.lower()) for word in _PHRASES["word"].findall(text)) - _SMALL
 
 
 def _links(
@@ -211,8 +201,8 @@ def _links(
     shared = told_back(told, words)
     news = is_news(line, heard)
     own, wanted = verb in name, verb in order
-    echoed = bool(shared) or bool(said & order) or (own and named and _IT.search(words) is not None)
-    if _STATED.search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
+    echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
+    if _PHRASES["stated"].search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
         return False  # the user has told it
     if act.yours:
         return own and wanted and news
@@ -234,7 +224,7 @@ def _links(
     if own:
         return thing or (
             bool(shared)
-            and (act.sentence.bullet or not _GOES_ON.search(told))
+            and (act.sentence.bullet or not _PHRASES["goes_on"].search(told))
             and (verb not in _GENERAL or _is_outside(act, told, words))
         )
     if act.verb in _STATES or act.verb[-1].isdigit():
@@ -255,16 +245,18 @@ def _links(
 def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
     if act.verb == DONE_CHINESE:
-        asked = _QUESTION_CHINESE.search(words) is None
+        asked = _PHRASES["question_chinese"].search(words) is None
         return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
-    own = {folded(word) for word in (*name_words(one.tool.name), *_LETTERS.findall(one.tool.description[:200]))}
-    order = {folded(word) for word in _LETTERS.findall(words)}
+    own = {
+        folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
+    }
+    order = {folded(word) for word in _PHRASES["letters"].findall(words)}
     names = {folded(word) for word in name_words(one.tool.name)}
     rooted = any(act.verb in word for word in names) or (
         len(act.verb) >= _LEAST and any(word.startswith(act.verb) for word in own)
     )
     wanted = any(word.startswith(act.verb) for word in order)
-    said = {folded(word) for word in _LETTERS.findall(told)}
+    said = {folded(word) for word in _PHRASES["letters"].findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
     shared = told_back(told, words)
     return (
@@ -276,9 +268,9 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
 
 def _is_outside(act: Act, told: str, words: str) -> bool:
     """Return True if an act in the very verb of the order is no work of the head: it names what has a name outside."""
-    if stem(act.verb) in _IN_THE_HEAD or _GOES_ON.search(told):
+    if stem(act.verb) in _IN_THE_HEAD or _PHRASES["goes_on"].search(told):
         return False
-    return any(mark in told for mark in _IDENTIFIER.findall(words))
+    return any(mark in told for mark in _PHRASES["identifier"].findall(words))
 
 
 def _fields(one: Ability) -> frozenset[str]:

@@ -21,29 +21,18 @@ from wirelint.text.prose import Prose
 
 _PHRASES = lexicon.Phrases("tool_match")
 
-_PEOPLE = _PHRASES.pattern("people")
-_GOES_ON = re.compile(r"[:：–—] ?\w")
-"""What was announced follows in the same breath: "let me check: it does"."""
-_NEVER = _PHRASES.pattern("never")
-_BARE = re.compile(r"\W*(?:(?:it|that|this|them|for you|just|now|again|already|myself)\b\W*)*\Z")
-_FOR_YOU = re.compile(r" for (?:you|us)\b")
-_CANNOT = re.compile(r"\b(?:can['’]t|cannot|could ?n['’]t|unable|(?:don['’]t|only) have)\b")
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
 """Forms that may as well be said of what stands in a text."""
 _LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
-_STATED = re.compile(r"\b(?:is|are|was|were|has|had|I|I['’]\w+|it['’]s|if|when|because|my)\b")
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
 _MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
 """Of an order to make something, which quotes what to call it."""
-_QUOTED_BEHIND = re.compile(r"[:：]\s*[`\"“«„]")
 _LONGEST_ORDER = 200
-_RECKONED = _PHRASES.pattern("reckoned")
 _PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
 """Kinds of action of which the material is handed on, and comes back from nowhere."""
 _MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
 _WRITTEN: frozenset[Kind] = frozenset({"write", "create"})
-_NAMED = re.compile(r"[`\"“«„]|\d|\w[._/-]\w|\b[A-Z]")
 _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
 """Kinds of action that nobody does within a reply."""
 
@@ -52,10 +41,10 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
     """The tool that an announcement is for which is all that a reply says, or which goes on with the order."""
     told = prose.masked[found.start : found.end]
     if (
-        _NEVER.search(told)
+        _PHRASES["never"].search(told)
         or is_given(found.object)
-        or _PEOPLE.search(found.object)
-        or _GOES_ON.search(found.object)
+        or _PHRASES["people"].search(found.object)
+        or _PHRASES["goes_on"].search(found.object)
         or prose.fenced
     ):
         return None
@@ -64,7 +53,7 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
     if not alone and not (found.at_once and shared):
         return None
     english = found.verb in AHEAD or found.verb in GERUND
-    if english and (is_thought(_FOR_YOU.sub("", found.object)) or heads_text(found.object)):
+    if english and (is_thought(_PHRASES["for_you"].sub("", found.object)) or heads_text(found.object)):
         return None
     made = not found.kinds & (_OUTSIDE | {"read"})
     for one in able:
@@ -99,12 +88,17 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
     ):
         return None
     told = prose.text[claim.start : claim.end]
-    if _QUOTED_BEHIND.search(told):
+    if _PHRASES["quoted_behind"].search(told):
         return None
-    if is_given(claim.object) or heads_text(claim.object) or _PEOPLE.search(told) or _CANNOT.search(told):
+    if (
+        is_given(claim.object)
+        or heads_text(claim.object)
+        or _PHRASES["people"].search(told)
+        or _PHRASES["cannot"].search(told)
+    ):
         return None
     # "I just checked.": of what, the rest of the reply tells
-    shared = told_back(prose.text if _BARE.match(claim.object) else claim.object, words)
+    shared = told_back(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
     if claim.form in ("said", "after"):
         enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
     elif claim.form == "news":
@@ -114,13 +108,13 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
         enough = bool(wanted and shared)
     else:
         enough = claim.form == "passive" and len(shared) > (0 if wanted else 1)
-    if claim.form in ("passive", "stands") and ("?" in words or "？" in words or _STATED.search(words)):
+    if claim.form in ("passive", "stands") and ("?" in words or "？" in words or _PHRASES["stated"].search(words)):
         return None
     if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
         return None
     able = [one for one in able if not of_a_text(claim.object, one.tool)]
     fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
-    if claim.kinds <= _WRITTEN and not _NAMED.search(claim.object):
+    if claim.kinds <= _WRITTEN and not _PHRASES["named"].search(claim.object):
         # a text may have been worked on, unless the thing is the tool's
         return next(
             (one for one in fitting if words_of(claim.object) & one.words or one.topics & topics_in(claim.object)), None
@@ -131,7 +125,7 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
 @lru_cache(maxsize=16)
 def _is_reckoned(text: str) -> bool:
     """Return True if a text shows how it was reckoned. Each claim of a text asks, and 100 KB take 5 ms (`tests.fuzz`)."""
-    return _RECKONED.search(text) is not None
+    return _PHRASES["reckoned"].search(text) is not None
 
 
 def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
@@ -143,9 +137,6 @@ def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
     return 1 if news and "read" in claim.kinds and not is_thought(claim.object) else 2
 
 
-_PARTICULAR = re.compile(r"\d+(?:[.,:/-]\d+)*")
-
-
 def is_news(text: str, heard: str) -> bool:
     """Return True if a text gives figures of some length that nobody has named before."""
     return any(figure not in heard for figure in _figures(text))
@@ -154,7 +145,7 @@ def is_news(text: str, heard: str) -> bool:
 @lru_cache(maxsize=16)
 def _figures(text: str) -> frozenset[str]:
     """The figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
-    return frozenset([figure for figure in _PARTICULAR.findall(text) if len(figure) > 1])
+    return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
 
 
 # --- verbs that only a tool's own name has --------------------------------------------------------------------------------
@@ -164,7 +155,12 @@ def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tupl
     """An announcement in the verb of a tool's name, which is all that a reply says: "Translating it now..."."""
     verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
     found = announced_verb(prose, verbs) if verbs else None
-    if found is None or is_given(found.object) or _GOES_ON.search(found.object) or not is_alone(prose, found):
+    if (
+        found is None
+        or is_given(found.object)
+        or _PHRASES["goes_on"].search(found.object)
+        or not is_alone(prose, found)
+    ):
         return None
     return found, verbs[found.verb]
 
@@ -179,11 +175,11 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
     told = prose.text.strip()
     if not is_brief(prose) or "\n" in told or "\n" in words.strip():
         return None
-    if _SHOWN.search(told) and not is_news(told, words):
+    if _PHRASES["shown"].search(told) and not is_news(told, words):
         return None
     verbs = _own_verbs(able)
     for sentence in prose.sentences if verbs else ():
-        match = None if sentence.question else _DONE.search(sentence.masked)
+        match = None if sentence.question else _PHRASES["done"].search(sentence.masked)
         verb = next(
             (
                 verb
@@ -194,7 +190,7 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
             ),
             None,
         )
-        if match is None or verb is None or _CANNOT.search(sentence.masked):
+        if match is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
             continue
         rest = prose.text[sentence.start + match.end() : sentence.end]
         if not is_given(rest) and (told_back(prose.text[sentence.start : sentence.end], words) or is_news(told, words)):
@@ -202,13 +198,9 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
     return None
 
 
-_SHOWN = re.compile(r"[:：] ?(?!-?\d)\w|[“„«「`]")
-"""What was made stands in the reply."""
-_DONE = _PHRASES.pattern("done")
 _SPEAKS = frozenset(_PHRASES.words("speaks"))
 
 
-_FIRST_WORD = re.compile(r"\s*([A-Z][a-z]{2,})\s")
 _DESCRIBES = frozenset(_PHRASES.words("describes"))
 
 
@@ -230,7 +222,7 @@ def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
 @lru_cache(maxsize=4096)
 def _verbs_of(name: str, description: str) -> tuple[str, ...]:
     """The same for every request that declares the tool so."""
-    opening = _FIRST_WORD.match(description)
+    opening = _PHRASES["first_word"].match(description)
     said = opening[1].lower() if opening else ""
     named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
     described = [verb for verb in (said, said.removesuffix("s")) if verb and verb not in _DESCRIBES]
@@ -249,14 +241,12 @@ def _pasts(verb: str) -> tuple[str, str]:
 
 # --- the order's own verb -----------------------------------------------------------------------------------------------
 
-_ORDER = _PHRASES.pattern("order")
-_HAVE = re.compile(r"\b(?:[Jj]['’]ai|[Hh]e|[Hh]o|[Ii]ch habe)\b(?P<rest>[^.!?:;]{0,160})")
 _STEM = 5
 
 
 def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """A claim, in another language than English, in the very verb of the order: "Redémarre-le." "J'ai redémarré …"."""
-    order = _ORDER.match(words)
+    order = _PHRASES["order"].match(words)
     told = prose.text.strip()
     if (
         order is None
@@ -270,8 +260,8 @@ def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[
         return None
     stem = folded(order["verb"])[:_STEM]
     for sentence in prose.sentences:
-        have = None if sentence.question else _HAVE.search(sentence.masked)
-        if have is None or _NEVER.search(sentence.masked) or not told_back(sentence.masked, words):
+        have = None if sentence.question else _PHRASES["have"].search(sentence.masked)
+        if have is None or _PHRASES["never"].search(sentence.masked) or not told_back(sentence.masked, words):
             continue
         verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
         doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None

@@ -21,22 +21,15 @@ _PHRASES = lexicon.Phrases("toolkinds")
 
 PATH = _PHRASES.pattern("path")
 URL = re.compile(r"\bhttps?://\S+|\bwww\.\S+")
-_CODE = re.compile(r"`([^`\n]+)`")
 
 _EXTRA: Mapping[str, frozenset[Kind]] = {word: frozenset(kinds) for word, kinds in _PHRASES.table("extra").items()}
 _NOUNS_TOO = frozenset(_PHRASES.words("nouns_too"))
-_PARTS = re.compile(r"(?:aus|ein|an|ab|auf|um|zu|vor|weiter)(?=\w{5})| .*")
-"""What comes off a German verb: `ausschalten`, `schalte ein`."""
-_ELSEWHERE = {bare(_PARTS.sub("", word)): kinds for word, kinds in ELSEWHERE[0].items()}
+_ELSEWHERE = {bare(_PHRASES["parts"].sub("", word)): kinds for word, kinds in ELSEWHERE[0].items()}
 _ELSEWHERE |= {bare(word): kinds for table in ELSEWHERE[:-2] for word, kinds in table.items() if " " not in word}
 _ELSEWHERE_CJK = {word: kinds for table in ELSEWHERE[-2:] for word, kinds in table.items() if len(word) > 1}
 _OPENING_CJK = 12
 _FITTING: Mapping[Kind, frozenset[Kind]] = {kind: frozenset(kinds) for kind, kinds in _PHRASES.table("fitting").items()}
-_SHELL = re.compile(r"(?:^|_)(?:bash|shell|sh|zsh|terminal|powershell|pwsh|console|cmd|command|commands|exec)(?:$|_)")
-_SHELL_SAYS = _PHRASES.pattern("shell_says")
 _SHELL_KINDS: frozenset[Kind] = frozenset({"search", "read", "write", "create", "delete", "run"})
-_INTERPRETER = _PHRASES.pattern("interpreter")
-_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _STOP = frozenset(_PHRASES.words("stop"))
 _OUTSIDE_TABLES: frozenset[Topic] = frozenset({"web", "file", "mail", "weather", "device", "calendar", "knowledge"})
 _LONGEST_LEAD = 400
@@ -76,7 +69,7 @@ def ability(tool: Tool) -> Ability:
 @lru_cache(maxsize=4096)
 def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], frozenset[Topic], frozenset[str], bool]:
     """Kinds, topics, words and whether it is a shell: the same for every request that declares the tool so."""
-    named = _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()
+    named = _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower()
     parts = name_words(name)
     sentence = re.split(r"(?<=[.!?。])\s|\n", description, maxsplit=1)[0][:200]
     described = words_of(sentence)
@@ -84,8 +77,10 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
     kinds = _kinds_of_all(verbs)
     kinds |= _kinds_of_all(word.lower() for word in re.findall(r"[A-Za-z-]+", sentence)[:4])
     kinds = kinds or _kinds_elsewhere(parts, sentence)
-    shell = bool(_SHELL.search(named) or _SHELL_SAYS.search(sentence) or type_.startswith("bash_"))
-    interpreter = not shell and bool(_INTERPRETER.search(named))
+    shell = bool(
+        _PHRASES["shell"].search(named) or _PHRASES["shell_says"].search(sentence) or type_.startswith("bash_")
+    )
+    interpreter = not shell and bool(_PHRASES["interpreter"].search(named))
     topics = topics_of(f"{' '.join(parts)} {sentence}")
     if shell:
         kinds, topics = kinds | _SHELL_KINDS, topics | {"file", "run"}
@@ -99,7 +94,9 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
 
 def name_words(name: str) -> list[str]:
     """The words of a tool's name, however it joins them."""
-    return [word for word in _CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower().split("_") if word]
+    return [
+        word for word in _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower().split("_") if word
+    ]
 
 
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
@@ -132,7 +129,7 @@ def _kinds_of(word: str) -> frozenset[Kind]:
 
 def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
     """The topics of what an action is done to: its nouns, and `file` and `web` for paths and addresses."""
-    topics = set(topics_of(_CODE.sub(" ", text)))
+    topics = set(topics_of(_PHRASES["code"].sub(" ", text)))
     if verb in VERB_TOPICS:
         topics.add(VERB_TOPICS[verb])
     if URL.search(text):
@@ -162,33 +159,26 @@ def fits(able: Ability, kinds: frozenset[Kind], verb: str, text: str) -> bool:
     if "sql" in able.words and "search" in kinds and not topics & _OUTSIDE_TABLES:
         return True  # tables hold whatever the user speaks of
     if able.shell:
-        return not topics and bool(kinds & {"run", "delete"}) and _CODE.search(text) is not None
+        return not topics and bool(kinds & {"run", "delete"}) and _PHRASES["code"].search(text) is not None
     if topics:
         return not able.topics and not able.words
     return bool(kinds & _TELLING & able.kinds)
 
 
-_SIGNS = re.compile("[\u4e00-\u9fff]{2,}")
-
-
 def shares_signs(text: str, tool: Tool) -> bool:
     """Return True if a text has a word of Chinese in common with a description, beside the verb with which that begins."""
     described = tool.description[:_LONGEST_LEAD]
-    pairs = {run[at : at + 2] for run in _SIGNS.findall(described) for at in range(2, len(run) - 1)}
+    pairs = {run[at : at + 2] for run in _PHRASES["signs"].findall(described) for at in range(2, len(run) - 1)}
     return any(pair in text for pair in pairs)
-
-
-_TOOL_NOUN = _PHRASES.pattern("tool_noun")
 
 
 def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
     """The tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
-    noun = _TOOL_NOUN.match(text)
+    noun = _PHRASES["tool_noun"].match(text)
     words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
     return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)
 
 
-_ANYTHING = _PHRASES.pattern("anything")
 _SIDE_EFFECTS: Mapping[Kind, re.Pattern[str]] = {
     kind: re.compile(rf"(?<![a-z])(?:{stems})", re.IGNORECASE) for kind, stems in _PHRASES.table("side_effects").items()
 }
@@ -204,8 +194,8 @@ def cannot(able: Ability, kinds: frozenset[Kind]) -> bool:
     A tool that says nothing, runs commands, or passes on what it is given can do anything; so can a side effect that its
     description speaks of.
     """
-    named = _CAMEL.sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
-    if able.shell or not able.kinds or able.kinds & {"run"} or _ANYTHING.search(named):
+    named = _PHRASES["camel"].sub("_", able.tool.name).replace("-", "_").replace(".", "_").lower()
+    if able.shell or not able.kinds or able.kinds & {"run"} or _PHRASES["anything"].search(named):
         return False
     if does(able, kinds):
         return False
@@ -229,7 +219,7 @@ def names(tool: Tool, text: str) -> bool:
     if len(name) < 3 or name.lower() not in text.lower():
         return False
     spelled = re.escape(name)
-    if "_" in name or "-" in name or "." in name or _CAMEL.search(name):
+    if "_" in name or "-" in name or "." in name or _PHRASES["camel"].search(name):
         return re.search(rf"(?<![\w/]){spelled}(?!\w)", text, re.IGNORECASE) is not None
     return re.search(rf"`{spelled}(?:\(\))?`|\b{spelled} (?:tool|function)\b", text, re.IGNORECASE) is not None
 

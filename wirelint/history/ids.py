@@ -277,9 +277,7 @@ def _digests(id_: str) -> tuple[str, ...]:
 
 # --- what was an id before? -----------------------------------------------------------------------------------------
 
-_PLACEHOLDER = _PHRASES.pattern("placeholder")
 _OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
-_JOINED = _PHRASES.pattern("joined")
 _JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
 _EDITOR_SUFFIX = re.compile(r"(?P<id>.{4,}?)__vscode-\d+")
 _STRIPPED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
@@ -298,7 +296,7 @@ def is_other_kind(id_: str) -> bool:
 
 def is_placeholder(id_: str) -> bool:
     """Return True if an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
-    return _PLACEHOLDER.fullmatch(id_.strip()) is not None
+    return _PHRASES["placeholder"].fullmatch(id_.strip()) is not None
 
 
 def restore(id_: str, name: str | None) -> Origin | None:
@@ -365,7 +363,7 @@ def _tell_native(native: str, id_: str) -> str:
 
 
 def _split(id_: str) -> Origin | None:
-    if joined := _JOINED.fullmatch(id_):
+    if joined := _PHRASES["joined"].fullmatch(id_):
         return Origin(joined["id"], "a second id joined to it", "high")
     if bare := _JOINED_BARE.fullmatch(id_):
         return Origin(f"call_{bare['id']}", "a second id joined to it and the separators removed", "medium")

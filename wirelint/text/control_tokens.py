@@ -61,7 +61,6 @@ Strength = Literal["sure", "edge", "unknown"]
 
 # Tokens that frame thinking: `thinking` reports them.
 _THINKING = frozenset(_PHRASES.words("thinking"))
-_TEMPLATE_WORDS = _PHRASES.pattern("template_words")
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
 _UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
@@ -73,8 +72,6 @@ _TOKEN = re.compile(
 TOKEN_FIRSTS = "<[]"
 """The characters that tokens begin with."""
 _MARKERS = Cues("<", "｜", "[", "]~", "]<]")
-# A header names its speaker, a channel its use: the word belongs to the framing.
-_HEADER_WORD = _PHRASES.pattern("header_word")
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
 _XTML = frozenset(_PHRASES.words("xtml"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
@@ -84,10 +81,7 @@ _OTHERS_TURNS = frozenset(_PHRASES.words("others_turns"))
 _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
 _NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
-# `assistant` alone on the first line and then sentences; channel names glued to what follows.
-_RESIDUE = _PHRASES.pattern("residue")
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
-_RESIDUE_CUT = _PHRASES.pattern("residue_cut")
 _SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
@@ -187,7 +181,7 @@ def in_name(name: str) -> int | None:
 def residue(text: str, model: str) -> int:
     """The length of a role's or channel's name that begins a text because the tokens around it were taken out."""
     start = len(text) - len(text.lstrip())
-    match = _RESIDUE.match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
+    match = _PHRASES["residue"].match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
     return match.end() if match else 0
 
 
@@ -204,7 +198,9 @@ def residue_may_come(text: str, model: str) -> bool:
         return False
     if begun and _SPEAKER.startswith(begun.rstrip()):
         return True
-    return bool(_RESIDUE_CUT.fullmatch(begun)) or (family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun)))
+    return bool(_PHRASES["residue_cut"].fullmatch(begun)) or (
+        family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun))
+    )
 
 
 def ends_in_token(text: str) -> int:
@@ -240,7 +236,7 @@ def _shadow(text: str) -> str:
 
 def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
     token, end, role = _spelling(match[0]), match.end(), ""
-    word = _XTML_WORD if token in _XTML else _HEADER_WORD if token in _HEADERS else None
+    word = _XTML_WORD if token in _XTML else _PHRASES["header_word"] if token in _HEADERS else None
     if word is not None and (header := word.match(shadow, end)):
         end, role = header.end(), header["role"]
     return Occurrence(token, match.start(), end, _strength(token), role)
@@ -263,7 +259,7 @@ def _strength(token: str) -> Strength:
         return "edge"
     if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
         return "sure"
-    return "sure" if " " not in token and _TEMPLATE_WORDS.search(token[2:-2]) else "unknown"
+    return "sure" if " " not in token and _PHRASES["template_words"].search(token[2:-2]) else "unknown"
 
 
 def _cut_token(shadow: str) -> Occurrence | None:

@@ -126,13 +126,11 @@ _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
 """A tag or a quote that begins a line, or what a list has on one."""
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
-_QUOTED = _PHRASES.pattern("quoted")
 _QUOTES = "\"“„«「『‘'"
 """What a quotation begins with."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
-_ABBREVIATED = _PHRASES.pattern("abbreviated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ def mask(text: str) -> str:
         shown = _mask_spans(shown)
     if not any(mark in shown for mark in _QUOTES):
         return shown
-    return _QUOTED.sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
+    return _PHRASES["quoted"].sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
 
 
 def _may_hold_blocks(text: str) -> bool:
@@ -254,7 +252,7 @@ def _sentences(masked: str) -> Iterator[Sentence]:
 def _ends(masked: str) -> Iterator[int]:
     start = 0
     for found in _BOUNDARY.finditer(masked):
-        if found[0] == "." and _ABBREVIATED.search(masked[max(start, found.start() - 8) : found.start()]):
+        if found[0] == "." and _PHRASES["abbreviated"].search(masked[max(start, found.start() - 8) : found.start()]):
             continue
         start = found.end()
         yield start
