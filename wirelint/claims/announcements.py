@@ -120,20 +120,6 @@ _PARTICLES = alternatives({verb.split(" ")[1] for verb in _SEPARABLE})
 _DE = alternatives(SOON[0].keys() - _SEPARABLE.keys())
 _FR, _ES, _PT, _IT, _ZH, _JA = (alternatives(table) for table in SOON[1:])
 _SOON_FOREIGN = _PHRASES.patterns("soon_foreign", de=_DE, fr=_FR, es=_ES, pt=_PT, it=_IT, zh=_ZH, ja=_JA)
-_SOON_SIGNS = (
-    Cues("ch ", "etzt ", "un ", "ann ", "uerst ", "unächst ", "ächstes "),
-    Cues("Je ", "je ", "aisse"),
-    Cues(
-        "oy a ", "éj", "ermit", "ermít", "amos a ", "ebo ", "rocedo a ", "stoy ", "hora ", "nseguida ", "Ya ", "ya ",
-        "momento, ", "rimero ",
-    ),
-    Cues("Vou ", "vou ", "eix", "reciso ", "stou ", "rei ", "gora ", "Já ", "já ", "momento, ", "rimeiro "),
-    Cues(
-        "ado ", "ammi ", "asciami ", "i lasci ", "evo ", "Sto ", "sto ", "rocedo a ", "Ora ", "ora ", " ora", "desso",
-        "ubito", "attimo, ", "rima ",
-    ),
-)  # fmt: skip
-"""What stands in all that the first of these find; the last two find what is not ASCII."""
 _GERMAN_APART = _PHRASES.pattern("german_apart", heads=_HEADS, particles=_PARTICLES)
 _PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
@@ -252,41 +238,25 @@ def _is_put_off(sentence: Sentence) -> bool:
 
 def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement | None:
     line = sentence.masked
-    opened, going = _OPENERS.stand_in(line), _may_be_going(line)
-    patterns = (*_OPENED * opened, *_GOING * going, *[_WE_SOON] * thought)
-    for pattern in patterns:
+    for pattern in (_SOON_EN, _WHILE, _SOON_ING, _BARE_ING, _PHRASES["calling"], *[_WE_SOON] * thought):
         if match := pattern.search(line):
             groups = match.groupdict()
             base, gerund = groups.get("base"), (groups.get("gerund") or "").lower()
             kinds = AHEAD[base] if base else GERUND[gerund]
             return _announce(prose, sentence, kinds, base or gerund, match.end())
-    alone = (
-        _ALONE_ING.match(line) if going and len(prose.sentences) == 1 and not _PHRASES["finite"].search(line) else None
-    )
+    alone = _ALONE_ING.match(line) if len(prose.sentences) == 1 and not _PHRASES["finite"].search(line) else None
     if alone:
         gerund = alone["gerund"].lower()
         return replace(_announce(prose, sentence, GERUND[gerund], gerund, alone.end("gerund")), bare=True)
-    for apart in _GERMAN_APART.finditer(line) if "ch " in line or " ich" in line else ():
+    for apart in _GERMAN_APART.finditer(line):
         verb = f"{(apart['head'] or apart['head2']).lower()} {apart['particle']}"
         if verb in _SEPARABLE:
             return _announce(prose, sentence, _SEPARABLE[verb], verb, 0)
-    for number, (table, foreign) in enumerate(zip(SOON, _SOON_FOREIGN, strict=True)):
-        signs = _SOON_SIGNS[number] if number < len(_SOON_SIGNS) else None
-        if (signs.stand_in(line) if signs is not None else not line.isascii()) and (match := foreign.search(line)):
+    for table, foreign in zip(SOON, _SOON_FOREIGN, strict=True):
+        if match := foreign.search(line):
             verb = verb_of(match)
             return _announce(prose, sentence, table[verb], verb, 0)
     return None
-
-
-_OPENED = (_SOON_EN, _WHILE)
-_GOING = (_SOON_ING, _BARE_ING, _PHRASES["calling"])
-
-
-def _may_be_going(line: str) -> bool:
-    """Return True if a gerund may stand in a line, in any case. Letters that have no case of their own may stand for
-    others.
-    """
-    return "ing" in line.lower() or not line.isascii()
 
 
 def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, at: int) -> Announcement:

@@ -201,7 +201,6 @@ _GO_OTHER = re.compile(r" type:(?:image_url|input_image|image|file|input_file|in
 _GO_WORDS = re.compile(rf" type:{_KIND}\](?=\]\Z| map\[)")
 _RUBY_START = re.compile(r"\[\s{0,4}(?=\{\s{0,4}(?::type|type:|[\"']type[\"']\s?=>))")
 _RUBY_SEAM = re.compile(r",\s{0,8}")
-_PRINTED = re.compile(r"content=(?=['\"])")
 _PRINTED_REST = re.compile(r"\s{1,2}(?:name=\S{1,80}\s)?additional_kwargs=\{")
 _CONSTRUCTED = re.compile(r"\[?[A-Z][A-Za-z]{0,40}Message(?:Chunk|Param)?\(content=['\"]")
 _FIELDS = frozenset({"role", "additional_kwargs", "response_metadata", "refusal"})
