@@ -199,11 +199,11 @@ class _Known:
 
     def missing(self, call: ToolCall) -> bool:
         """Return True if a call lacks a necessary id. A server that keeps the conversation would not know a new one."""
-        return self._needs_ids and not self._kept and not call.id and bool(call.name) and call.form != "legacy"
+        return self._needs_ids and not self._kept and _is_blank(call.id) and bool(call.name) and call.form != "legacy"
 
     def alone(self, choice: Choice, call: ToolCall) -> bool:
         """Return True if a call is the only one of its reply without an id."""
-        return self.missing(call) and sum(not other.id for other in choice.calls) == 1
+        return self.missing(call) and sum(_is_blank(other.id) for other in choice.calls) == 1
 
     def shares(self, choice: int, call: ToolCall) -> ToolCall | Pair | Answer | None:
         """Return the call with an equal id in the reply or the history, or the result of a call that the server keeps."""
@@ -299,3 +299,8 @@ def _resent(one: Pair, two: Pair) -> bool:
     if not same or one.answer is None or two.answer is None:
         return same
     return one.answer.result.text == two.answer.result.text
+
+
+def _is_blank(id_: str | None) -> bool:
+    """Return True if an id is missing, empty or white space, which servers refuse when it comes back."""
+    return not (id_ or "").strip()

@@ -21,6 +21,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
+    stated_reason,
     text,
     told,
 )
@@ -170,7 +171,7 @@ class _Reader:
             self._others(choice, message, place, frame)
         if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
             self._out.append(Failure(body["error"], frame))
-        if reason := text(body.get("finish_reason")):
+        if reason := stated_reason(body.get("finish_reason")):
             self._finished = True
             self._out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
 

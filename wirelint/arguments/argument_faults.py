@@ -394,6 +394,8 @@ def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
 def _other_value(value: Json, *, needs_some: bool) -> Flaw:
     match value:
         case str():
+            if not value.strip(_BLANK):  # `""` for no arguments, which servers refuse when clients echo it
+                return Flaw("an empty string instead of an object", repaired=None if needs_some else {})
             inner = Arguments(value)
             if inner.mapping is not None:
                 return Flaw("a JSON object encoded twice", "gateway", inner.mapping)

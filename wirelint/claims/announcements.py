@@ -266,15 +266,21 @@ def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: st
 
 
 def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | None:
-    """The declared tool that the last sentence of a thought decides to call by its name: `Next: look_up(plant="thyme")`."""
-    last = prose.sentences[-1] if prose.sentences else None
-    if last is None or last.question:
+    """Return the declared tool that the end of a thought decides to call by its name: `Next: look_up(plant="thyme")`.
+
+    The sentence before the last one counts if the last only carries it out: `We need to use look_up. Let me do that now.`
+    """
+    ending = list(prose.sentences[-2:])
+    if len(ending) == 2 and _PHRASES["commits"].fullmatch(prose.text, ending[1].start, ending[1].end) is None:
+        del ending[0]
+    if not ending or any(sentence.question for sentence in ending):
         return None
-    said = prose.text[last.start : last.end]
-    for name in names:
-        found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
-        if found is None or _PHRASES["hedged"].search(said[: found.start()]):
-            continue
-        if said[found.end() :].lstrip("`*")[:1] == "(" or _PHRASES["calls_it"].search(said[: found.start()]):
-            return Announcement(frozenset(), "call", name, last.start, last.end, at_once=True), name
+    for sentence in ending:
+        said = prose.text[sentence.start : sentence.end]
+        for name in names:
+            found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
+            if found is None or _PHRASES["hedged"].search(said[: found.start()]):
+                continue
+            if said[found.end() :].lstrip("`*")[:1] == "(" or _PHRASES["calls_it"].search(said[: found.start()]):
+                return Announcement(frozenset(), "call", name, sentence.start, ending[-1].end, at_once=True), name
     return None

@@ -199,7 +199,7 @@ class ThoughtDecider(TextDecider):
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
-        self._pairs = self._looks = self._moved = 0
+        self._pairs = self._looks = self._moved = self._drops = 0
         self._tail = self._markup = self._thought = ""
         self._leading = self._swallowing = self._leaving = self._lone = False
         self._ended = not self.streamed
@@ -334,7 +334,14 @@ class ThoughtDecider(TextDecider):
         self._looks += 1
         found = self._find(text)
         if found is not None and found.whole and self._applies(found):
-            self._move(found)
+            if not self._may_be_answer(found):
+                self._move(found)
+                return None
+            if self.streamed and not final:
+                return 0
+            self._ended = False
+            self._state = "text"
+            self._drop_closer(text, found)
             return None
         start = beginning(text)
         opened = opener_at(text, start)
@@ -465,10 +472,13 @@ class ThoughtDecider(TextDecider):
         closer = LONE_CLOSER.search(text, found.body[1])
         if closer is None or closer.start() + self._shift < self.block.sure:
             return False
-        self._ended = True
+        self._drops += 1
+        self._ended = self._drops == _MOST_PAIRS
         event = self.event_at(closer.start() + self._shift)
         self._take_out(closer.start(), closer.end())
-        title = f"dropped {closer[0]}; the reasoning before it was already sent as text"
+        sent = found.start + self._shift < self.block.sure
+        why = "the reasoning before it was already sent as text" if sent else "no answer follows it"
+        title = f"dropped {closer[0]}; {why}"
         self._mover.record(self.block, title, event=event, before=closer[0])
         self._checked = closer.start()
         return True
@@ -476,7 +486,17 @@ class ThoughtDecider(TextDecider):
     def _may_move(self, found: Thinking, *, final: bool) -> bool:
         if found.start + self._shift < self.block.sure or not self._applies(found):
             return False
+        if self._may_be_answer(found):
+            return False
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
+
+    def _may_be_answer(self, found: Thinking) -> bool:
+        """Return True if only a lone closing tag says that the reply is a thought: `It is 4.</think>` may be the answer."""
+        if found.evidence != "closed" or self._lone:
+            return False
+        text, mover = self._buffer.text(), self._mover
+        rest = text[: found.start] + text[found.end :]
+        return not (self._moved or self._shift or rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
         """Return True if the end of the waiting thought is here."""
