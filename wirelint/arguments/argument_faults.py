@@ -153,7 +153,7 @@ class _Reading:
             raise _OtherwiseError
 
     def _string(self, value: str) -> None:
-        r"""Read a quoted string. An escape that JSON does not have stands for itself (`\d`), but then `\n` may do so too."""
+        r"""Read a quoted string. An escape that JSON does not have stands for itself (`\d`); then `\n` may, too."""
         closing = _QUOTES.get(self.text[self.place : self.place + 1])
         if closing is None:
             raise _OtherwiseError
