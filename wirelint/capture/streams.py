@@ -37,7 +37,7 @@ from wirelint.capture.literals import (
     unescape,
     unescape_mapped,
 )
-from wirelint.capture.probe import harmless
+from wirelint.capture.secret_patterns import harmless
 from wirelint.capture.secrets import Span
 from wirelint.events import Frame
 from wirelint.model import Json

@@ -16,8 +16,7 @@ from wirelint.capture.offline import check as check_records
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import har_file
+from wirelint.capture.writers import Staging, TargetError, har_file
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, force_option, inform, inform_failure, paths_argument, rule_options
 from wirelint.model import Json, Severity
