@@ -25,8 +25,8 @@ from wirelint.capture.secrets import Span, is_marked, is_placeholder
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
 #
-# These are the *signs*. There is a sign wherever a form matches, so a text without signs is proved to hold no form. The forms
-# of an anchor are tried at a sign only, one character long or a bounded number of characters back, and a form does not try
+# These are the *signs*. There is a sign wherever a form matches, so a text without signs holds no form. The forms of an
+# anchor are tried at a sign only, one character long or a bounded number of characters back, and a form does not try
 # again what it has matched. So the search is linear in any text.
 
 _SEPARATORS = "_-."
