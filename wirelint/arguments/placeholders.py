@@ -1,4 +1,4 @@
-"""Values such as stand in for one that nobody knew: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
+"""Placeholder values that stand in for unknown ones: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
 
 A model that has to fill a parameter and was not told what with writes what the documentation of such tools is full of.
 Where a value of that kind may be real for its parameter, as `default` is for a namespace, the parameter's purpose decides,
@@ -32,46 +32,19 @@ Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_KIND = _words("type types kind format datatype mimetype dtype")
-_COMMAND = _words("command cmd commands cmdline shell")
-_PROSE = _words(
-    "content contents text texts body code query queries q prompt prompts message messages msg question questions"
-    " description summary comment comments note notes instruction instructions task thought thoughts thinking reason"
-    " reasoning explanation script source sql html css markdown pattern regex regexp glob replacement replace old"
-    " new patch diff template input inputs output data answer answers caption subject expression search find keyword"
-    " keywords term terms plan todo todos value values title headline label string str snippet selector xpath"
-    " payload json yaml xml arguments args params parameters stdin response reply feedback objective goal context"
-    " details rationale criteria filter filters where formula function test tests statement excerpt quote"
-    " placeholder default fallback sentence paragraph letter words word tag tags header headers cookie cookies env"
-    " environment symbol variable"
-)
-_SECRET = _words("secret secrets token password passwd passphrase credential credentials apikey bearer pat")
-_KEYS = _words("api access secret private auth client service license")
-_ID = _words("id ids uuid guid identifier")
-_HOST = _words(
-    "url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl dsn"
-)
-_ADDRESS = _words("email emails mail recipient recipients sender to cc bcc from phone telephone mobile address street")
-_PERSON = _words("person firstname lastname fullname surname customer author owner assignee contact employee patient")
-_PARAMETERS_PATH = _words(
-    "path paths file files filename filenames filepath dir dirs directory directories folder folders workspace workdir cwd"
-    " root dirname basedir subdir subdirectory subfolder subpath repo repository checkout pwd"
-)
+_NAMES = {purpose: frozenset(words.split()) for purpose, words in _PHRASES.table("names").items()}
+_ORDER: tuple[Purpose, ...] = ("kind", "command", "path", "host", "address", "person", "prose")
 
 
 @lru_cache(maxsize=1024)
 def words_of(name: str) -> tuple[str, ...]:
-    """`subWorkspace` → sub, workspace."""
+    """Return the words of a name: `subWorkspace` → sub, workspace."""
     return tuple(word.lower() for word in _WORD.findall(name[:200]))
 
 
 @lru_cache(maxsize=1024)
 def purpose(name: str) -> Purpose:
-    """What a parameter of this name is for. The last word says most: `file_content` is prose, `content_file` a path."""
+    """Return the purpose of a parameter. The last word says most: `file_content` is prose, `content_file` a path."""
     words = words_of(name)
     if not words:
         return "other"
@@ -85,7 +58,7 @@ def purpose(name: str) -> Purpose:
 
 
 def _of_rest(words: tuple[str, ...]) -> Purpose:
-    """Of `file_name`, `user_names`, `path_list`: the word before."""
+    """Return the purpose by the word before the last: `file_name`, `user_names`, `path_list`."""
     if len(words) == 1:
         return "person" if words[0] == "name" else "other"
     found = _of_word(words[-2], words)
@@ -93,25 +66,11 @@ def _of_rest(words: tuple[str, ...]) -> Purpose:
 
 
 def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
-    if word in _ID:
+    if word in _NAMES["id"]:
         return "id"
-    if word in _SECRET or (word in ("key", "keys") and not _KEYS.isdisjoint(words)):
+    if word in _NAMES["secret"] or (word in ("key", "keys") and not _NAMES["keys"].isdisjoint(words)):
         return "secret"
-    for names, found in _LISTS:
-        if word in names:
-            return found
-    return "other"
-
-
-_LISTS: tuple[tuple[frozenset[str], Purpose], ...] = (
-    (_KIND, "kind"),
-    (_COMMAND, "command"),
-    (_PARAMETERS_PATH, "path"),
-    (_HOST, "host"),
-    (_ADDRESS, "address"),
-    (_PERSON, "person"),
-    (_PROSE, "prose"),
-)
+    return next((purpose for purpose in _ORDER if word in _NAMES[purpose]), "other")
 
 
 LONGEST = 300
@@ -125,7 +84,7 @@ _THINGS = _PHRASES.text("things")
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What gives a value away. `why` completes "… is": `no path but what documentation writes for one`.
+    """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
     `void`: it spells that there is no value, so nothing is lost without it. `stem`: what somebody who meant it would say.
     """
@@ -140,49 +99,24 @@ class Sign:
     """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
-_SLOTS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
-    re.compile(
-        r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
-        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
-        r"\s*[>\]}]{1,2}$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
-        r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder|\.\.\.|…)$",
-        re.IGNORECASE,
-    ),
-)
+_SLOTS = _PHRASES.patterns("slots")
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
 _DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
 _DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
 _ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
-_CODE_HOSTS = _PHRASES.pattern("code_hosts")
-_PATH = _PHRASES.pattern("path")
-_LOGIN = _PHRASES.pattern("login")
-_EXAMPLE = _PHRASES.pattern("example")
 _VOID = frozenset({"null", "undefined"})
 _NOTHING = frozenset({"none", "nil", "nan"})
-_UNKNOWN = frozenset(
-    {"unknown", "unspecified", "not specified", "not provided", "not_provided", "not_specified", "not available"}
-    | {"tbd", "to be determined", "n/a", "not applicable", "not known", "not given"}
-)
-_DUMMY_SECRET = _PHRASES.pattern("dummy_secret")
-_DUMMY_ID = _PHRASES.pattern("dummy_id")
+_UNKNOWN = frozenset(_PHRASES.words("unknown"))
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
 _DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
 _NIL_UUID = "00000000-0000-0000-0000-000000000000"
 _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
-_DUMMY_ADDRESS = _PHRASES.pattern("dummy_address")
-_SUSPECT = _PHRASES.pattern("suspect")
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
-    """What gives a text away that stands in a parameter of this name. `described`: what the tool says of the parameter."""
+    """Return the sign of a placeholder in a parameter of this name. `described`: the parameter's description."""
     plain_value = value.strip()
     if not plain_value or len(value) > LONGEST:
         return None
@@ -192,7 +126,7 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
     if what == "command":
         return _in_command(value)
     folded = plain_value.casefold()
-    if _SUSPECT.search(folded) is None:
+    if _PHRASES["suspect"].search(folded) is None:
         return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
@@ -202,17 +136,17 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
         return Sign("a blank to be filled in", "high", stem=plain_value)
-    if (match := _PATH.search(plain_value)) is not None and " " not in plain_value[: match.start()]:
+    if (match := _PHRASES["path"].search(plain_value)) is not None and " " not in plain_value[: match.start()]:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
-    if (match := _LOGIN.match(plain_value)) is not None:
+    if (match := _PHRASES["login"].match(plain_value)) is not None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
-    if (match := _EXAMPLE.match(plain_value)) is not None and _is_address(plain_value, what):
+    if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
     return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)
 
 
 def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], described: str) -> Sign | None:
-    """A word in the place of a value: for nothing at all, for what is not known, for whatever there is."""
+    """Return the sign of a word for nothing, for the unknown, or for anything."""
     if folded in _VOID and what != "kind":
         return Sign("the word for nothing, not a value", "high", void=True, word=True)
     if folded in _NOTHING and what in _REFERENCES:
@@ -236,24 +170,24 @@ def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], descri
 
 def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
     match what:
-        case "secret" if _DUMMY_SECRET.match(value):
+        case "secret" if _PHRASES["dummy_secret"].match(value):
             return Sign("what documentation writes for a key", "medium", word=True)
         case "id" if folded in _DUMMY_UUIDS:
             return Sign("an id that documentation is full of", "medium")
         case "id" if folded == _NIL_UUID:
             return Sign("the id of nothing", "medium")
-        case "id" | "secret" if _DUMMY_ID.match(value) or _LETTERED_ID.match(value):
+        case "id" | "secret" if _PHRASES["dummy_id"].match(value) or _LETTERED_ID.match(value):
             return Sign("an id such as examples have", "low")
         case "person" if _DUMMY_PERSON.match(value):
             return Sign("a name such as examples have", "low")
-        case "address" if _DUMMY_ADDRESS.match(value):
+        case "address" if _PHRASES["dummy_address"].match(value):
             return Sign("an address such as examples have", "low")
         case _:
             return None
 
 
 def _echo(value: str, name: str, what: Purpose) -> Sign | None:
-    """A parameter's own name in the place of its value: `file_path` for file_path."""
+    """Return a parameter's own name in the place of its value: `file_path` for file_path."""
     words = words_of(name)
     if len(words) > 1 and what in _REFERENCES and words_of(value) == words and value.replace("_", "").isalnum():
         return Sign("the name of its own parameter", "medium", word=True)
@@ -261,17 +195,17 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
 
 
 def _in_command(value: str) -> Sign | None:
-    """A path of the documentation among the words of a command; what is quoted or piped in may be text."""
+    """Return a path of the documentation among the words of a command; what is quoted or piped in may be text."""
     if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
         return None
     for word in value.split():
-        if (match := _PATH.search(word)) is not None:
+        if (match := _PHRASES["path"].search(word)) is not None:
             return Sign("a command on what documentation writes for a path", "medium", stem=match[0].strip("/\\: "))
     return None
 
 
 def _yours(value: str) -> str:
-    """What is left to be filled in of a value, `your-domain` of `https://your-domain.com/`; empty when nothing is.
+    """Return the part of a value to be filled in, `your-domain` of `https://your-domain.com/`; empty when there is none.
 
     Pages have names with `your` in them (`/help/reset-your-password`), so it has to begin a step, and in the paths of most
     sites it has to be spelt as no page is.
@@ -282,7 +216,9 @@ def _yours(value: str) -> str:
         return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
     steps = _STEPS.split(f"{url['host']}{url['rest']}")
     path = _STEPS.split(url["path"])
-    steps += path if _CODE_HOSTS.search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    steps += (
+        path if _PHRASES["code_hosts"].search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    )
     return next((step for step in steps if _YOURS.match(step)), "")
 
 
@@ -299,12 +235,11 @@ def _is_address(value: str, what: Purpose) -> bool:
 _LONGEST_ERROR = 1000
 _LONGEST_VALUE = 200
 _SHORTEST_VALUE = 2
-_REFUSES = _PHRASES.pattern("refuses")
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An argument that an error refuses. `sign`: what gives the value away as a stand-in, if anything does."""
+    """An argument that an error refuses. `sign`: the sign of a placeholder in it, if any."""
 
     name: str
     value: str
@@ -314,7 +249,7 @@ class Refused:
 def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
     """Yield the arguments that an error of the tool refuses by name."""
     error = error[:_LONGEST_ERROR]
-    if not _REFUSES.search(error):
+    if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
     for name, value in arguments.items():
@@ -347,7 +282,7 @@ _HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
 
 
 class Leaf(NamedTuple):
-    """A value inside arguments: where it stands, and the name of its parameter."""
+    """A value inside arguments: its place, and the name of its parameter."""
 
     path: tuple[str | int, ...]
     name: str
@@ -360,7 +295,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    """The texts and numbers of arguments. Bounded."""
+    """Yield the texts and numbers of arguments. Bounded."""
     stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
     count = 0
     while stack and count < _MOST_VALUES:
@@ -379,7 +314,7 @@ def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
 
 
 def declared(root: Json, path: Iterable[str | int]) -> Json:
-    """What a schema says of a place; None when it says nothing."""
+    """Return the schema of a place; None when there is none."""
     found = root
     for step in path:
         found = member(found, step, root) if isinstance(step, str) else element(found, step, root)
@@ -387,7 +322,7 @@ def declared(root: Json, path: Iterable[str | int]) -> Json:
 
 
 class Said:
-    """What the conversation and the tool's declaration say. Built when something is first looked for."""
+    """The words of the conversation and the tool's declaration, built when first needed."""
 
     __slots__ = ("_heard", "_others", "_request", "_worked")
 
@@ -475,7 +410,7 @@ def _joined(messages: Iterable[Message]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Invention:
-    """A value that nobody said. `instead`: what may stand there, `null` or nothing at all, where that loses nothing."""
+    """A value without a source. `instead`: what may replace it without loss, `null` or nothing."""
 
     leaf: Leaf
     sign: Sign
@@ -483,7 +418,7 @@ class Invention:
 
 
 def inventions(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
-    """The values among arguments that stand in for ones that nobody knew."""
+    """Yield the values among arguments that stand in for ones that nobody knew."""
     for leaf in leaves(arguments):
         value = leaf.value if isinstance(leaf.value, str) else _number(leaf)
         found = sign(value, leaf.name) if value is not None else None
@@ -504,14 +439,14 @@ def _takes(leaf: Leaf, tool: Tool) -> bool:
 
 
 def _number(leaf: Leaf) -> str | None:
-    """A number is a stand-in for an id only."""
+    """Return the sign of a number: it is a placeholder for an id only."""
     if isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id":
         return str(leaf.value)
     return None
 
 
 def describe(schema: Json) -> str:
-    """What a schema says in words, with the values it gives as examples."""
+    """Return the words of a schema, with its examples."""
     if not isinstance(schema, dict):
         return ""
     words = [schema.get(key) for key in ("title", "description", "default", "examples", "example", "pattern")]
@@ -545,7 +480,9 @@ def _instead(leaf: Leaf, found: Sign, tool: Tool) -> str:
 
 
 def voidable(tool: Tool) -> frozenset[str]:
-    """The arguments of a tool in the place of which the word for nothing can be taken out: null does, or nothing does."""
+    """Return the arguments of a tool in the place of which the word for nothing can be taken out: null does, or
+    nothing does.
+    """
     properties = tool.schema.get("properties") if tool.schema is not None else None
     if not isinstance(properties, dict) or tool.hosted:
         return frozenset()
@@ -576,7 +513,7 @@ def _is_typed(schema: dict[str, Json]) -> bool:
 
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
-    """A place below another one that only the words of the query name: no one said that there is such a place."""
+    """Yield a place below another one that only the words of the query name: no one said that there is such a place."""
     needed = required(tool)
     places = [
         (name, value)

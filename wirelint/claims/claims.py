@@ -1,4 +1,4 @@
-"""What a text claims to have been done.
+"""Claims of a text: actions that it says are finished.
 
 Theory of operation. A claim is a finished action in the first person or in a form that amounts to it: "I searched …",
 "After reading …, I can confirm", "Deleted.", "The mail has been sent", "The search returned nothing". Patterns run
@@ -45,45 +45,21 @@ _SPANISH_PAST, _PORTUGUESE_PAST = (
     alternatives(word for word in table if word.endswith(("é", "í", "ei", "ri")) and " " not in word)
     for table in (DONE[2], DONE[3])
 )
-_SAID = (
-    re.compile(rf"\b(?:[Ii]ch habe?|habe ich)\b(?P<gap>[^!?;]{{0,160}}?)\b(?P<verb>{_GERMAN})\b"),
-    re.compile(
-        rf"\b[Jj]['’]ai (?:bien |déjà |aussi |ensuite |également |effectivement )?(?P<verb>{_FRENCH})\b(?P<gap>)"
-    ),
-    re.compile(
-        rf"(?:^|[\s¡(])(?:[Hh]e (?:ya )?|[Yy]a |y )(?P<verb>{_SPANISH})\b(?P<gap>)|"
-        rf"^\W{{0,4}}(?P<verb2>(?i:{_SPANISH_PAST}))\b"
-    ),
-    # Portuguese has a preterite for it ("enviei"), which needs no pronoun; its participles need one.
-    re.compile(
-        rf"(?:^|[\s(])(?:(?:[Ee]u |[Jj]á )(?:já |acabei de )?|(?:e|[Tt]enho|[Pp]ronto[,!]) "
-        rf")(?P<verb>{_PORTUGUESE})\b(?P<gap>)|"
-        rf"^\W{{0,4}}(?P<verb2>(?i:{_PORTUGUESE_PAST}))\b"
-    ),
-    re.compile(rf"(?:^|[\s(])[Hh]o (?:già |appena |anche |poi )?(?P<verb>{_ITALIAN})\b(?P<gap>)"),
-    re.compile(
-        rf"(?:我(?:们)?(?:已经|已|刚刚|刚才|刚)?(?:成功)?(?:[为帮给替](?:[您你]|"
-        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}})?(?P<verb>{_CHINESE})(?:了|过|完|好)"
-        rf"|我(?:们)?(?:已经|已|刚刚|刚才)(?:成功)?(?:[为帮给替](?:[您你]|"
-        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}}[里中上])?(?P<verb2>{_CHINESE})"
-        rf"|已经?(?:成功)?(?:[为帮给替](?:[您你]|[^，,。]{{1,10}}?))?(?:[将把][^，,。]{{1,20}}?)?(?P<verb3>{_CHINESE}))(?P<gap>)"
-    ),
-    re.compile(
-        rf"(?P<verb>{_JAPANESE})(?:を)?(?:(?:いた|致)?しました|しておきました|ておきました|完了しました|済みです|"
-        rf"(?<=[べみきしりえけい])ました|させていただきました)(?!ら|か)(?P<gap>)"
-    ),
+_SAID = _PHRASES.patterns(
+    "foreign_said",
+    german=_GERMAN,
+    french=_FRENCH,
+    spanish=_SPANISH,
+    spanish_past=_SPANISH_PAST,
+    portuguese=_PORTUGUESE,
+    portuguese_past=_PORTUGUESE_PAST,
+    italian=_ITALIAN,
+    chinese=_CHINESE,
+    japanese=_JAPANESE,
 )
-_PASSIVE = (
-    re.compile(rf"\b(?:wurden?|ist|sind) (?:[\w-]+ ){{0,6}}?(?:nun |jetzt |erfolgreich )?(?P<verb>{_GERMAN})\b"),
-    re.compile(rf"\b(?:a|ont) (?:bien )?été (?P<verb>{_FRENCH})e?s?\b"),
-    re.compile(rf"\b(?:(?:ha|han) sido|se (?:ha|han)) (?P<verb>{_SPANISH})(?:s|as|os)?\b"),
-    re.compile(rf"\b(?:foi|foram) (?P<verb>{_PORTUGUESE})s?\b"),
-    re.compile(rf"\b(?:è stat[oa]|sono stat[ie]) (?P<verb>{_ITALIAN})\b"),
+_PASSIVE = _PHRASES.patterns(
+    "foreign_passive", german=_GERMAN, french=_FRENCH, spanish=_SPANISH, portuguese=_PORTUGUESE, italian=_ITALIAN
 )
-_PERFORMED = _PHRASES.pattern("performed")
-_OUTCOME = _PHRASES.pattern("foreign_claims_outcome")
-_UNREAL = _PHRASES.pattern("foreign_claims_unreal")
-_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _WORDS = frozenset(
     f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
 ) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
@@ -91,35 +67,35 @@ _WORDS = frozenset(
 
 def is_foreign(line: str) -> bool:
     """Return True if a line has a finished form of another language."""
-    if not line.isascii() and _CJK.search(line):
+    if not line.isascii() and _PHRASES["cjk"].search(line):
         return True
     return has_word_of(line, _WORDS)
 
 
 def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
-    """The kinds, the verb and the form of the first claim of a sentence, or None."""
+    """Return the kinds, the verb and the form of the first claim of a sentence, or None."""
     if not is_foreign(line):
         return None
     for table, pattern in zip(DONE, _SAID, strict=True):
         for match in pattern.finditer(line):
             verb = verb_of(match)
-            unreal = _UNREAL.search(line, max(match.start() - 160, 0), match.start())
-            if not unreal and not _UNREAL.search(match["gap"] or ""):
+            unreal = _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_claims_unreal"].search(match["gap"] or ""):
                 return table[verb], verb, "said"
-    for match in _PERFORMED.finditer(line):
-        if not _UNREAL.search(line, max(match.start() - 160, 0), match.start()):
+    for match in _PHRASES["performed"].finditer(line):
+        if not _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start()):
             return frozenset({"search"}), verb_of(match), "said"
     for table, pattern in zip(DONE, _PASSIVE, strict=False):
         passive = pattern.search(line)
-        if passive is not None and not _UNREAL.search(line):
+        if passive is not None and not _PHRASES["foreign_claims_unreal"].search(line):
             return table[passive["verb"]], passive["verb"], "passive"
-    if outcome := _OUTCOME.search(line):
+    if outcome := _PHRASES["foreign_claims_outcome"].search(line):
         return frozenset({"search"}), verb_of(outcome), "outcome"
     return None
 
 
 def verb_of(match: re.Match[str]) -> str:
-    """What a pattern caught under `verb`, `verb2`, …"""
+    """Return the text of the group `verb`, `verb2`, … of a match in lower case."""
     return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
 
 
@@ -179,12 +155,9 @@ HYPHENATED = re.compile(r"[\w]-$")
 SAYS_DONE = _PHRASES.pattern("done")
 
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
-AFTER_I = frozenset({
-    *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
-    "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
-    "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
-    "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
-})  # fmt: skip
+AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
+    _PHRASES.words("after_i")
+)
 """Words that can follow "I" where something was done."""
 LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
 CAME_OF_IT = Cues(*_PHRASES.words("came_of_it"))
@@ -202,7 +175,7 @@ Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim with the action it speaks of. `object` is the rest of its sentence as written, `start`, `end` the whole."""
+    """A claim. `object` is the rest of its sentence as written, `start`, `end` are the offsets of the sentence."""
 
     kinds: frozenset[Kind]
     verb: str
@@ -214,7 +187,7 @@ class Claim:
 
 
 def claims(prose: Prose) -> Iterator[Claim]:
-    """The claims of a text, in the order in which they stand; several of one sentence are possible."""
+    """Yield the claims of a text, in the order in which they stand; several of one sentence are possible."""
     letter: int | None = None
     looked_until = 0
     told_until = -1  # the end of the paragraph in which a story of another time has begun
@@ -264,7 +237,7 @@ def _paragraph_end(text: str, at: int) -> int:
 
 
 def letter_start(text: str) -> int:
-    """Where a letter begins that a reply offers: what follows is said by whoever sends it. The length when there is none.
+    """Return the offset of a letter that a reply offers, in which somebody else speaks. The text's length if there is none.
 
     A salutation on the first line is the reply's own, unless a signature closes it.
     """
@@ -296,7 +269,7 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
 
 
 def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """In the first person: "I've updated …", "I opened …, fixed it and ran …", "I looked it up", "I tried to open …"."""
+    """Yield claims in the first person: "I've updated …", "I opened …, fixed it and ran …", "I tried to open …"."""
     line = sentence.masked
     if "I" not in line and "we" not in line and "We" not in line:
         return
@@ -329,7 +302,7 @@ _MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup
 
 
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """What somebody "was able to retrieve" or "had a look at"."""
+    """Yield claims with a softer verb: "I was able to retrieve …", "I had a look at …"."""
     line = sentence.masked
     if not _MANAGED_SIGNS.stand_in(line):
         return
@@ -342,7 +315,7 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
+    """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
     after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and CONCLUDED.stand_in(line) else None
     outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
@@ -359,7 +332,7 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
+    """Yield claims without a subject that acts: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.stand_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
@@ -389,7 +362,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
 
 
 def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """What was found, and what was done by the way: "what I saw after looking it up"."""
+    """Yield finds, and acts in a subordinate clause: "after looking it up"."""
     line = sentence.masked
     found = FOUND.search(line) if " found " in line else None
     if found and _is_real(line, found.start()):
@@ -444,7 +417,7 @@ def _would(match: re.Match[str], verb: str) -> bool:
 
 
 def _before(line: str, at: int) -> str:
-    """What stands before an offset, as far back as a clause reaches."""
+    """Return the text before an offset, as far back as a clause reaches."""
     return line[max(at - 160, 0) : at]
 
 
@@ -455,7 +428,7 @@ def _is_real(line: str, at: int) -> bool:
 
 
 def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-    """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
+    """Yield outcomes that a text ascribes to tools, with their names: "search_docs returned nothing"."""
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
             continue
@@ -470,7 +443,7 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
 
 
 def says_done(prose: Prose) -> Claim | None:
-    """A bare "Done." that opens a short reply: it claims whatever was asked for."""
+    """Return the claim of a bare "Done." that opens a short reply: everything that the user ordered."""
     match = SAYS_DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None

@@ -1,4 +1,4 @@
-"""What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
+"""Calls that ran in the present turn, and their outcomes: an error, nothing, or a number of hits.
 
 Text protocols count as well: a user message that is itself the result of a tool is evidence, though no API field says
 so.
@@ -47,8 +47,6 @@ _SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
 
-_SUPPLIED = _PHRASES.pattern("supplied")
-
 
 _LOOKED_AT = 64
 """Open calls among which the one is looked for that a result without an id answers."""
@@ -64,7 +62,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a result says. `counts`: every number that may be the number of hits (empty: unknown)."""
+    """The outcome of a result. `counts`: every number that may be the number of hits (empty: unknown)."""
 
     error: bool
     counts: frozenset[int]
@@ -75,7 +73,7 @@ class Outcome:
 
 
 def last_words(request: Request) -> str:
-    """What the user said last, reminders of the client left out; empty when no user spoke."""
+    """Return the user's last words without reminders of the client; empty when no user spoke."""
     last = request.last_user
     return last.words if last is not None else ""
 
@@ -105,7 +103,7 @@ def _is_result(text: str) -> bool:
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
-    """Calls of some messages with their results, in the order of the results; unpaired ones too.
+    """Return the calls of some messages with their results, in the order of the results; unpaired ones too.
 
     Where the API has no ids, results answer the calls of their name in order.
     """
@@ -122,7 +120,7 @@ def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
 
 
 def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
-    """Takes out the first call of a name; the first of all for a result without one."""
+    """Remove and return the first call of a name; the first of all for a result without one."""
     for number, call in enumerate(itertools.islice(calls, _LOOKED_AT)):
         if name in (None, "", call.name):
             del calls[number]
@@ -159,7 +157,7 @@ def introduces(request: Request, word: str) -> bool:
 
 def supplies_results(request: Request) -> bool:
     """Return True if the prompt itself carries what a tool would have found: passages, documents, search results."""
-    return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
+    return any(_PHRASES["supplied"].search(message.text) for message in request.messages if message.role != "assistant")
 
 
 def brings_content(request: Request) -> bool:
@@ -170,16 +168,8 @@ def brings_content(request: Request) -> bool:
     return any(isinstance(part, Opaque) for part in last.parts) or "```" in last.words or len(last.words) > 1500
 
 
-# What results say.
-_ERROR_START = _PHRASES.pattern("error_start")
-_FAILED_COMMAND = _PHRASES.pattern("failed_command")
-_SHOWS_TEXT = _PHRASES.pattern("shows_text")
 _LONGEST_FAILURE = 600
-_EXIT = _PHRASES.pattern("exit")
-_FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
-_NUMBER = _PHRASES.pattern("number")
-_NONE = _PHRASES.pattern("none")
 _COUNT_KEYS = frozenset(_PHRASES.words("count_keys"))
 _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
@@ -193,13 +183,13 @@ _REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
 def outcome(result: ToolResult) -> Outcome:
-    """What a result says about itself."""
+    """Return the outcome that a result states."""
     return _told(result.text, result.is_error is True)
 
 
 @remembered
 def _told(text: str, marked: bool) -> Outcome:
-    """The same of its text. `marked`: the API calls it an error."""
+    """Return the outcome of a result's text. `marked`: the API marks the result as an error."""
     text = text.strip()
     document = _decoded(text)
     error = marked or _is_error(text, document)
@@ -211,10 +201,10 @@ def failed_command(text: str, arguments: str) -> bool:
 
     A command that shows a text may show one that speaks of errors.
     """
-    if len(text) > _LONGEST_FAILURE or _SHOWS_TEXT.search(arguments):
+    if len(text) > _LONGEST_FAILURE or _PHRASES["shows_text"].search(arguments):
         return False
     lines = text.strip().splitlines()
-    return bool(lines) and any(_FAILED_COMMAND.match(line) for line in (lines[0], lines[-1]))
+    return bool(lines) and any(_PHRASES["failed_command"].match(line) for line in (lines[0], lines[-1]))
 
 
 def _decoded(text: str) -> Json:
@@ -232,11 +222,11 @@ def _is_error(text: str, document: Json) -> bool:
         return _says_error(document)
     if len(text) > _LONGEST_ERROR:
         return False
-    if _ERROR_START.match(text):
+    if _PHRASES["error_start"].match(text):
         return True
     # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
-    exited = _EXIT.search(text)
-    return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
+    exited = _PHRASES["exit"].search(text)
+    return exited is not None and len(text) < 400 and _PHRASES["failure"].search(text) is not None
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
@@ -272,9 +262,9 @@ def _counts(text: str, document: Json) -> Iterator[int]:
     if isinstance(document, dict):
         yield from _counts_of(document, 0)
         return
-    if _NONE.search(text[:400]):
+    if _PHRASES["none"].search(text[:400]):
         yield 0
-    for found in _NUMBER.finditer(text[:2000]):
+    for found in _PHRASES["number"].finditer(text[:2000]):
         yield int(next(number for number in found.groups() if number))
 
 
@@ -294,8 +284,6 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 
 # What the history has on record that backs a claim: earlier calls, and content that came with the conversation.
 
-_MARKS = _PHRASES.pattern("marks")
-
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if an earlier call of the history may be what the claim speaks of.
@@ -306,7 +294,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     same = calls_before(claim, request)
     if not same:
         return False
-    marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
+    marks = {mark.lower() for mark in _PHRASES["marks"].findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
     if _is_new(marks, same, request):
@@ -338,7 +326,7 @@ def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
-    """The calls on record that could have done what is claimed."""
+    """Return the calls on record that could have done what is claimed."""
     before = [call for message in request.messages for call in message.calls if call.name]
     return [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
 
@@ -360,7 +348,9 @@ def brought_along(claim: Claim, request: Request) -> bool:
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
-    """The abilities of the tools that were called in the conversation; none when any of it may have been anything."""
+    """Return the abilities of the tools that were called in the conversation; none when any of it may have been
+    anything.
+    """
     if request.hosted or not request.tools_known or request.is_partial:
         return ()
     if not any(message.calls for message in request.turn):
@@ -378,7 +368,7 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A statement, where it stands, and what the result says instead."""
+    """A statement, its offsets, and the result that contradicts it."""
 
     start: int
     end: int
@@ -389,7 +379,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A result of the turn with what it says and what its call could do."""
+    """A result of the turn with its outcome and the abilities of the called tool."""
 
     result: ToolResult
     outcome: Outcome
@@ -402,7 +392,7 @@ class Fact:
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
-    """The results of a turn, each with the ability of the tool that gave it."""
+    """Return the results of a turn, each with the ability of the tool that gave it."""
     made: list[Fact] = []
     for one in ran:
         if one.result is None:

@@ -20,19 +20,10 @@ from wirelint.text.prose import Cues, unquoted
 _PHRASES = lexicon.Phrases("tool_denials")
 
 _NOT = _PHRASES.text("not")
-_DENIED = _PHRASES.pattern("denied")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)
-_ABLE = _PHRASES.pattern("able")
-_FOREIGN = _PHRASES.pattern("foreign")
-_DEED = _PHRASES.pattern("deed")
-_WANTED = _PHRASES.pattern("wanted")
-_ACTS = _PHRASES.pattern("acts")
-_UNTIL = re.compile(r"\b(?:without|until|unless|before|yet)\b", re.IGNORECASE)
-_IF = re.compile(r"\b(?:if|when|unless|in case|whether|suppose|because)\W+(?:\w+\W+){0,3}\Z", re.IGNORECASE)
 _EMPTY = frozenset(_PHRASES.words("empty"))
 _TAILS = ("tail", "use_tail", "none_tail", "no_tail", "need_tail")
 _FINDS: frozenset[Kind] = frozenset({"search", "read"})
-_TO_THE_END = re.compile(r"[^.!?;:\n]{0,80}")
 _NEGATIONS = Cues("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
 _THINGS = Cues(*_PHRASES.words("things"))
 _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
@@ -41,7 +32,7 @@ _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """`said` is the sentence's words, at `start` of the text. `outright`: of tools, and not of abilities alone."""
+    """A denial. `said` is its sentence, at `start` of the text. `outright`: of tools, and not of abilities alone."""
 
     said: str
     start: int
@@ -56,31 +47,36 @@ def may_deny(text: str) -> bool:
 
 
 def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:
-    """The first denial of what a declared tool is for. `asked`: what the user last said."""
+    """Return the first denial of an ability that a declared tool has. `asked`: the user's last words."""
     return next(_denials(unquoted(text), asked, tools), None) if may_deny(text) else None
 
 
 def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
-    for match in _DENIED.finditer(text):
+    for match in _PHRASES["denied"].finditer(text):
         found = match[0]
         groups = [words for name, words in match.groupdict().items() if name != "tools" and words]
-        if _IF.search(text[max(match.start() - 40, 0) : match.start()]) or not _NEGATED.search(found):
+        if _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()]) or not _NEGATED.search(found):
             continue
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(groups))
         if _meets(about, tools) if about else _is_any(match) or _meets(_about(asked), tools):
             yield Denial(found.strip(), match.start(), outright=True)
-    foreign = _FOREIGN.search(text)
+    foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
         yield Denial(foreign[0].strip(), foreign.start(), outright=True)
-    for match in _ABLE.finditer(text):
+    for match in _PHRASES["able"].finditer(text):
         about = _about(next(words for words in match.groupdict().values() if words))
-        supposed = _IF.search(text[max(match.start() - 40, 0) : match.start()])
-        acts = _ACTS.match(match["unable"] or match["cannot"] or "") is not None
+        supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
+        acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
         known = _names(about, tools) or (acts and _meets(about, tools))
         known = known and not _is_undone(match["object"] or match["unable"] or "", tools)
-        if known and not supposed and not _UNTIL.search(match[0]) and not _WANTED.search(text, match.start()):
+        if (
+            known
+            and not supposed
+            and not _PHRASES["until"].search(match[0])
+            and not _PHRASES["wanted"].search(text, match.start())
+        ):
             yield Denial(match[0].strip(), match.start(), outright=False)
 
 
@@ -88,7 +84,7 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
     """Return True if what there is no tool for is something that no declared one does: "to delete files", of a reader
     of files.
     """
-    found = _DEED.match(deed)
+    found = _PHRASES["deed"].match(deed)
     verb = found["verb"].lower() if found is not None else ""
     kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s"))
     if not kinds or kinds <= _FINDS:
@@ -97,9 +93,9 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
 
 
 def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
-    """The same, in another language: "kein Werkzeug, um Dateien zu löschen"."""
-    words = _TO_THE_END.match(text, said.end())
-    told = [_plain(word) for word in _WORD.findall(words[0])] if words is not None else []
+    """Return True if a denial in another language is about a deed that no tool does: "kein Werkzeug, um zu löschen"."""
+    words = _PHRASES["to_the_end"].match(text, said.end())
+    told = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
     kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
     kinds -= _FINDS
     return bool(kinds) and not any(
@@ -108,8 +104,8 @@ def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bo
 
 
 def _about(text: str) -> frozenset[str]:
-    """The words of a text that say what it is about."""
-    return words_of(" ".join(word for word in _WORD.findall(text.lower()) if word not in _EMPTY))
+    """Return the words of a text that say what it is about."""
+    return words_of(" ".join(word for word in _PHRASES["word"].findall(text.lower()) if word not in _EMPTY))
 
 
 def _is_any(match: re.Match[str]) -> bool:
@@ -131,14 +127,13 @@ def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
 
 
 def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """The same, by the names of the tools alone, without the verbs that many names begin with."""
+    """Return True if a text shares a word with the tools' names, verbs that many names begin with aside."""
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
     return any(
         about & (_about(_spelled(tool.name)) - _VERBS) or topics & topics_of(_spelled(tool.name)) for tool in tools
     )
 
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _VERBS = frozenset(_PHRASES.words("verbs"))
 
 

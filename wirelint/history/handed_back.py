@@ -1,4 +1,4 @@
-"""The results that a request hands to the model for the first time, beside what servers of tools really answered."""
+"""Results that a request hands to the model for the first time, compared with what MCP servers answered."""
 
 from __future__ import annotations
 
@@ -35,14 +35,13 @@ Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
 
 _WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
-_MARKED = _PHRASES.pattern("marked")
 _DRESS = frozenset(_PHRASES.words("dress"))
 _MOST = 200_000
 """Characters of either text that are compared."""
 
 
 def retelling(told: str, truth: str) -> Retelling:
-    """How a text in a history retells what a tool gave."""
+    """Return how a text in a history retells a tool's result."""
     told, truth = told[:_MOST], truth[:_MOST]
     if told.split() == truth.split():
         return "same"
@@ -52,7 +51,7 @@ def retelling(told: str, truth: str) -> Retelling:
     given, spelled = set(_words(truth)), set(_bare(truth))
     if given <= said or spelled <= said:
         return "same"
-    if _MARKED.search(told) and not _MARKED.search(truth):
+    if _PHRASES["marked"].search(told) and not _PHRASES["marked"].search(truth):
         return "marked"
     if not said - _DRESS:
         return "lost"
@@ -63,7 +62,7 @@ def retelling(told: str, truth: str) -> Retelling:
 
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:
-    """Words and numbers, case aside. JSON gives those of its members, also where it stands in a string of JSON."""
+    """Yield words and numbers without case. JSON yields those of its members, also inside of a string."""
     stripped = text.strip()
     if depth < 4 and stripped[:1] in ("{", "[", '"'):
         try:
@@ -76,7 +75,7 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def _bare(text: str) -> Iterator[str]:
-    """The words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
+    """Yield the words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
     plain = _ESCAPED.sub(_unescaped, html.unescape(text) if "&" in text else text)
     for word in _WORD.findall(plain):
         yield "null" if word == "None" else word.casefold()
@@ -109,9 +108,6 @@ _LONGEST_REFUSAL = 800
 _LONGEST_NOTE = 160
 _FEW = 4
 _WEIGHTY = re.compile(r"\w{3,}")
-_FAILS = _PHRASES.pattern("fails")
-_NO_FAULT = _PHRASES.pattern("no_fault")
-_NOT_RUN = _PHRASES.pattern("not_run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +123,7 @@ class Back:
         return self.call.name or ""
 
     def passed(self, wire: ToolWire) -> tuple[Passed, ...]:
-        """The calls of this tool with these arguments that reached a server."""
+        """Return the calls of this tool with these arguments that reached a server."""
         return wire.passed(self.name, self.declared, digest_of(self.call.arguments))
 
     @property
@@ -135,13 +131,13 @@ class Back:
         """Return True if the result says that the call failed, or was not carried out."""
         if outcome(self.result).error or self._fails:
             return True
-        return len(self.result.text) <= _LONGEST_REFUSAL and _NOT_RUN.search(self.result.text) is not None
+        return len(self.result.text) <= _LONGEST_REFUSAL and _PHRASES["not_run"].search(self.result.text) is not None
 
     @property
     def _fails(self) -> bool:
         """Return True if the result is a note, in whatever words, that something went wrong."""
         text = self.result.text
-        return len(text) <= _LONGEST_NOTE and _FAILS.search(_NO_FAULT.sub(" ", text)) is not None
+        return len(text) <= _LONGEST_NOTE and _PHRASES["fails"].search(_PHRASES["no_fault"].sub(" ", text)) is not None
 
     def takes_up(self, truth: str) -> bool:
         """Return True if a result speaks of what the server answered: then its words are of that, not of the call."""
@@ -150,7 +146,7 @@ class Back:
 
 
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
-    """The results behind the last message of the assistant; older ones were judged when they came.
+    """Yield the results behind the last message of the assistant; older ones were judged when they came.
 
     Where a request goes on from a reply that the provider keeps, the call is the one that passed on this wire.
     """
@@ -168,7 +164,7 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
 
 
 def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall]:
-    """The calls of the assistant's last messages, which some APIs split in several."""
+    """Return the calls of the assistant's last messages, which some APIs split in several."""
     calls: list[ToolCall] = []
     while position and messages[position - 1].role == "assistant":
         position -= 1
@@ -189,7 +185,7 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
 
 
 def never_ran(tool: Tool, wire: ToolWire) -> str:
-    """What to say of a declared tool that a server on this wire serves, and of which no call has ever reached it."""
+    """Return the message about a declared tool that a server on this wire serves and that no call ever reached."""
     serving = wire.serving(tool.name, tool) if wire else ()
     if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):
         return ""
@@ -197,7 +193,7 @@ def never_ran(tool: Tool, wire: ToolWire) -> str:
 
 
 def confirmed(request: Request, ledger: Ledger) -> frozenset[str]:
-    """The pointers of results that are what a server on this wire has answered to their calls."""
+    """Return the pointers of results that are what a server on this wire has answered to their calls."""
     wire = ledger.tools
     if not wire:
         return frozenset()

@@ -1,4 +1,4 @@
-"""Markup in which tool results are handed to models, found where a model wrote it itself.
+"""Result markup of chat templates in a text that the model wrote itself.
 
 Every chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header for the
 tool's role, a label of a text protocol (`Observation:` after an `Action:`). A model that writes one goes on with what
@@ -19,7 +19,7 @@ _PHRASES = lexicon.Phrases("fabricated_results")
 
 @dataclass(frozen=True, slots=True)
 class Invented:
-    """A result that stands in a text: its opening markup and what follows it. Offsets are those of the text."""
+    """A result in a text: its opening markup and the offsets of it and its body."""
 
     marker: str
     start: int
@@ -35,25 +35,21 @@ _HINTS = Cues(*_PHRASES.words("hints"))
 # Text protocols are written in the language of their prompt.
 _ACT = _PHRASES.text("act")
 _OBSERVE = _PHRASES.text("observe")
-# What acts in a text protocol is the name of a tool, with its arguments beside or below it: a scene, a lab's notes and a
-# worksheet have the same labels, and words behind them.
-_ACTION = _PHRASES.pattern("action")
 _OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
 _OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
 _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
-_OWN_PLAY = _PHRASES.pattern("own_play")
 _NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
 _RUNAWAY = _PHRASES.pattern("runaway")
 _QUOTES = "\"'“”‘’«»„「『"
 
 
 def invented_result(text: str) -> Invented | None:
-    """The first result that a text makes up, unquoted and with a body; None when there is none."""
+    """Return the first result that a text makes up, unquoted and with a body; None when there is none."""
     if not _HINTS.stand_in(text):
         return None
     shown = unquoted(text)
     found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
-    action = _ACTION.search(shown)
+    action = _PHRASES["action"].search(shown)
     if action and (observation := _OBSERVATION.search(shown, action.end())):
         found.append(observation)
     if runaway := _RUNAWAY.search(shown, 1):
@@ -86,7 +82,7 @@ _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 
 def next_marker(text: str, start: int) -> tuple[int, int] | None:
-    """Where the next thing stands that looks like the beginning of a result, quoted or not: its offsets."""
+    """Return the offsets of the next beginning of a result, quoted or not."""
     if not _HINT.search(text, start):
         return None
     found = _MARKER.search(text, start)
@@ -99,7 +95,7 @@ def may_lead_to_marker(text: str) -> bool:
 
 
 def cut_marker(text: str) -> int:
-    """The length of the end of a text that may go on to be a marker; 0 for the end of nearly every text."""
+    """Return the length of the end of a text that may go on to be a marker; 0 for the end of nearly every text."""
     size = len(text)
     line = text.rfind("\n", max(size - _LONGEST_LINE - 1, 0)) + 1
     if size - line <= _LONGEST_LINE and (line or size <= _LONGEST_LINE) and _CUT_LINE.match(text, line):
@@ -125,7 +121,7 @@ def lays_down(prompt: str, marker: str) -> bool:
     """Return True if a prompt lays down a text protocol in which the program, not the model, writes results after
     `marker`.
     """
-    played = (match.start() for match in _OWN_PLAY.finditer(prompt))
+    played = (match.start() for match in _PHRASES["own_play"].finditer(prompt))
     if any(not _NEGATED.search(prompt, max(at - 32, 0), at) for at in played):
         return False
     if _OBSERVATION.match(f"{marker} x"):

@@ -1,4 +1,4 @@
-"""Which parts of a Markdown text are quoted: fenced and indented code, inline code, block quotes.
+"""Quoted parts of a Markdown text: fenced and indented code, inline code, block quotes.
 
 Theory of operation. A CommonMark parser (markdown-it-py) decides; nothing here guesses at Markdown. Block tokens carry the
 lines they stand on, and those become offsets. Inline tokens carry no offsets: for each inline token, its lines are laid
@@ -38,7 +38,7 @@ class _Span(NamedTuple):
 
 
 def quoted_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """The quoted stretches as (start, end) offsets, in order and without overlaps."""
+    """Return the quoted stretches as (start, end) offsets, in order and without overlaps."""
     return tuple((span.start, span.end) for span in _spans(text))
 
 
@@ -123,7 +123,7 @@ class _Lines:
 
 
 def _code_spans(lines: _Lines, token: Token) -> Iterator[_Span]:
-    """The inline code of one inline token."""
+    """Yield the inline code of one inline token."""
     children = token.children or []
     if token.map is None or not any(child.type == "code_inline" for child in children):
         return
@@ -147,7 +147,9 @@ class _Places:
 
 
 def _lay_out(lines: _Lines, token: Token) -> _Places | None:
-    """Where each content line stands: the parser has taken indentation and markers off its front, blanks off its end."""
+    """Return the source offsets of a token's lines: the parser removed indentation and markers before, blanks after
+    them.
+    """
     places = _Places()
     number = token.map[0] if token.map is not None else 0
     offset = 0
@@ -196,7 +198,7 @@ def _walk(content: str, children: list[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _escaped(content: str, start: int) -> int:
-    """1 when the backtick at `start` is escaped by a backslash, which itself is not escaped."""
+    """Return 1 if the backtick at `start` is escaped by a backslash that is not escaped itself, else 0."""
     slashes = 0
     while slashes < start and content[start - slashes - 1] == "\\":
         slashes += 1
@@ -204,7 +206,7 @@ def _escaped(content: str, start: int) -> int:
 
 
 def _normal(code: str) -> str:
-    """The content of a code span as CommonMark reads it (section 6.1)."""
+    """Return the content of a code span as CommonMark reads it (section 6.1)."""
     code = code.replace("\n", " ")
     if code.startswith(" ") and code.endswith(" ") and code.strip(" "):
         return code[1:-1]
@@ -213,12 +215,9 @@ def _normal(code: str) -> str:
 
 # Markup that is spoken of: in code, in quotation marks, or with a word beside it that says what it is.
 
-_BEFORE = _PHRASES.pattern("before")
-_AFTER = _PHRASES.pattern("after")
 # In the middle of a sentence: `it ends with <|eom_id|>, not with <|eot_id|>.` What a template puts somewhere stands
 # between lines and sentences.
 _TOKENS = _PHRASES.text("tokens")
-_WORD_BEFORE = _PHRASES.pattern("word_before")
 _GOES_ON = re.compile(rf"{_TOKENS}(?:[.,;:!?)](?=\s|\Z)| (?:[a-z]{{2,}}|a)\b)")
 _REACH = 32
 _TOKENS_REACH = 128
@@ -230,9 +229,11 @@ def is_mention(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     if before in _QUOTES and after == _QUOTES[before]:
         return True
-    if _BEFORE.search(text, max(start - _REACH, 0), start) or _AFTER.match(text, end, end + _REACH):
+    if _PHRASES["before"].search(text, max(start - _REACH, 0), start) or _PHRASES["after"].match(
+        text, end, end + _REACH
+    ):
         return True
-    in_sentence = _WORD_BEFORE.search(text, max(start - _TOKENS_REACH, 0), start)
+    in_sentence = _PHRASES["word_before"].search(text, max(start - _TOKENS_REACH, 0), start)
     if in_sentence and _GOES_ON.match(text, end, end + _TOKENS_REACH):
         return True
     return is_quoted(text, start, end)
