@@ -45,7 +45,7 @@ def folded(text: str) -> str:
     return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
 
 
-def told_back(text: str, words: str) -> frozenset[str]:
+def shared_words(text: str, words: str) -> frozenset[str]:
     """Return the words of some weight that a text has in common with what the user said."""
     return _weighty(text) & _weighty(words)
 

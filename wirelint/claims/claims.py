@@ -427,7 +427,7 @@ def _is_real(line: str, at: int) -> bool:
     return not (UNREAL.search(before) or FOREIGN_CONDITION.search(before))
 
 
-def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
+def reported_outcomes(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
     """Yield outcomes that a text ascribes to tools, with their names: "search_docs returned nothing"."""
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
@@ -442,7 +442,7 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
                 break
 
 
-def says_done(prose: Prose) -> Claim | None:
+def bare_done(prose: Prose) -> Claim | None:
     """Return the claim of a bare "Done." that opens a short reply: everything that the user ordered."""
     match = SAYS_DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
