@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
 from wirelint.claims.claims import verb_of
-from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
+from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
 _PHRASES = lexicon.Phrases("announcements")
 
@@ -145,7 +145,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
         return True
     if not tail.isascii() and _PHRASES["cjk"].search(tail):
         return True
-    return has_word_at_end(text, tail, _SOON_WORDS)
+    return has_word_of(tail, _SOON_WORDS)
 
 
 def _is_doing(text: str) -> bool:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, Topic, alternatives, stem, topics_of, words_of
-from wirelint.claims.acts import shared_words
-from wirelint.claims.claims import Claim, claims
+from wirelint.claims.claims import Claim, claims, shared_words
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
 from wirelint.claims.order_check import carried_out
 from wirelint.claims.side_effects import Reach, reach

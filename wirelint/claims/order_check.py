@@ -18,9 +18,21 @@ from typing import TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, Topic, stem, words_of
-from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, shared_words
 from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
-from wirelint.claims.claims import EARLIER, UNREAL, Claim
+from wirelint.claims.claims import (
+    DONE_CHINESE,
+    EARLIER,
+    FEW,
+    LONGEST_REPLY,
+    UNREAL,
+    Act,
+    Claim,
+    accounts,
+    acts,
+    folded,
+    regrets,
+    shared_words,
+)
 from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
