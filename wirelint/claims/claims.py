@@ -459,8 +459,8 @@ def bare_done(prose: Prose) -> Claim | None:
 
 # Finished acts that a short reply reports, found by grammar alone: any verb, with or without a subject.
 #
-# What makes a sentence unreal (a condition, a negation, another time, a question) leaves no act in it. Whether an act is that
-# of a tool is not decided here: see `performed`.
+# What makes a sentence unreal (a condition, a negation, another time, a question) leaves no act in it. `performed` decides
+# whether an act is that of a tool.
 
 
 # What a text repeats of the user's last words: the very thing that an order was about, whatever noun it has.
