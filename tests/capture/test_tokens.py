@@ -14,10 +14,9 @@ from collections.abc import Callable
 
 import pytest
 
-from wirelint.capture.probe import harmless
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.secret_patterns import Form, find_tokens, forms
+from wirelint.capture.secret_patterns import Form, find_tokens, forms, harmless
 from wirelint.capture.secrets import MARK, Span
 
 HEX, LOW, UP, WORD = "0123456789abcdef", "a-z0-9", "A-Z0-9", "A-Za-z0-9"
