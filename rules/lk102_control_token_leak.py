@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from wirelint.arguments.argument_faults import came_whole
 from wirelint.arguments.argument_markup import may_be_polluted, polluted, strings
-from wirelint.arguments.tool_names import match
+from wirelint.arguments.schemas import match
 from wirelint.fix import SAFETIES
 from wirelint.fixes.arguments import StripMarkup, unmarked
 from wirelint.fixes.calls import CallHeads, Head, Rename

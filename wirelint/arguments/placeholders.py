@@ -32,35 +32,8 @@ Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_KIND = _words("type types kind format datatype mimetype dtype")
-_COMMAND = _words("command cmd commands cmdline shell")
-_PROSE = _words(
-    "content contents text texts body code query queries q prompt prompts message messages msg question questions"
-    " description summary comment comments note notes instruction instructions task thought thoughts thinking reason"
-    " reasoning explanation script source sql html css markdown pattern regex regexp glob replacement replace old"
-    " new patch diff template input inputs output data answer answers caption subject expression search find keyword"
-    " keywords term terms plan todo todos value values title headline label string str snippet selector xpath"
-    " payload json yaml xml arguments args params parameters stdin response reply feedback objective goal context"
-    " details rationale criteria filter filters where formula function test tests statement excerpt quote"
-    " placeholder default fallback sentence paragraph letter words word tag tags header headers cookie cookies env"
-    " environment symbol variable"
-)
-_SECRET = _words("secret secrets token password passwd passphrase credential credentials apikey bearer pat")
-_KEYS = _words("api access secret private auth client service license")
-_ID = _words("id ids uuid guid identifier")
-_HOST = _words(
-    "url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl dsn"
-)
-_ADDRESS = _words("email emails mail recipient recipients sender to cc bcc from phone telephone mobile address street")
-_PERSON = _words("person firstname lastname fullname surname customer author owner assignee contact employee patient")
-_PARAMETERS_PATH = _words(
-    "path paths file files filename filenames filepath dir dirs directory directories folder folders workspace workdir cwd"
-    " root dirname basedir subdir subdirectory subfolder subpath repo repository checkout pwd"
-)
+_NAMES = {purpose: frozenset(words.split()) for purpose, words in _PHRASES.table("names").items()}
+_ORDER: tuple[Purpose, ...] = ("kind", "command", "path", "host", "address", "person", "prose")
 
 
 @lru_cache(maxsize=1024)
@@ -93,25 +66,11 @@ def _of_rest(words: tuple[str, ...]) -> Purpose:
 
 
 def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
-    if word in _ID:
+    if word in _NAMES["id"]:
         return "id"
-    if word in _SECRET or (word in ("key", "keys") and not _KEYS.isdisjoint(words)):
+    if word in _NAMES["secret"] or (word in ("key", "keys") and not _NAMES["keys"].isdisjoint(words)):
         return "secret"
-    for names, found in _LISTS:
-        if word in names:
-            return found
-    return "other"
-
-
-_LISTS: tuple[tuple[frozenset[str], Purpose], ...] = (
-    (_KIND, "kind"),
-    (_COMMAND, "command"),
-    (_PARAMETERS_PATH, "path"),
-    (_HOST, "host"),
-    (_ADDRESS, "address"),
-    (_PERSON, "person"),
-    (_PROSE, "prose"),
-)
+    return next((purpose for purpose in _ORDER if word in _NAMES[purpose]), "other")
 
 
 LONGEST = 300
@@ -140,45 +99,20 @@ class Sign:
     """The form that values have: that a declaration or a prompt describes it says nothing."""
 
 
-_SLOTS: tuple[re.Pattern[str], ...] = (
-    re.compile(r"^[A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*[_-]HERE$"),
-    re.compile(
-        r"^[<\[{]{1,2}\s*(?:(?:your|insert|enter|the|actual|some|replace|add|put|specify|provide)\b[^<>\[\]{}]{0,60}"
-        rf"|(?:[a-z0-9]+[ _-])*(?:{_THINGS}|value|here|placeholder|date|location|city"
-        r"|unknown|unspecified|missing|tbd)(?:[ _-][a-z0-9]+)*)"
-        r"\s*[>\]}]{1,2}$",
-        re.IGNORECASE,
-    ),
-    re.compile(
-        r"^(?:(?:insert|enter|replace|put|fill)[_-](?:your|the|with|me|in|here|actual)\w*(?:[_-]\w+)*"
-        r"|change[_-]?me|replace[_-]?(?:me|this)|placeholder|\.\.\.|…)$",
-        re.IGNORECASE,
-    ),
-)
+_SLOTS = _PHRASES.patterns("slots")
 _YOURS = re.compile(rf"^<?your(?:[-_]?(?:{_THINGS})s?|(?:[-_][a-z0-9]+){{1,4}}| (?:{_THINGS}))>?$", re.IGNORECASE)
 _DATE_PART = r"(?:y{2,4}|j{2,4}|a{4}|d{2}|t{2}|g{2}|m{2}|h{2}|s{2})"
 _DATE_FORM = re.compile(rf"^[<\[{{]?{_DATE_PART}(?:[-/.:t ]{{1,2}}{_DATE_PART}){{1,5}}z?[>\]}}]?$")
 _ABOUT_FORMS = frozenset({"format", "pattern", "mask", "style", "layout", "locale", "display", "spec"})
 _STEPS = re.compile(r"[/\\@:?&=.,#]+")
 _URL = re.compile(r"^[a-z][a-z0-9+.-]*://(?P<host>[^/?#]*)(?P<path>[^?#]*)(?P<rest>.*)$", re.IGNORECASE)
-_CODE_HOSTS = _PHRASES.pattern("code_hosts")
-_PATH = _PHRASES.pattern("path")
-_LOGIN = _PHRASES.pattern("login")
-_EXAMPLE = _PHRASES.pattern("example")
 _VOID = frozenset({"null", "undefined"})
 _NOTHING = frozenset({"none", "nil", "nan"})
-_UNKNOWN = frozenset(
-    {"unknown", "unspecified", "not specified", "not provided", "not_provided", "not_specified", "not available"}
-    | {"tbd", "to be determined", "n/a", "not applicable", "not known", "not given"}
-)
-_DUMMY_SECRET = _PHRASES.pattern("dummy_secret")
-_DUMMY_ID = _PHRASES.pattern("dummy_id")
+_UNKNOWN = frozenset(_PHRASES.words("unknown"))
 _LETTERED_ID = re.compile(r"^(?:[a-z]{1,12}[_-])?abc[_-]?123$|^x{3,}$", re.IGNORECASE)
 _DUMMY_UUIDS = frozenset({"123e4567-e89b-12d3-a456-426614174000", "550e8400-e29b-41d4-a716-446655440000"})
 _NIL_UUID = "00000000-0000-0000-0000-000000000000"
 _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.IGNORECASE)
-_DUMMY_ADDRESS = _PHRASES.pattern("dummy_address")
-_SUSPECT = _PHRASES.pattern("suspect")
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
@@ -192,7 +126,7 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
     if what == "command":
         return _in_command(value)
     folded = plain_value.casefold()
-    if _SUSPECT.search(folded) is None:
+    if _PHRASES["suspect"].search(folded) is None:
         return _echo(plain_value, name, what)
     if (found := _word(plain_value, folded, what, words_of(name), described)) is not None:
         return found
@@ -202,11 +136,11 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
         return Sign("a blank to be filled in", "high", stem=blank)
     if any(pattern.search(plain_value) for pattern in _SLOTS):
         return Sign("a blank to be filled in", "high", stem=plain_value)
-    if (match := _PATH.search(plain_value)) is not None and " " not in plain_value[: match.start()]:
+    if (match := _PHRASES["path"].search(plain_value)) is not None and " " not in plain_value[: match.start()]:
         return Sign("what documentation writes for a path", "high", stem=match[0].strip("/\\: "))
-    if (match := _LOGIN.match(plain_value)) is not None:
+    if (match := _PHRASES["login"].match(plain_value)) is not None:
         return Sign("an address with a login of the documentation", "medium", stem=match[0])
-    if (match := _EXAMPLE.match(plain_value)) is not None and _is_address(plain_value, what):
+    if (match := _PHRASES["example"].match(plain_value)) is not None and _is_address(plain_value, what):
         return Sign("an address that is reserved for examples", "medium", stem=match["host"])
     return _dummy(plain_value, folded, what) or _echo(plain_value, name, what)
 
@@ -236,17 +170,17 @@ def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], descri
 
 def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
     match what:
-        case "secret" if _DUMMY_SECRET.match(value):
+        case "secret" if _PHRASES["dummy_secret"].match(value):
             return Sign("what documentation writes for a key", "medium", word=True)
         case "id" if folded in _DUMMY_UUIDS:
             return Sign("an id that documentation is full of", "medium")
         case "id" if folded == _NIL_UUID:
             return Sign("the id of nothing", "medium")
-        case "id" | "secret" if _DUMMY_ID.match(value) or _LETTERED_ID.match(value):
+        case "id" | "secret" if _PHRASES["dummy_id"].match(value) or _LETTERED_ID.match(value):
             return Sign("an id such as examples have", "low")
         case "person" if _DUMMY_PERSON.match(value):
             return Sign("a name such as examples have", "low")
-        case "address" if _DUMMY_ADDRESS.match(value):
+        case "address" if _PHRASES["dummy_address"].match(value):
             return Sign("an address such as examples have", "low")
         case _:
             return None
@@ -265,7 +199,7 @@ def _in_command(value: str) -> Sign | None:
     if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
         return None
     for word in value.split():
-        if (match := _PATH.search(word)) is not None:
+        if (match := _PHRASES["path"].search(word)) is not None:
             return Sign("a command on what documentation writes for a path", "medium", stem=match[0].strip("/\\: "))
     return None
 
@@ -282,7 +216,9 @@ def _yours(value: str) -> str:
         return next(filter(_YOURS.match, _STEPS.split(value)), own[0].strip("/\\") if own is not None else "")
     steps = _STEPS.split(f"{url['host']}{url['rest']}")
     path = _STEPS.split(url["path"])
-    steps += path if _CODE_HOSTS.search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    steps += (
+        path if _PHRASES["code_hosts"].search(url["host"]) else [step for step in path if "_" in step or step.isupper()]
+    )
     return next((step for step in steps if _YOURS.match(step)), "")
 
 
@@ -299,7 +235,6 @@ def _is_address(value: str, what: Purpose) -> bool:
 _LONGEST_ERROR = 1000
 _LONGEST_VALUE = 200
 _SHORTEST_VALUE = 2
-_REFUSES = _PHRASES.pattern("refuses")
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +249,7 @@ class Refused:
 def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
     """Yield the arguments that an error of the tool refuses by name."""
     error = error[:_LONGEST_ERROR]
-    if not _REFUSES.search(error):
+    if not _PHRASES["refuses"].search(error):
         return
     said = set(re.findall(r"[a-z]+", error.lower()))
     for name, value in arguments.items():

@@ -45,45 +45,21 @@ _SPANISH_PAST, _PORTUGUESE_PAST = (
     alternatives(word for word in table if word.endswith(("é", "í", "ei", "ri")) and " " not in word)
     for table in (DONE[2], DONE[3])
 )
-_SAID = (
-    re.compile(rf"\b(?:[Ii]ch habe?|habe ich)\b(?P<gap>[^!?;]{{0,160}}?)\b(?P<verb>{_GERMAN})\b"),
-    re.compile(
-        rf"\b[Jj]['’]ai (?:bien |déjà |aussi |ensuite |également |effectivement )?(?P<verb>{_FRENCH})\b(?P<gap>)"
-    ),
-    re.compile(
-        rf"(?:^|[\s¡(])(?:[Hh]e (?:ya )?|[Yy]a |y )(?P<verb>{_SPANISH})\b(?P<gap>)|"
-        rf"^\W{{0,4}}(?P<verb2>(?i:{_SPANISH_PAST}))\b"
-    ),
-    # Portuguese has a preterite for it ("enviei"), which needs no pronoun; its participles need one.
-    re.compile(
-        rf"(?:^|[\s(])(?:(?:[Ee]u |[Jj]á )(?:já |acabei de )?|(?:e|[Tt]enho|[Pp]ronto[,!]) "
-        rf")(?P<verb>{_PORTUGUESE})\b(?P<gap>)|"
-        rf"^\W{{0,4}}(?P<verb2>(?i:{_PORTUGUESE_PAST}))\b"
-    ),
-    re.compile(rf"(?:^|[\s(])[Hh]o (?:già |appena |anche |poi )?(?P<verb>{_ITALIAN})\b(?P<gap>)"),
-    re.compile(
-        rf"(?:我(?:们)?(?:已经|已|刚刚|刚才|刚)?(?:成功)?(?:[为帮给替](?:[您你]|"
-        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}})?(?P<verb>{_CHINESE})(?:了|过|完|好)"
-        rf"|我(?:们)?(?:已经|已|刚刚|刚才)(?:成功)?(?:[为帮给替](?:[您你]|"
-        rf"[^，,。]{{1,10}}?))?(?:在[^，,。]{{1,20}}[里中上])?(?P<verb2>{_CHINESE})"
-        rf"|已经?(?:成功)?(?:[为帮给替](?:[您你]|[^，,。]{{1,10}}?))?(?:[将把][^，,。]{{1,20}}?)?(?P<verb3>{_CHINESE}))(?P<gap>)"
-    ),
-    re.compile(
-        rf"(?P<verb>{_JAPANESE})(?:を)?(?:(?:いた|致)?しました|しておきました|ておきました|完了しました|済みです|"
-        rf"(?<=[べみきしりえけい])ました|させていただきました)(?!ら|か)(?P<gap>)"
-    ),
+_SAID = _PHRASES.patterns(
+    "foreign_said",
+    german=_GERMAN,
+    french=_FRENCH,
+    spanish=_SPANISH,
+    spanish_past=_SPANISH_PAST,
+    portuguese=_PORTUGUESE,
+    portuguese_past=_PORTUGUESE_PAST,
+    italian=_ITALIAN,
+    chinese=_CHINESE,
+    japanese=_JAPANESE,
 )
-_PASSIVE = (
-    re.compile(rf"\b(?:wurden?|ist|sind) (?:[\w-]+ ){{0,6}}?(?:nun |jetzt |erfolgreich )?(?P<verb>{_GERMAN})\b"),
-    re.compile(rf"\b(?:a|ont) (?:bien )?été (?P<verb>{_FRENCH})e?s?\b"),
-    re.compile(rf"\b(?:(?:ha|han) sido|se (?:ha|han)) (?P<verb>{_SPANISH})(?:s|as|os)?\b"),
-    re.compile(rf"\b(?:foi|foram) (?P<verb>{_PORTUGUESE})s?\b"),
-    re.compile(rf"\b(?:è stat[oa]|sono stat[ie]) (?P<verb>{_ITALIAN})\b"),
+_PASSIVE = _PHRASES.patterns(
+    "foreign_passive", german=_GERMAN, french=_FRENCH, spanish=_SPANISH, portuguese=_PORTUGUESE, italian=_ITALIAN
 )
-_PERFORMED = _PHRASES.pattern("performed")
-_OUTCOME = _PHRASES.pattern("foreign_claims_outcome")
-_UNREAL = _PHRASES.pattern("foreign_claims_unreal")
-_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 _WORDS = frozenset(
     f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
 ) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
@@ -91,7 +67,7 @@ _WORDS = frozenset(
 
 def is_foreign(line: str) -> bool:
     """Return True if a line has a finished form of another language."""
-    if not line.isascii() and _CJK.search(line):
+    if not line.isascii() and _PHRASES["cjk"].search(line):
         return True
     return has_word_of(line, _WORDS)
 
@@ -103,17 +79,17 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
     for table, pattern in zip(DONE, _SAID, strict=True):
         for match in pattern.finditer(line):
             verb = verb_of(match)
-            unreal = _UNREAL.search(line, max(match.start() - 160, 0), match.start())
-            if not unreal and not _UNREAL.search(match["gap"] or ""):
+            unreal = _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_claims_unreal"].search(match["gap"] or ""):
                 return table[verb], verb, "said"
-    for match in _PERFORMED.finditer(line):
-        if not _UNREAL.search(line, max(match.start() - 160, 0), match.start()):
+    for match in _PHRASES["performed"].finditer(line):
+        if not _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start()):
             return frozenset({"search"}), verb_of(match), "said"
     for table, pattern in zip(DONE, _PASSIVE, strict=False):
         passive = pattern.search(line)
-        if passive is not None and not _UNREAL.search(line):
+        if passive is not None and not _PHRASES["foreign_claims_unreal"].search(line):
             return table[passive["verb"]], passive["verb"], "passive"
-    if outcome := _OUTCOME.search(line):
+    if outcome := _PHRASES["foreign_claims_outcome"].search(line):
         return frozenset({"search"}), verb_of(outcome), "outcome"
     return None
 
@@ -179,12 +155,9 @@ HYPHENATED = re.compile(r"[\w]-$")
 SAYS_DONE = _PHRASES.pattern("done")
 
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
-AFTER_I = frozenset({
-    *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
-    "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
-    "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
-    "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
-})  # fmt: skip
+AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
+    _PHRASES.words("after_i")
+)
 """Words that can follow "I" where something was done."""
 LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
 CAME_OF_IT = Cues(*_PHRASES.words("came_of_it"))

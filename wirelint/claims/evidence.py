@@ -47,8 +47,6 @@ _SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
 
-_SUPPLIED = _PHRASES.pattern("supplied")
-
 
 _LOOKED_AT = 64
 """Open calls among which the one is looked for that a result without an id answers."""
@@ -159,7 +157,7 @@ def introduces(request: Request, word: str) -> bool:
 
 def supplies_results(request: Request) -> bool:
     """Return True if the prompt itself carries what a tool would have found: passages, documents, search results."""
-    return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
+    return any(_PHRASES["supplied"].search(message.text) for message in request.messages if message.role != "assistant")
 
 
 def brings_content(request: Request) -> bool:
@@ -170,16 +168,8 @@ def brings_content(request: Request) -> bool:
     return any(isinstance(part, Opaque) for part in last.parts) or "```" in last.words or len(last.words) > 1500
 
 
-# What results say.
-_ERROR_START = _PHRASES.pattern("error_start")
-_FAILED_COMMAND = _PHRASES.pattern("failed_command")
-_SHOWS_TEXT = _PHRASES.pattern("shows_text")
 _LONGEST_FAILURE = 600
-_EXIT = _PHRASES.pattern("exit")
-_FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
-_NUMBER = _PHRASES.pattern("number")
-_NONE = _PHRASES.pattern("none")
 _COUNT_KEYS = frozenset(_PHRASES.words("count_keys"))
 _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
@@ -211,10 +201,10 @@ def failed_command(text: str, arguments: str) -> bool:
 
     A command that shows a text may show one that speaks of errors.
     """
-    if len(text) > _LONGEST_FAILURE or _SHOWS_TEXT.search(arguments):
+    if len(text) > _LONGEST_FAILURE or _PHRASES["shows_text"].search(arguments):
         return False
     lines = text.strip().splitlines()
-    return bool(lines) and any(_FAILED_COMMAND.match(line) for line in (lines[0], lines[-1]))
+    return bool(lines) and any(_PHRASES["failed_command"].match(line) for line in (lines[0], lines[-1]))
 
 
 def _decoded(text: str) -> Json:
@@ -232,11 +222,11 @@ def _is_error(text: str, document: Json) -> bool:
         return _says_error(document)
     if len(text) > _LONGEST_ERROR:
         return False
-    if _ERROR_START.match(text):
+    if _PHRASES["error_start"].match(text):
         return True
     # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
-    exited = _EXIT.search(text)
-    return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
+    exited = _PHRASES["exit"].search(text)
+    return exited is not None and len(text) < 400 and _PHRASES["failure"].search(text) is not None
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
@@ -272,9 +262,9 @@ def _counts(text: str, document: Json) -> Iterator[int]:
     if isinstance(document, dict):
         yield from _counts_of(document, 0)
         return
-    if _NONE.search(text[:400]):
+    if _PHRASES["none"].search(text[:400]):
         yield 0
-    for found in _NUMBER.finditer(text[:2000]):
+    for found in _PHRASES["number"].finditer(text[:2000]):
         yield int(next(number for number in found.groups() if number))
 
 
@@ -294,8 +284,6 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 
 # What the history has on record that backs a claim: earlier calls, and content that came with the conversation.
 
-_MARKS = _PHRASES.pattern("marks")
-
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if an earlier call of the history may be what the claim speaks of.
@@ -306,7 +294,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     same = calls_before(claim, request)
     if not same:
         return False
-    marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
+    marks = {mark.lower() for mark in _PHRASES["marks"].findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
     if _is_new(marks, same, request):

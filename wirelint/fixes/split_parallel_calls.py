@@ -15,7 +15,7 @@ from typing import ClassVar
 
 import orjson
 
-from wirelint.arguments.tool_names import match
+from wirelint.arguments.schemas import match
 from wirelint.events import CallUpdate, Close, Delta, Event, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.calls import make_call

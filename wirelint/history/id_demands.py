@@ -206,8 +206,6 @@ def _is(host: str, domain: str) -> bool:
 _NINE = re.compile(r"length of 9\b|length 9\b|9 alphanumeric", re.IGNORECASE)
 _PATTERN = re.compile(r"a-zA-Z0-9_\\?-|letters, numbers, underscores", re.IGNORECASE)
 _PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
-_TOO_LONG = _PHRASES.pattern("too_long")
-_ABOUT_IDS = _PHRASES.pattern("about_ids")
 
 
 def complaint(exchange: Exchange) -> Demand | None:
@@ -216,14 +214,18 @@ def complaint(exchange: Exchange) -> Demand | None:
     if error is None:
         return None
     words = error if isinstance(error, str) else orjson.dumps(error).decode()
-    if len(words) > 10_000 or not _ABOUT_IDS.search(words):
+    if len(words) > 10_000 or not _PHRASES["about_ids"].search(words):
         return None
     if _NINE.search(words):
         return Mistral()
     if exchange.api == "bedrock.converse":
         claude = _PATTERN.search(words) is not None
-        return Converse(claude=claude) if claude or _TOO_LONG.search(words) or _PATTERN_OF_AWS.search(words) else None
-    if limit := _TOO_LONG.search(words):
+        return (
+            Converse(claude=claude)
+            if claude or _PHRASES["too_long"].search(words) or _PATTERN_OF_AWS.search(words)
+            else None
+        )
+    if limit := _PHRASES["too_long"].search(words):
         return Limited(int(limit[1] or limit[2]))
     return Anthropic() if _PATTERN.search(words) else None
 
@@ -347,7 +349,6 @@ _ALPHANUMERIC = string.digits + string.ascii_letters
 _COUNTED = re.compile(r"(?:(?P<prefix>functions)[. ])?[\w.-]+:(?P<number>[0-9]{1,9})")
 # Makers whose ids can be drawn anew; others count, or are made by clients and no upstream ever gave them.
 _DRAWN = frozenset(_PHRASES.words("drawn"))
-_KEPT = _PHRASES.pattern("kept")
 _PLAIN_MODEL = traits("").id_model
 _KEPT_END = re.compile(r"_\d{1,3}\Z")
 _TELLING = 9
@@ -457,7 +458,7 @@ def _imitate(sample: str, seed: str) -> str:
     >>> _imitate("chatcmpl-tool-0a1b2c3d4e5f6071", "7" * 64)
     'chatcmpl-tool-7777777777777777'
     """
-    kept = _KEPT.match(sample)
+    kept = _PHRASES["kept"].match(sample)
     start = kept.end() if kept is not None else 0
     counter = _KEPT_END.search(sample, start)
     end = counter.start() if counter is not None and sample.startswith("call_function_") else len(sample)

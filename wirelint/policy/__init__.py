@@ -22,7 +22,7 @@ from typing import Final, Literal, TypeAlias
 
 from wirelint.arguments.argument_markup import GONE, Gone
 from wirelint.arguments.placeholders import Invention, Said, inventions
-from wirelint.arguments.tool_names import tails
+from wirelint.arguments.schemas import tails
 from wirelint.model import Confidence, Json, Severity, Tool
 from wirelint.policy.checks import Check, Disk, NoDisk, UnjudgedError
 from wirelint.text.escaping import excerpt

@@ -131,27 +131,7 @@ def no_guard() -> Iterator[None]:
 
 # Our signs where an output cannot show them: pipes of Windows are often cp1252, and some terminals know ASCII alone.
 
-_PLAIN = {
-    "●": "*",
-    "▲": "!",
-    "·": ".",
-    "✓": "v",
-    "✎": "~",
-    "✗": "x",
-    "■": "#",
-    "▸": ">",
-    "…": ".",
-    "│": "|",
-    "─": "-",
-    "━": "=",
-    "→": ">",
-    "←": "<",
-    "⇢": ">",
-    "⇠": "<",
-    "↵": "/",
-    "␍": "/",
-    "⇥": ">",
-}
+_PLAIN = dict(zip("●▲·✓✎✗■▸…│─━→←⇢⇠↵␍⇥", "*!.v~x#>.|-=><><//>", strict=True))
 """A sign for a sign, so that columns stay in place."""
 
 ERRORS = "wirelint-signs"

@@ -82,8 +82,6 @@ _PHRASES = lexicon.Phrases("thinking")
 # and a row
 # `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`: what has come in full is not cut.
 
-_ATOM = _PHRASES.pattern("atom")
-
 
 def cut(pattern: str) -> str:
     """A pattern for the non-empty beginnings of what `pattern` matches, at the end of a text."""
@@ -101,7 +99,7 @@ def _options(pattern: str) -> Iterator[str]:
             yield from _options(pattern[start:place])
             start = place + 1
     row = pattern[start:]
-    group = next((atom for atom in _ATOM.finditer(row) if atom["ahead"] or atom["group"]), None)
+    group = next((atom for atom in _PHRASES["atom"].finditer(row) if atom["ahead"] or atom["group"]), None)
     if group is None:
         yield row
         return
@@ -112,7 +110,7 @@ def _options(pattern: str) -> Iterator[str]:
 
 def _cut_row(row: str) -> str:
     pattern = ""
-    for atom in reversed([atom[0] for atom in _ATOM.finditer(row)]):
+    for atom in reversed([atom[0] for atom in _PHRASES["atom"].finditer(row)]):
         pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
     return pattern
 
@@ -188,19 +186,14 @@ _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
 """Of a thought in a value that no pair of tags at its front shows to be one."""
 _CLOSING_MARKS = ("/", "|>", "unused17")
-# Words that speak of the tag itself.
-_SPOKEN_OF = _PHRASES.pattern("spoken_of")
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
 _SENTENCES = tuple(
     (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
-# Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
-_ANALYSIS = _PHRASES.pattern("analysis")
 # Any other word tells only together with the end.
 _ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
-_FINAL = _PHRASES.pattern("final")
 _ANALYSIS_HEAD = "analysis"
 # A channel's name on the first line, and then whole sentences: a list of words goes on with words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
@@ -280,7 +273,7 @@ def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> T
             if opener is None or is_mention(text, start, opener.end()):
                 continue
             closer = tag.closer.search(text, opener.end())
-            if closer is None and _SPOKEN_OF.match(text, opener.end()):
+            if closer is None and _PHRASES["spoken_of"].match(text, opener.end()):
                 continue
             return _paired(tag, "opened", opener, closer, len(text))
     return None
@@ -320,10 +313,10 @@ def _residue(text: str, start: int) -> Thinking | None:
     if final := FINAL_RESPONSE.search(text):
         body = (start, final.start())
         return Thinking(final[0], "residue", start, final.end(), body, True, True)
-    head = _ANALYSIS.match(text, start) or _ANALYSIS_LOOSE.match(text, start)
-    if head and (tail := _FINAL.search(text, head.end())):
+    head = _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    if head and (tail := _PHRASES["final"].search(text, head.end())):
         return _bare("analysis", head, tail)
-    if (head := _ANALYSIS.match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
+    if (head := _PHRASES["analysis"].match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
         return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
     if head := _THOUGHT.match(text, start):
         return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
@@ -388,7 +381,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
     The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
     """
     rest = text[start : start + 48]
-    if _ANALYSIS.match(text, start) or _THOUGHT.match(text, start):
+    if _PHRASES["analysis"].match(text, start) or _THOUGHT.match(text, start):
         return True
     if _THOUGHT_CUT.fullmatch(rest):
         return None
@@ -406,7 +399,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
 
 def ends_residue(text: str) -> bool:
     """Return True if the end of a frame made of words may stand in a text."""
-    ends = (_FINAL, FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    ends = (_PHRASES["final"], FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 
 
