@@ -99,6 +99,21 @@ class ReasoningMover(TextRewriter):
     def has_reasoning(self, choice: int) -> bool:
         return choice in self._own or self._comes("reasoning", choice)
 
+    def says_more(self, block: TextBlock) -> bool:
+        """Return True if the candidate has a call, or another text in a whole body, as far as is known."""
+        if self.has_calls(block.choice):
+            return True
+        events = () if self.context.streamed else self.context.frame_events
+        kinds = {event.block: event for event in events if isinstance(event, Start) and event.choice == block.choice}
+        return any(
+            isinstance(event, Delta)
+            and event.block != block.start.block
+            and event.block in kinds
+            and kinds[event.block].kind == "text"
+            and bool(event.text.strip())
+            for event in events
+        )
+
     def _comes(self, kind: str, choice: int) -> bool:
         """Return True if a whole body holds a part of this kind anywhere."""
         events = () if self.context.streamed else self.context.frame_events
@@ -198,7 +213,7 @@ class ThoughtDecider(TextDecider):
         self._from = self._checked = 0
         self._pairs = self._looks = self._moved = 0
         self._tail = self._markup = self._thought = ""
-        self._leading = self._swallowing = self._leaving = self._lone = False
+        self._leading = self._swallowing = self._leaving = self._lone = self._ends = False
         self._ended = not self.streamed
         self._answer = AnswerTag()
         self._event: int | None = None
@@ -230,7 +245,7 @@ class ThoughtDecider(TextDecider):
             self._pass_on("", final=True)
             self._end_thought("")
             self._state = "left" if self._leaving else "text"
-        elif why == "close" and self._state == "pair" and self._is_residue and self.streamed:
+        elif why == "close" and self.streamed and (self._ends or (self._state == "pair" and self._is_residue)):
             return  # a call right after it shows that all of it was reasoning
         else:
             self._decide(final=True)
@@ -330,7 +345,16 @@ class ThoughtDecider(TextDecider):
             return None
         self._looks += 1
         found = self._find(text)
+        self._ends = False
         if found is not None and found.whole and self._applies(found):
+            if self._is_all(text, found):
+                self._ends = self.streamed and not final
+                if self._ends:
+                    return 0
+                self._ended = False
+                if self._drop_closer(text, found):
+                    self._state = "text"
+                    return None
             self._move(found)
             return None
         start = beginning(text)
@@ -413,8 +437,8 @@ class ThoughtDecider(TextDecider):
         text = self._buffer.text()
         if self._state == "pair":
             found = self._find(text)
-            undecided = self._lone and not final and found is not None and found.end == len(text)
-            if found is not None and not undecided and self._may_move(found, final=final):
+            undecided = self._lone and not final and found is not None and not text[found.end :].strip()
+            if found is not None and not undecided and self._may_move(text, found, final=final):
                 self._state, self._ended, self._lone = "text", self._ended or self._lone, False
                 self._move(found)
                 return None
@@ -425,7 +449,7 @@ class ThoughtDecider(TextDecider):
             self._pairs += 1
         if final or self._pairs > _MOST_PAIRS:
             found = self._find(text) if final and self._pairs <= _MOST_PAIRS else None
-            if found is not None and self._may_move(found, final=final):
+            if found is not None and self._may_move(text, found, final=final):
                 self._move(found)
             elif found is not None:
                 self._drop_closer(text, found)
@@ -464,14 +488,22 @@ class ThoughtDecider(TextDecider):
             return False
         self._ended = True
         event = self.event_at(closer.start() + self._shift)
+        if closer.start() and self._is_all(text, found):
+            title = f"dropped {closer[0]} at the end of the answer"
+        else:
+            title = f"dropped {closer[0]}; the reasoning before it was already sent as text"
         self._take_out(closer.start(), closer.end())
-        title = f"dropped {closer[0]}; the reasoning before it was already sent as text"
         self._mover.record(self.block, title, event=event, before=closer[0])
         self._checked = closer.start()
         return True
 
-    def _may_move(self, found: Thinking, *, final: bool) -> bool:
-        if found.start + self._shift < self.block.sure or not self._applies(found):
+    def _is_all(self, text: str, found: Thinking) -> bool:
+        """Return True if a closing tag without an opening one ends all that the candidate says: then it is the answer."""
+        is_last = found.evidence == "closed" and found.body[0] < found.body[1] and not text[found.end :].strip()
+        return is_last and not self._mover.says_more(self.block)
+
+    def _may_move(self, text: str, found: Thinking, *, final: bool) -> bool:
+        if found.start + self._shift < self.block.sure or not self._applies(found) or self._is_all(text, found):
             return False
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
 
