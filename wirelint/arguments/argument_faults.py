@@ -201,12 +201,14 @@ def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
     if not arguments.text.strip(_BLANK):
         return Flaw(f"empty, and {', '.join(needed[:4])} must be given") if needed else None
     if len(arguments.values) == 1 and not arguments.rest:
-        return _other_value(arguments.values[0], needs_some=bool(needed))
+        return _other_value(arguments.values[0], tool, needs_some=bool(needed))
     return _unreadable(arguments)
 
 
-def _other_value(value: Json, *, needs_some: bool) -> Flaw:
+def _other_value(value: Json, tool: Tool | None, *, needs_some: bool) -> Flaw:
     match value:
+        case str() if not value.strip(_BLANK) and tool is not None and not needs_some:
+            return Flaw("an empty string instead of an object", "gateway", {})
         case str():
             inner = Arguments(value)
             if inner.mapping is not None:
