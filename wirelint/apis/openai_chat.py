@@ -13,8 +13,10 @@ from collections.abc import Mapping
 from wirelint.apis.openai_request import read_request, read_request_again
 from wirelint.apis.openai_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
+    NO_REASONS,
     Documents,
     error_of,
+    finish_reason,
     is_conversation,
     mapping,
     mappings,
@@ -97,6 +99,7 @@ class _Reader:
         self._told: set[tuple[int, str]] = set()
         self._begun = 0  # where the events of the document's choices begin in `_out`
         self._finished = False
+        self._written: set[tuple[int, str]] = set()
         self._done = False
         self._counted = False
         self._out: list[Event] = []
@@ -170,9 +173,18 @@ class _Reader:
             self._others(choice, message, place, frame)
         if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
             self._out.append(Failure(body["error"], frame))
-        if reason := text(body.get("finish_reason")):
+        if reason := finish_reason(body.get("finish_reason")):
             self._finished = True
             self._out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
+        elif (written := body.get("finish_reason")) is not None and written in NO_REASONS:
+            self._reasonless(choice, str(written), frame)
+
+    def _reasonless(self, choice: int, written: str, frame: Frame) -> None:
+        """Report once for each candidate that the lack of a finish reason is written as text."""
+        if (choice, written) not in self._written:
+            self._written.add((choice, written))
+            detail = f"/choices/{choice}/finish_reason {written}"
+            self._out.append(StreamViolation("written-null", detail, frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         """What a message has beside its text and reasoning."""
