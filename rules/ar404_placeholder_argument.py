@@ -5,9 +5,8 @@ from functools import partial
 from typing import ClassVar
 
 from wirelint.arguments.argument_faults import came_whole
-from wirelint.arguments.argument_members import Gone
-from wirelint.arguments.invented import Said
-from wirelint.arguments.placeholders import refused
+from wirelint.arguments.argument_markup import Gone
+from wirelint.arguments.placeholders import Said, refused
 from wirelint.fixes.policy_fixes import PolicyRewriter, block_text
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
 from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments

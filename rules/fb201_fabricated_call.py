@@ -9,9 +9,17 @@ from wirelint.claims.actions import Kind
 from wirelint.claims.announcements import asked, assented, besides, composes, looks_back, plays
 from wirelint.claims.claims import Claim, claims, may_claim, says_done, told_of
 from wirelint.claims.evidence import brought_along, calls_before, on_record, tools_used
-from wirelint.claims.order_check import answering, performed, read_off, readings
+from wirelint.claims.order_check import (
+    answering,
+    done_as_ordered,
+    done_by_name,
+    is_brief,
+    ordered,
+    performed,
+    read_off,
+    readings,
+)
 from wirelint.claims.side_effects import Reach, has_place, reach
-from wirelint.claims.tool_match import done_as_ordered, done_by_name, is_brief, ordered
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
 from wirelint.history.handed_back import never_ran
 from wirelint.model import Choice, Exchange, Reply, Request, Text

@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.claims import evidence
-from wirelint.claims.contradictions import contradictions
-from wirelint.claims.facts import facts
-from wirelint.claims.mcp_errors import retold, served_errors
+from wirelint.claims.contradictions import contradictions, retold, served_errors
+from wirelint.claims.evidence import facts
 from wirelint.fixes.cut_fabricated import FabricationCutter
 from wirelint.history.handed_back import confirmed
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text

@@ -14,8 +14,8 @@ from wirelint.claims.announcements import (
     may_announce,
     says_nothing,
 )
+from wirelint.claims.order_check import announced_by_name, meant
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
-from wirelint.claims.tool_match import announced_by_name, meant
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
 from wirelint.model import Choice, Exchange, Reasoning, Request, Text

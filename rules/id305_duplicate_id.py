@@ -8,8 +8,7 @@ from wirelint.apis.traits import traits
 from wirelint.events import Start
 from wirelint.fixes.calls import CallHeads, Head, ItemIds, Renumber, has_head
 from wirelint.fixes.rewriters import Chained
-from wirelint.history.id_demands import demand_of, is_kimi_k3
-from wirelint.history.minting import mint
+from wirelint.history.id_demands import demand_of, is_kimi_k3, mint
 from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
 from wirelint.model import Arguments, Choice, Exchange, Opaque, Reply, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (

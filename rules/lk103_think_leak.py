@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from wirelint.apis.traits import is_raw, traits
-from wirelint.arguments.argument_members import is_data, strings, writes_file
+from wirelint.arguments.argument_markup import is_data, strings, writes_file
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.move_reasoning import ReasoningMover
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
@@ -216,8 +216,6 @@ def _message(text: str, found: Thinking) -> str:
 
 def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, inside: bool) -> Fix | None:
     thought = part.text[found.body[0] : found.body[1]].strip()
-    if thought and found.evidence == "closed" and _is_all(choice, found, part):
-        return Fix("unsafe", f"drop {part.text[found.body[1] : found.end].strip()} at the end of the answer")
     opened = found.evidence == "opened" and found.start == beginning(part.text)
     # Unclosed reasoning is the whole text; its tag or a later call shows it.
     if not found.whole and not (thought and (opened or (found.evidence == "residue" and choice.calls))):
@@ -231,12 +229,6 @@ def _fix(exchange: Exchange, choice: Choice, found: Thinking, part: Text, *, ins
     if not thought:
         return Fix("unsafe", f"drop the empty {found.tag} block")
     return Fix("unsafe", f"move {len(thought)} characters of reasoning to {traits(exchange.api).reasoning}")
-
-
-def _is_all(choice: Choice, found: Thinking, part: Text) -> bool:
-    """Return True if nothing but the end of a thought follows the text: the reply would be empty without it."""
-    others = (one for one in choice.parts if isinstance(one, Text) and one is not part)
-    return not (part.text[found.end :].strip() or choice.calls or any(one.text.strip() for one in others))
 
 
 def _is_in_reach(found: Thinking, part: Text, model: str) -> bool:

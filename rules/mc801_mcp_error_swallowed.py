@@ -3,9 +3,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from wirelint.claims import evidence
-from wirelint.claims.evidence import Ran
-from wirelint.claims.facts import Fact
-from wirelint.claims.mcp_errors import error_of, retold, served_errors
+from wirelint.claims.contradictions import error_of, retold, served_errors
+from wirelint.claims.evidence import Fact, Ran
 from wirelint.history.handed_back import Back, confirmed, handed_back, retelling
 from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import REDACTED, Finding, Rule, excerpt

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
-from wirelint.history.succession import Succession, announced
+from wirelint.history.pairing import Succession, announced
 from wirelint.model import Exchange, Piece, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger

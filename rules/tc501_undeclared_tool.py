@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from wirelint.arguments.tool_names import Match, match
+from wirelint.arguments.schemas import Match, match
 from wirelint.events import Start
 from wirelint.fixes.calls import CallHeads, Head, Remove, Rename, joined_name, removal_text
 from wirelint.fixes.rewriters import Chained

@@ -25,10 +25,10 @@ _DROPPED = re.compile(
 )
 _TOOLS = re.compile(
     r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])"
-    r"(?!\.[\w*$]|/[\d*]|\[[\d*\]])",
+    r"(?![.\[/](?:\w{1,9}|\*)?\]?[.\[/]\w)",
     re.IGNORECASE,
 )
-"""The tools as a whole. `tools.0.strict`, `tools[0].strict` and `/tools/0/strict` name a field of one tool."""
+"""Names of tools as a whole; not those of one field of a tool (`tools.0.strict`)."""
 _NOTHING = frozenset({"", "0", "false", "no", "none", "null", "[]", "{}"})
 
 

@@ -27,11 +27,11 @@ from wirelint.model import MissingInfo as MissingInfo
 from wirelint.model import Severity as Severity
 from wirelint.model import Side as Side
 from wirelint.state.issues import Issue as Issue
+from wirelint.text.escaping import REDACTED as REDACTED
+from wirelint.text.escaping import counted as counted
+from wirelint.text.escaping import excerpt as excerpt
+from wirelint.text.escaping import listed as listed
 from wirelint.text.escaping import printable
-from wirelint.text.excerpts import REDACTED as REDACTED
-from wirelint.text.excerpts import counted as counted
-from wirelint.text.excerpts import excerpt as excerpt
-from wirelint.text.excerpts import listed as listed
 from wirelint.timing import Arrivals
 
 if TYPE_CHECKING:

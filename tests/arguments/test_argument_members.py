@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.arguments.argument_members import GONE, rewrite
+from wirelint.arguments.argument_markup import GONE, rewrite
 
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     # text, changes, text after

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.arguments.argument_watchers import KindWatcher
+from wirelint.arguments.argument_repairs import KindWatcher
 from wirelint.arguments.schemas import ANY, element, kinds, member
 from wirelint.model import Json, Tool
 

@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from wirelint.claims.contradictions import contradictions
-from wirelint.claims.evidence import Ran
-from wirelint.claims.facts import facts
+from wirelint.claims.evidence import Ran, facts
 from wirelint.model import Arguments, Request, Tool, ToolCall, ToolResult
 from wirelint.text import prose
 

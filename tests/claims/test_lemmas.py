@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.lemmas import stem
+from wirelint.claims.actions import stem
 
 SAME = (
     "dim dims dimmed dimming",

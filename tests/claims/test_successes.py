@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.successes import admits
+from wirelint.claims.contradictions import admits
 from wirelint.text import prose
 
 

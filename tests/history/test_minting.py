@@ -11,8 +11,8 @@ import pytest
 
 from tests.build import Assistant, Call, Result, Talk, User, read
 from wirelint.fix import FixPolicy, RewriteContext
+from wirelint.history.id_demands import mint
 from wirelint.history.ids import form_of
-from wirelint.history.minting import mint
 from wirelint.state.ledger import Ledger
 
 OPENAI, ANTHROPIC = "openai.chat", "anthropic.messages"

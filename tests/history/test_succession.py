@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.history.succession import Succession, announced
+from wirelint.history.pairing import Succession, announced
 from wirelint.model import Arguments, Piece, ToolCall
 
 WHOLE, HALF = '{"door":1}', '{"door"'

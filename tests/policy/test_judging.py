@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.arguments.argument_members import Gone
+from wirelint.arguments.argument_markup import Gone
 from wirelint.policy import Outcome, Policies
 from wirelint.policy.checks import Kind, RealDisk
 from wirelint.policy.file import parse

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from wirelint.text.json_places import locate, matching, spelled, within
+from wirelint.text.pointers import locate, matching, spelled, within
 
 BODY = '\ufeff {"a": [1, {"b/c": "x\\ny"}, 3], "k": 1, "k": [true], "e": {}, "n": 12345678901234567890}'
 

@@ -9,7 +9,7 @@ from tests.fuzz.shapes import units
 from wirelint.dialects import FAMILIES
 from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.loops import MOST_MARKS, REACH, STEP, MarkCount, plain_from
-from wirelint.text.reasoning_tags import REASONING_TAGS
+from wirelint.text.thinking import REASONING_TAGS
 
 NAMES = frozenset({"look", "run"})
 MARKS = (

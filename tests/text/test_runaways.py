@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.text.runaways import find
+from wirelint.text.loops import find_runaway
 
 # id: (text, the label at which it goes on as the user; empty where it does not)
 CASES = {
@@ -28,7 +28,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "label"), CASES.values(), ids=CASES)
 def test_runaways(text: str, label: str) -> None:
-    found = find(text)
+    found = find_runaway(text)
     assert (found.label if found else "") == label
     if found is not None:
         assert text[found.start :].startswith(label)

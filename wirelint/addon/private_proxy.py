@@ -24,7 +24,7 @@ from mitmproxy.tools.dump import DumpMaster
 
 from wirelint.addon.addon import Inspector
 from wirelint.addon.starting import StartError, start
-from wirelint.launch.doctor.clients import ANSWER, PATH
+from wirelint.launch.doctor import ANSWER, PATH
 
 _POLL = 0.05
 _LOOPBACK = "127.0.0.1"

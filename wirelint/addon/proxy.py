@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Literal
 from urllib.parse import urlsplit
 
-from wirelint.launch.variables import is_loopback
+from wirelint.launch.environment import is_loopback
 from wirelint.registry import shipped
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
@@ -43,6 +43,9 @@ def origin(upstream: str) -> str:
 
     Without a scheme the host must be a full name (https) or this machine (http). Raises UpstreamError.
     """
+    if re.match(r"https?:", upstream) and "://" not in upstream:  # `http:/x` is a URL without a host
+        whole = re.sub(r":/?", "://", upstream, count=1)
+        raise UpstreamError(f"--upstream {upstream}: two slashes must follow the scheme; write {whole}")
     try:
         url = upstream if "://" in upstream else f"{_scheme(upstream)}://{upstream}"
         parts = urlsplit(url)

@@ -27,7 +27,7 @@ from wirelint.addon.verdict import CheckResult
 from wirelint.addon.words import one_line, shorten
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
-from wirelint.text.signs import ERRORS
+from wirelint.text.escaping import ERRORS
 from wirelint.view.findings import MARKS, STYLES, known_note, place
 from wirelint.view.screen import Screen, hung
 

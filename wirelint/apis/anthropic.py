@@ -24,7 +24,6 @@ from wirelint.apis.carried import Carried
 from wirelint.apis.reading import (
     Documents,
     error_of,
-    finish_reason,
     is_conversation,
     is_misshapen,
     mapping,
@@ -236,7 +235,7 @@ class _Reader:
         yield Close(self._blocks[place], frame) if known else Other(frame)
 
     def _message_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := finish_reason(mapping(document.get("delta")).get("stop_reason")):
+        if reason := text(mapping(document.get("delta")).get("stop_reason")):
             self._stopped = True
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
@@ -260,7 +259,7 @@ class _Reader:
             yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
-        if reason := finish_reason(message.get("stop_reason")):
+        if reason := text(message.get("stop_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)

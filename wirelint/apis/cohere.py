@@ -18,7 +18,6 @@ from wirelint.apis.cohere_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
     Documents,
     error_of,
-    finish_reason,
     is_conversation,
     is_misshapen,
     mapping,
@@ -242,7 +241,7 @@ class _Reader:
     def _message_end(self, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(delta)) is not None:
             yield Failure(error, frame)
-        if reason := finish_reason(delta.get("finish_reason")):
+        if reason := text(delta.get("finish_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(delta.get("usage")):
             yield Usage(usage, frame)
@@ -271,7 +270,7 @@ class _Reader:
             yield from self._whole_call(n, call, frame)
         if message.get("citations"):
             yield from self._citations(frame)
-        if reason := finish_reason(document.get("finish_reason")):
+        if reason := text(document.get("finish_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)

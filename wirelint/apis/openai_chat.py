@@ -13,16 +13,15 @@ from collections.abc import Mapping
 from wirelint.apis.openai_request import read_request, read_request_again
 from wirelint.apis.openai_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
-    NO_REASONS,
     Documents,
     error_of,
-    finish_reason,
     is_conversation,
     mapping,
     mappings,
     misshapen,
     number,
     refusal_of,
+    stated_reason,
     text,
     told,
 )
@@ -173,11 +172,11 @@ class _Reader:
             self._others(choice, message, place, frame)
         if body.get("error"):  # OpenRouter: what went wrong behind it, with the reason `error`
             self._out.append(Failure(body["error"], frame))
-        if reason := finish_reason(body.get("finish_reason")):
+        if reason := stated_reason(body.get("finish_reason")):
             self._finished = True
             self._out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
-        elif (written := body.get("finish_reason")) is not None and written in NO_REASONS:
-            self._reasonless(choice, str(written), frame)
+        elif (written := text(body.get("finish_reason"))) is not None:
+            self._reasonless(choice, written, frame)
 
     def _reasonless(self, choice: int, written: str, frame: Frame) -> None:
         """Report once for each candidate that the lack of a finish reason is written as text."""

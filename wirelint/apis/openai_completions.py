@@ -19,7 +19,6 @@ from wirelint.apis.openai_completions_writer import StreamWriter, WholeWriter
 from wirelint.apis.reading import (
     Documents,
     error_of,
-    finish_reason,
     is_misshapen,
     mapping,
     mappings,
@@ -150,7 +149,7 @@ class _Reader:
         elif is_misshapen(body.get("text")) and (choice, "opaque") not in self._blocks:
             block = self._blocks[choice, "opaque"] = len(self._blocks)
             yield Start(block, "opaque", f"/choices/{choice}/text", choice, frame, name=misshapen(body["text"]))
-        if reason := finish_reason(body.get("finish_reason")):
+        if reason := text(body.get("finish_reason")):
             self._finished = True
             yield Finish(choice, reason, f"/choices/{choice}/finish_reason", frame)
 

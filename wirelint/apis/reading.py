@@ -26,13 +26,9 @@ def text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
 
 
-NO_REASONS = frozenset({"", "null", "None"})
-"""Texts of servers that write the lack of a finish reason as text."""
-
-
-def finish_reason(value: Json) -> str | None:
-    """Return a finish reason; None if there is none, also where its lack is written as text."""
-    return value if isinstance(value, str) and value not in NO_REASONS else None
+def stated_reason(value: Json) -> str | None:
+    """Return a finish reason; None for null, an empty text, and the word `"null"` that some servers write for null."""
+    return value if isinstance(value, str) and value.lower() not in ("", "null", "none") else None
 
 
 def number(value: Json) -> int | None:

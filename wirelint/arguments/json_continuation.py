@@ -277,7 +277,9 @@ def write(value: Json) -> str:
 
 
 def same(one: Json, other: Json) -> bool:
-    """Whether two values are the same for every reader: 1 is neither 1.0 nor true; the order of members says nothing."""
+    """Return True if two values are the same for every reader: 1 is neither 1.0 nor true; the order of members says
+    nothing.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(same(inner, other[key]) for key, inner in one.items())
     if isinstance(one, list) and isinstance(other, list):

@@ -19,7 +19,7 @@ from wirelint.arguments.json_continuation import write
 from wirelint.fix import Edit, Safety
 from wirelint.model import Arguments, Exchange, Json, Layer, ToolCall
 from wirelint.state.ledger import Ledger
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 from wirelint.text.pointers import at
 from wirelint.text.remembered import remembered
 

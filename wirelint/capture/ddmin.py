@@ -17,13 +17,12 @@ from typing import TypeAlias, TypeVar
 import orjson
 
 from wirelint.capture.format import dump
-from wirelint.capture.messages import is_messages
 from wirelint.capture.record import Record
 from wirelint.engine import lower
 from wirelint.model import Json
 from wirelint.timing import Timing
 from wirelint.wire import Sniffer
-from wirelint.wire.aws_eventstream import content_of, split, with_content
+from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
 
 # An exchange as one JSON value that can be taken apart and put together again: what a reproducer is whittled from.
 #
@@ -94,7 +93,7 @@ def draft(record: Record) -> Draft:
     """The draft of a record. What of it is no JSON stays in the base as it is."""
     asked = _document(record.request_body)
     body = record.response_body or b""
-    if is_messages(body):
+    if looks_like_messages(body[:12]):
         told, rest = split(body)
         pieces = [*told, *([rest] if rest else [])]
         return Draft(record, _value(asked, pieces, record, messages=True), tuple(pieces), True, False)

@@ -14,6 +14,7 @@ import base64
 import binascii
 import dataclasses
 import hmac
+import itertools
 import re
 import secrets as randomness
 import threading
@@ -22,16 +23,13 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote_plus
 
-from wirelint.capture.fragments import Edit, array_edits, lines_edits, looks_like_lines, stream_edits
-from wirelint.capture.literals import Scope, find_in_json, find_in_text, is_json, is_near, merge
-from wirelint.capture.messages import as_events, is_messages, put_back
+from wirelint.capture.literals import Scope, find_in_text
 from wirelint.capture.record import Headers, Record, Sent
-from wirelint.capture.repeats import Repeats
 from wirelint.capture.secrets import is_marked, is_secret_header, is_secret_parameter, split_scheme
+from wirelint.capture.streams import Body, Edit, find_in_body
 from wirelint.fix import AppliedFix
 from wirelint.model import Json
-from wirelint.wire import looks_like_events
-from wirelint.wire.json_array import looks_like_array
+from wirelint.wire.aws_eventstream import with_content
 
 # The secrets that a request carries in its headers and its URL, to be known wherever else they turn up.
 
@@ -117,7 +115,6 @@ class Redactor:
         self.enabled = enabled
         self._key = key if key is not None else randomness.token_bytes(32)
         self._known: tuple[str, ...] = ()
-        self._repeats = Repeats()
         self._made: dict[tuple[str, str], str] = {}
         self._lock = threading.Lock()
 
@@ -166,11 +163,9 @@ class Redactor:
             query = "&".join(self._parameter(parameter) for parameter in query.split("&"))
         return f"{head}{question}{query}{sharp}{fragment}"
 
-    def body(self, body: bytes | None, streamed: bool | None = None) -> bytes | None:
-        """A body without secrets; the very same object when there was none. `streamed` None: told by its first bytes."""
-        if not body or not self.enabled:
-            return body
-        return self._redacted(body, streamed)[0]
+    def body(self, body: bytes | None) -> bytes | None:
+        """A body without secrets; the same object if there are none."""
+        return self._redacted(body)[0] if body and self.enabled else body
 
     def text(self, text: str) -> str:
         """A log line, an error message, a note."""
@@ -197,31 +192,31 @@ class Redactor:
         body, chunks = record.response_body, record.chunks
         secrets: set[str] = set()
         if body:
-            body, edits = self._redacted(body, None, secrets)
+            body, edits = self._redacted(body, secrets)
             if edits and sum(size for _, size in chunks) == len(record.response_body or b""):
                 chunks = _shift(chunks, edits)
         annotations = {name: self.json(value) for name, value in record.annotations.items()}
         return record.but(
             url=heads.url,
             request_headers=heads.of(record.request_headers),
-            request_body=self._body(record.request_body, secrets, streamed=False),
+            request_body=self._body(record.request_body, secrets),
             response_headers=heads.of(record.response_headers),
             response_body=body,
             chunks=chunks,
             error=self.text(record.error) if record.error is not None else None,
-            forwarded=self._sent(record.forwarded, heads, secrets, streamed=False),
-            delivered=self._sent(record.delivered, heads, secrets, streamed=None),
+            forwarded=self._sent(record.forwarded, heads, secrets),
+            delivered=self._sent(record.delivered, heads, secrets),
             fixes=record.fixes if heads.clear and not secrets else self._repairs(record.fixes, secrets),
             annotations=annotations,
         )
 
-    def _body(self, body: bytes | None, secrets: set[str], *, streamed: bool | None) -> bytes | None:
-        return self._redacted(body, streamed, secrets)[0] if body else body
+    def _body(self, body: bytes | None, secrets: set[str]) -> bytes | None:
+        return self._redacted(body, secrets)[0] if body else body
 
-    def _sent(self, sent: Sent | None, heads: _Heads, secrets: set[str], *, streamed: bool | None) -> Sent | None:
+    def _sent(self, sent: Sent | None, heads: _Heads, secrets: set[str]) -> Sent | None:
         if sent is None:
             return None
-        return Sent(heads.of(sent.headers), self._body(sent.body, secrets, streamed=streamed))
+        return Sent(heads.of(sent.headers), self._body(sent.body, secrets))
 
     def _repairs(self, repairs: tuple[AppliedFix, ...], found: set[str]) -> tuple[AppliedFix, ...]:
         """Fixes without the secrets of the bodies, whole or cut short. A fix may leave out what names a secret there."""
@@ -306,63 +301,36 @@ class Redactor:
             position = span.end
         return "".join([*pieces, text[position:]])
 
-    def _redacted(
-        self, body: bytes, streamed: bool | None, secrets: set[str] | None = None
-    ) -> tuple[bytes, list[_ByteEdit]]:
-        """A body without its secrets, and where they were. They are added to `secrets`."""
-        edits = self._edits(body, streamed)
+    def _redacted(self, body: bytes, secrets: set[str] | None = None) -> tuple[bytes, list[_ByteEdit]]:
+        """The body without its secrets, and the places of the changes. The secrets are added to `secrets`."""
+        parsed = Body(body)
+        edits = find_in_body(parsed, self._known)
         if secrets is not None:
             secrets.update([edit.secret for edit in edits if edit.secret])
-        if not edits:
-            return body, []
-        if not is_messages(body):
-            return _apply(body, edits, self.mark)
-        events, _ = _apply(as_events(body), edits, self.mark)
-        made, place = [], 0
-        pieces: list[bytes] = []
-        for before, after in put_back(body, events):
-            if after is not before:
-                made.append(_ByteEdit(place, place + len(before), len(after)))
-            place += len(before)
-            pieces.append(after)
-        return b"".join(pieces), made
-
-    def _edits(self, body: bytes, streamed: bool | None) -> list[Edit]:
-        """What is to be changed in the text of a body: of its events, where it is a stream of messages."""
-        if is_messages(body):
-            return stream_edits(as_events(body).decode("utf-8", "surrogateescape"), self._known)
-        text = body.decode("utf-8", "surrogateescape")
-        known = self._known
-        start = text.lstrip("\ufeff \t\r\n")[:1]
-        if start in ("{", "["):
-            if streamed is False:  # replies do not repeat each other
-                if self._repeats.harmless(text) and not [secret for secret in known if is_near(secret, text)]:
-                    return []
-            elif looks_like_array(body[:256]):
-                return array_edits(text, known)
-            elif looks_like_lines(text):
-                return lines_edits(text, known)
-            return _document_edits(text, known)
-        if streamed or (streamed is None and looks_like_events(body[:64])):
-            return stream_edits(text, known)
-        scope = Scope.of(text, known)
-        return [Edit(*span) for span in find_in_text(text, scope)] if scope else []
+        return _apply(parsed, edits, self.mark) if edits else (body, [])
 
 
-def _document_edits(text: str, known: tuple[str, ...]) -> list[Edit]:
-    scope = Scope.of(text, known)
-    if not scope:
-        return []
-    spans = find_in_json(text, scope)
-    if not is_json(text):
-        # Not a document after all, or one that was cut off: what stands between its literals counts as well.
-        spans = merge([*spans, *find_in_text(text, scope)])
-    return [Edit(*span) for span in spans]
+def _apply(body: Body, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[_ByteEdit]]:
+    """The body with its edits made, and their places in its bytes. A changed AWS message counts as one change."""
+    pieces: list[bytes] = []
+    made: list[_ByteEdit] = []
+    by_frame = {number: list(group) for number, group in itertools.groupby(edits, lambda edit: edit.frame)}
+    begin = 0
+    for number, frame in enumerate(body.frames):
+        if number not in by_frame:
+            pieces.append(frame.raw)
+        else:
+            changed, places = _apply_to_text(body.text(number), by_frame[number], mark)
+            if body.is_message(number):
+                changed = with_content(frame.raw, changed)
+                places = [_ByteEdit(0, len(frame.raw), len(changed))]
+            pieces.append(changed)
+            made += [_ByteEdit(begin + place.start, begin + place.end, place.size) for place in places]
+        begin += len(frame.raw)
+    return b"".join(pieces), made
 
 
-def _apply(body: bytes, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[_ByteEdit]]:
-    """The body with its edits made, and where they were."""
-    text = body.decode("utf-8", "surrogateescape")
+def _apply_to_text(text: str, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[_ByteEdit]]:
     pieces: list[bytes] = []
     made: list[_ByteEdit] = []
     position = place = 0

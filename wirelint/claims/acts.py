@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wirelint import lexicon
-from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PAST, SOON, alternatives
+from wirelint.claims.actions import AHEAD, ASKED, DONE, GERUND, PARTICIPLE, PARTICIPLES, PAST, PASTS, SOON, alternatives
 from wirelint.claims.claims import ADVERBS, BY_OTHERS, EARLIER, FINITE, LABELLED, TEMPLATE, UNREAL, letter_start
-from wirelint.claims.lemmas import PARTICIPLES, PASTS
 from wirelint.text.prose import CODE, QUOTE, Prose, Sentence
 
 _PHRASES = lexicon.Phrases("acts")
@@ -24,38 +23,9 @@ _PHRASES = lexicon.Phrases("acts")
 # Nouns are countless, and tables of them never complete. A reply that announces or claims what was ordered, though, says it
 # of the same thing, mostly by the same word: "list the pods" of "which pods crash?".
 
-_WORD = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
-_CJK_RUN = re.compile("[\u3400-\u9fff\u30a0-\u30ff]{2,}")
 _LEAST = 3
 _LONGEST = 2_000
-_SMALL_WORDS = """
-aber about adesso after again agora ahora ainda algo all alla alle allen alles allora alors als also although amanha
-anche ancora and another antes any anything apres aqui aquilo are asi ask assim auch auf aus aussi aux available avant
-avec avere ayer because been before bei being bene bien big bitte bonjour both buenas buenos but cada can cela cette
-ceux che chez chi ciao com come comme como con cosa cosi could cual cuando cuanto currently dall dalla dann dans das
-dass day dei dein deine deinen del della delle dello dem demain den depois der des desde despues deux did die diese
-diesem diesen dieser dieses dir doch does domani donc donde done dont dopo dos dove down durch each ein eine einem
-einen einer eines einmal ela ele elle ellos else encore end entre eso essa esse essere est esta estaba estan estas
-este esto estos etes etre etwas even ever every everything faire fait fare favor fazer few find first foi for from
-fuer full fur gerne get gia give gli going good got gracias grazie habe haben hacer had hai hallo has hasta have hay
-hello help her here heute hier him his hoje hola how hoy ich ici ihm ihn ihre ihren ils immer into isso ist its jetzt
-jour just kann kannst know koennen kurz las last later lei les let leur like look loro los luego lui maintenant mais
-make mal man manana many mas may maybe meine meinem meinen meiner meme mentre merci mes mesmo meu mia mientras minha
-mio mir mis mit moechte moi moins molto moment mon more morgen most much mucho muito muy nach nada nao nas necesito
-need nei nel nella nelle never new next nicht noch noi non nos nosso not nothing nous now nuestro nur obrigado oder
-oggi ogni ohne okay old once onde one only oppure ora other otra otro oui our out over own par para parce pas pela
-pelo pendant per perche pero peu peux piu plait please plus plusieurs pode podrias poi por porque posso pour pourquoi
-pouvez preciso puede puedes puoi put quais qual quale quand quando que quel quella quelle quelles quello quels questa
-queste questo qui quiero quoi right run same sans say schon see sehr sein sem ser ses set seu shall she should show
-sie sin sind sino sobre solo some something sono sont soon sous soy still sua such sul sulla suo sur sure sus suyo
-take tambem tambien tell tem tengo tenho tes than thank thanks that the their them then there these they thing things
-this those tiene todas today todo todos toi tomorrow too tous tout toute toutes tres try tua tudo tutte tutti tutto
-two ueber uma una unas und une uno unos uns unter use user using usted very via viele voce vom von votre vous wann
-want warum was way welche welchen welcher well wenn wer werde werden were what when where which while who why wie will
-wir wird with without would wurde yes yesterday yet you your yours zwischen
-"""
-"""Without accents: words of any order, in the languages of `tongues`."""
-_COMMON = frozenset(_SMALL_WORDS.split())
+_COMMON = frozenset(_PHRASES.words("common"))
 _ACTS = frozenset(
     word
     for table in (AHEAD, GERUND, PARTICIPLE, PAST, *ASKED, *DONE, *SOON)
@@ -82,7 +52,7 @@ def told_back(text: str, words: str) -> frozenset[str]:
 
 def _weighty(text: str) -> frozenset[str]:
     found: set[str] = set()
-    for spelled in _WORD.findall(text[:_LONGEST]):
+    for spelled in _PHRASES["word"].findall(text[:_LONGEST]):
         plain = folded(spelled)
         if any(sign.isdigit() for sign in plain):
             if len(plain) > 1:
@@ -91,7 +61,7 @@ def _weighty(text: str) -> frozenset[str]:
             continue
         elif len(plain) >= _LEAST or (spelled.isupper() and len(spelled) > 1):
             found.add(plain[:-1] if plain.endswith("s") and len(plain) > _LEAST else plain)
-    for run in _CJK_RUN.findall(text[:_LONGEST]):
+    for run in _PHRASES["cjk_run"].findall(text[:_LONGEST]):
         pairs = (run[at : at + 2] for at in range(len(run) - 1))
         found.update(
             pair
@@ -115,26 +85,13 @@ _WELL = _PHRASES.pattern("well", finished=_FINISHED)
 _IS = _PHRASES.pattern("is", finished=_FINISHED)
 _NOTE = _PHRASES.pattern("note", finished=_FINISHED)
 _TERSE = _PHRASES.pattern("terse", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
-_COMES_OFF = _PHRASES.pattern("comes_off")
-_STATE = _PHRASES.pattern("state")
 _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """What only a tool can have told: "you rolled a 9"."""
-_FORMS = (_PERFECT, _WELL, _IS, _STATE, _NOTE, _COMES_OFF)
-_OPENING = _PHRASES.pattern("opening")
-_SUPPOSED = _PHRASES.pattern("supposed")
-_SECOND_PERSON = _PHRASES.pattern("second_person")
+_FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
 """Behind a colon stands what was made."""
-_IN_TIME = re.compile(r"\bby the (?:time|end|way)\b|\bin (?!(?:19|20)\d\d\b)\d+\b")
-_UNSURE = _PHRASES.pattern("unsure")
-_CLOSING = _PHRASES.pattern("closing")
-_PERFECT_ABROAD = _PHRASES.pattern("perfect_abroad")
 _CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
-_UNREAL_CHINESE = _PHRASES.pattern("unreal_chinese")
-_UNREAL_ABROAD = _PHRASES.pattern("unreal_abroad")
 _ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
-_ENDING = re.compile(r"(?:[aiu][dt][oaie]|e)$")
-_PREFIX = re.compile(r"^(?:[a-z]{2,6})?ge(?=[a-z]{4})")
 _ROOT = 3
 DONE_CHINESE = "已"
 
@@ -165,7 +122,7 @@ def accounts(prose: Prose) -> bool:
 
 def regrets(prose: Prose) -> bool:
     """Return True if a reply is more, or less, than an account of what was done."""
-    return _UNSURE.search(_CLOSING.sub("", prose.masked)) is not None
+    return _PHRASES["unsure"].search(_PHRASES["closing"].sub("", prose.masked)) is not None
 
 
 def _is_for_others(prose: Prose) -> bool:
@@ -178,11 +135,11 @@ def acts(prose: Prose) -> Iterator[Act]:
     for sentence in prose.sentences[:FEW]:
         if sentence.question or not _MAY_FINISH.search(sentence.masked):
             continue
-        opening = _OPENING.match(sentence.masked)
+        opening = _PHRASES["opening"].match(sentence.masked)
         line = sentence.masked[opening.end() :] if opening else sentence.masked.lstrip("*_✅✔☑🎉👍✓\ufe0f ")
         found = tuple(_of(line, sentence))
         if found and not (
-            BY_OTHERS.search(_IN_TIME.sub(" ", line))
+            BY_OTHERS.search(_PHRASES["in_time"].sub(" ", line))
             or EARLIER.search(line)
             or LABELLED.match(line)
             or _SHOWS.search(line)
@@ -210,14 +167,16 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
 
 def _abroad(line: str, sentence: Sentence) -> Act | None:
     """A perfect of another language, with the root of its participle."""
-    if not line.isascii() and _CHINESE.search(line) and not _UNREAL_CHINESE.search(line):
+    if not line.isascii() and _CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
         return Act(DONE_CHINESE, sentence, abroad=True)
-    match = _PERFECT_ABROAD.search(line)
-    if match is None or _UNREAL_ABROAD.search(line):
+    match = _PHRASES["perfect_abroad"].search(line)
+    if match is None or _PHRASES["unreal_abroad"].search(line):
         return None
     verb = folded(next(filter(None, match.groups())))
     root = (
-        _ENDING.sub("", verb) if verb.endswith(_ROMANCE) else _PREFIX.sub("", verb).removesuffix("t").removesuffix("en")
+        _PHRASES["ending"].sub("", verb)
+        if verb.endswith(_ROMANCE)
+        else _PHRASES["prefix"].sub("", verb).removesuffix("t").removesuffix("en")
     )
     return Act(root, sentence, abroad=True) if len(root) >= _ROOT else None
 
@@ -225,7 +184,11 @@ def _abroad(line: str, sentence: Sentence) -> Act | None:
 def _impersonal(line: str, sentence: Sentence) -> Iterator[Act]:
     for form in _FORMS:
         match = form.match(line)
-        if match is None or _SUPPOSED.search(match["who"]) or _SECOND_PERSON.search(match["who"].strip()):
+        if (
+            match is None
+            or _PHRASES["supposed"].search(match["who"])
+            or _PHRASES["second_person"].search(match["who"].strip())
+        ):
             continue
         if form is _NOTE and (len(line) > 160 or FINITE.search(line[: match.end("verb")])):
             continue

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
-from wirelint.claims.foreign_claims import verb_of
+from wirelint.claims.claims import verb_of
 from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
 
 _PHRASES = lexicon.Phrases("announcements")
@@ -22,33 +22,27 @@ _PHRASES = lexicon.Phrases("announcements")
 
 _INTENT_BASES = alternatives(BASE)
 _ASKS = _PHRASES.pattern("asks", intent_bases=_INTENT_BASES)
-_HOW_TO = _PHRASES.pattern("how_to")
 _EXTRA_ASKS: dict[str, frozenset[Kind]] = {
     "find": frozenset({"search"}),
     "mail": frozenset({"send"}),
     "tell": frozenset({"send"}),
     "remind": frozenset({"create", "book", "write"}),
 }
-_ASSENT = _PHRASES.pattern("assent")
 _OFFER = _PHRASES.pattern("offer", intent_bases=_INTENT_BASES)
 _LONGEST_ASSENT = 60
 _FOREIGN_ASKS = tuple(re.compile(rf"\b(?:{alternatives(table)})\b", re.IGNORECASE) for table in ASKED[:-2])
-_LOOKS_BACK = _PHRASES.pattern("looks_back")
 _VOICED = _PHRASES.text("voiced")
 _GENRE = _VOICED.replace("|scene|", "|scene (?:about|where|between|with|set|in which)|")
 """Of a bare phrase: "the night scene" is one of a home as well."""
-_COMPOSES = _PHRASES.pattern("composes")
 _NAMES_GENRE = _PHRASES.pattern("names_genre", intent_bases=_INTENT_BASES, genre=_GENRE)
 _LONGEST_PHRASE = 160
 _BESIDES = _PHRASES.pattern("besides", intent_bases=_INTENT_BASES)
-_PAYLOAD = re.compile(r"[:：]\s|[\"“„«「]")
-_PLAYS = _PHRASES.pattern("plays")
 
 
 def asked(text: str) -> frozenset[Kind]:
     """The kinds of action that a user's words ask for."""
     kinds: set[Kind] = set()
-    text = _HOW_TO.sub(" ", text)
+    text = _PHRASES["how_to"].sub(" ", text)
     for match in _ASKS.finditer(text):
         verb = match["verb"].lower()
         kinds |= BASE.get(verb) or _EXTRA_ASKS.get(verb, frozenset())
@@ -62,26 +56,26 @@ def asked(text: str) -> frozenset[Kind]:
 
 def assented(words: str, before: str) -> frozenset[Kind]:
     """The kinds of action that a reply has offered and the user has agreed to: "Shall I refund it?" "Yes please"."""
-    if len(words) > _LONGEST_ASSENT or not _ASSENT.match(words):
+    if len(words) > _LONGEST_ASSENT or not _PHRASES["assent"].match(words):
         return frozenset()
     return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
 
 
 def looks_back(text: str) -> bool:
     """Return True if a user asks about what was done before, not for something to be done."""
-    return _LOOKS_BACK.search(text) is not None
+    return _PHRASES["looks_back"].search(text) is not None
 
 
 def composes(text: str) -> bool:
     """Return True if a user asks for a text, in which "I" is whoever the text speaks for."""
-    if _COMPOSES.search(text) is not None:
+    if _PHRASES["composes"].search(text) is not None:
         return True
     return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
 
 
 def besides(text: str) -> frozenset[Kind]:
     """The kinds of action that are ordered beside a text to be composed: "draft a note and send it to Ann"."""
-    payload = _PAYLOAD.search(text)
+    payload = _PHRASES["payload"].search(text)
     order = text[: payload.start()] if payload else text
     kinds: set[Kind] = set()
     for match in _BESIDES.finditer(order):
@@ -92,7 +86,7 @@ def besides(text: str) -> frozenset[Kind]:
 
 def plays(text: str) -> bool:
     """Return True if a text asks for a part to be played: what its "I" has done is fiction, or somebody's past."""
-    return _PLAYS.search(text) is not None
+    return _PHRASES["plays"].search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,84 +111,20 @@ _GERUNDS = alternatives(GERUND)
 _SOON_EN = _PHRASES.pattern("soon_en", ahead=_AHEAD, gerunds=_GERUNDS)
 _WE_SOON = _PHRASES.pattern("we_soon", ahead=_AHEAD)
 _SOON_ING = _PHRASES.pattern("soon_ing", gerunds=_GERUNDS)
-_ANY_SOON = _PHRASES.pattern("any_soon")
-_CALLING = re.compile(r"^[^\w\s]{0,3}\s*(?P<gerund>calling|invoking|executing) (?!it|this|that)", re.IGNORECASE)
 _BARE_ING = _PHRASES.pattern("bare_ing", gerunds=_GERUNDS)
 _ALONE_ING = _PHRASES.pattern("alone_ing", gerunds=_GERUNDS)
 _WHILE = re.compile(rf"\bwhile I (?P<base>{_BASES})\b")
-_FINITE = _PHRASES.pattern("finite")
-_CALL_NAME = re.compile(r"\b(?:call|use|invoke|calling|using|invoking|run|running|try)$", re.IGNORECASE)
-_NOT_NOW = _PHRASES.pattern("not_now")
 _SEPARABLE = {verb: kinds for verb, kinds in SOON[0].items() if " " in verb}
 _HEADS = alternatives({verb.split(" ")[0] for verb in _SEPARABLE})
 _PARTICLES = alternatives({verb.split(" ")[1] for verb in _SEPARABLE})
 _DE = alternatives(SOON[0].keys() - _SEPARABLE.keys())
 _FR, _ES, _PT, _IT, _ZH, _JA = (alternatives(table) for table in SOON[1:])
-_SOON_FOREIGN = (
-    re.compile(
-        rf"\b(?:[Ii]ch (?:werde |muss )?(?:[\w.-]+ ){{0,2}}?|(?:[Jj]etzt|[Nn]un|[Dd]ann|[Zz]uerst|[Zz]unächst|"
-        rf"[Aa]ls [Nn]ächstes) )(?P<verb>{_DE})\b|\b(?:[Ii]ch werde|[Ll]assen? (?:[Ss]ie )?mich|[Ii]ch muss|werde ich) "
-        rf"[^!?;]{{0,120}}?\b(?P<verb2>{_DE})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Jj]e vais|[Ll]aissez-moi|[Ll]aisse-moi|[Jj]e dois) (?:maintenant |d['’]abord |tout de suite |"
-        rf"vite )?(?P<verb>{_FR})\b|\b[Jj]e (?P<verb2>{_FR})\b|\b[Jj]e suis en train (?:de |d['’])(?P<verb3>{_FR})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Vv]oy a|[Dd]éj[ae]me|[Pp]erm[ií]ta?[mn]e|[Vv]amos a|[Dd]ebo|[Pp]rocedo a|[Ee]stoy) (?:ahora "
-        rf")?(?P<verb>{_ES})\b|"
-        rf"\b(?:[Aa]hora|[Ee]nseguida|[Yy]a|[Uu]n momento,|[Pp]rimero) (?:mismo )?(?:lo |la |te |le "
-        rf")?(?P<verb2>{_ES})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Vv]ou|[Dd]eixe?-me|[Dd]eixe? eu|[Pp]reciso|[Ee]stou|[Ii]rei) (?:agora )?(?:a )?(?P<verb>{_PT})\b|"
-        rf"\b(?:[Aa]gora|[Jj]á|[Uu]m momento,|[Pp]rimeiro) (?:mesmo )?(?:vou )?(?P<verb2>{_PT})\b"
-    ),
-    re.compile(
-        rf"\b(?:[Vv]ado (?:subito )?a|[Ff]ammi|[Ll]asciami|[Mm]i lasci|[Dd]evo|[Ss]to|[Pp]rocedo a) (?:ora |"
-        rf"subito )?(?P<verb>{_IT})\b|"
-        rf"\b(?:[Oo]ra|[Aa]desso|[Ss]ubito|[Uu]n attimo,|[Pp]rima) (?P<verb2>{_IT})\b|\b(?P<verb3>{_IT}) "
-        rf"(?:subito|ora|adesso)\b"
-    ),
-    re.compile(
-        rf"(?:让我|我(?:们)?(?:来|将|会|要|去|先|现在|马上|这就|立刻|立即|就|正在|需要|得|再)|接下来我?|正在|"
-        rf"现在(?:就|来|开始)|"
-        rf"马上|稍等[，,]?我?|首先[，,]?我?)(?:先|来|去|立即|马上|就|开始|为您|帮您|帮你|给您|给你|使用|用|调用|"
-        rf"重新|一下|现在|将|会|要|再|在)*"
-        rf"(?:[把将给][^，,。！？]{{1,20}}?)?(?P<verb>{_ZH})"
-    ),
-    # A sentence about what a program does ends in the same verb: the speaker's own act has a sign of now or of courtesy.
-    re.compile(
-        rf"(?:ただ(?:いま|今)|これから|今から|今すぐ|すぐに?|まず|では|それでは|早速|さっそく|私[はが]|いま|次に|今、)"
-        rf"(?:(?!関数|コマンド|コード|メソッド|[。！？]).){{0,60}}?(?P<verb>{_JA})(?:を)?(?:いた|致)?(?:します|"
-        rf"ます|してみます|てみます|"
-        rf"してきます|てきます|していきます|しています|て(?:い|まいり)ます|中です|しますね)|"
-        rf"(?P<verb2>{_JA})(?:を)?(?:いたします|致します|してみます|てみます|してきます|てきます|"
-        rf"させていただきます|してまいります|しますね|しますので)|"
-        rf"お(?P<verb3>{_JA})(?:いた)?します"
-    ),
-)
-_SOON_SIGNS = (
-    Cues("ch ", "etzt ", "un ", "ann ", "uerst ", "unächst ", "ächstes "),
-    Cues("Je ", "je ", "aisse"),
-    Cues(
-        "oy a ", "éj", "ermit", "ermít", "amos a ", "ebo ", "rocedo a ", "stoy ", "hora ", "nseguida ", "Ya ", "ya ",
-        "momento, ", "rimero ",
-    ),
-    Cues("Vou ", "vou ", "eix", "reciso ", "stou ", "rei ", "gora ", "Já ", "já ", "momento, ", "rimeiro "),
-    Cues(
-        "ado ", "ammi ", "asciami ", "i lasci ", "evo ", "Sto ", "sto ", "rocedo a ", "Ora ", "ora ", " ora", "desso",
-        "ubito", "attimo, ", "rima ",
-    ),
-)  # fmt: skip
-"""What stands in all that the first of these find; the last two find what is not ASCII."""
+_SOON_FOREIGN = _PHRASES.patterns("soon_foreign", de=_DE, fr=_FR, es=_ES, pt=_PT, it=_IT, zh=_ZH, ja=_JA)
 _GERMAN_APART = _PHRASES.pattern("german_apart", heads=_HEADS, particles=_PARTICLES)
 _PATIENCE = _PHRASES.text("patience")
 _PLEASE = r"(?:[ ,]*\b(?:please|bitte|s['’]il (?:vous|te) plaît|por favor|per favore|while I do (?:so|that|this))\b)?"
 _FILLER = re.compile(rf"^(?:[^\w\s]*\s*)?{_PATIENCE}(?!\w).{{0,60}}$|^[^\w]*$", re.IGNORECASE)
 _WAIT = re.compile(rf"(?<!\w){_PATIENCE}(?!\w){_PLEASE}|\bplease (?=\Z)", re.IGNORECASE)
-_ACKNOWLEDGED = _PHRASES.pattern("acknowledged")
-_AT_ONCE = _PHRASES.pattern("at_once")
 _LONGEST_ALONE = 240
 _LONGEST = 600
 """Characters of a sentence beyond which it is no announcement."""
@@ -206,7 +136,6 @@ _GERUND_HEADS = frozenset(verb.split(" ")[0] for verb in GERUND)
 _BEFORE_ING = ("i'm", "i’m", " am", "now", "currently", "next", "next up", "by")
 _MAY_THINK = re.compile(rf"\b(?:so|now|then|must|need to|time to) (?:\w+ ){{0,4}}?(?:{_AHEAD})\b", re.IGNORECASE)
 _SOON_WORDS = frozenset(part for table in SOON for verb in table for part in verb.split(" ")[:1])
-_CJK = re.compile("[\u3040-\u30ff\u4e00-\u9fff]")
 
 
 def may_announce(text: str, *, thought: bool = False) -> bool:
@@ -214,7 +143,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
     tail = text[-_TAIL:].replace("\n", " \n")
     if _OPENERS.stand_in(tail) or _is_doing(tail) or (thought and _MAY_THINK.search(tail)):
         return True
-    if not tail.isascii() and _CJK.search(tail):
+    if not tail.isascii() and _PHRASES["cjk"].search(tail):
         return True
     return has_word_at_end(text, tail, _SOON_WORDS)
 
@@ -254,7 +183,7 @@ def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
 def says_nothing(prose: Prose) -> bool:
     """Return True if a text only begs for patience or nods: "Sure. One moment please."."""
     return len(prose.text) < 200 and all(
-        _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked))
+        _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked))
         or (_FILLER.match(sentence.masked) and _announced(prose, sentence, thought=False) is None)
         for sentence in prose.sentences
     )
@@ -263,7 +192,9 @@ def says_nothing(prose: Prose) -> bool:
 def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
     """What the end of a text announces in one of some verbs that no table has."""
     last = prose.sentences[-1] if prose.sentences else None
-    match = _ANY_SOON.search(last.masked) if last is not None and not (last.question or last.bullet) else None
+    match = (
+        _PHRASES["any_soon"].search(last.masked) if last is not None and not (last.question or last.bullet) else None
+    )
     if last is None or match is None or _is_put_off(last):
         return None
     said = (match["base"] or match["ing"]).lower()
@@ -277,7 +208,8 @@ def is_alone(prose: Prose, found: Announcement) -> bool:
     """Return True if an announcement is all that a text says, nods and pleas for patience aside."""
     others = [sentence for sentence in prose.sentences if not found.start <= sentence.start < found.end]
     return len(prose.text) < _LONGEST_ALONE and all(
-        _ACKNOWLEDGED.match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked) for sentence in others
+        _PHRASES["acknowledged"].match(_WAIT.sub(" ", sentence.masked)) or _FILLER.match(sentence.masked)
+        for sentence in others
     )
 
 
@@ -301,64 +233,54 @@ def _announced(prose: Prose, sentence: Sentence, *, thought: bool) -> Announceme
 
 def _is_put_off(sentence: Sentence) -> bool:
     """Return True if a sentence waits for something, or asks for it."""
-    return _NOT_NOW.search(_WAIT.sub(" ", sentence.masked)) is not None
+    return _PHRASES["not_now"].search(_WAIT.sub(" ", sentence.masked)) is not None
 
 
 def _found(prose: Prose, sentence: Sentence, *, thought: bool) -> Announcement | None:
     line = sentence.masked
-    opened, going = _OPENERS.stand_in(line), _may_be_going(line)
-    patterns = (*_OPENED * opened, *_GOING * going, *[_WE_SOON] * thought)
-    for pattern in patterns:
+    for pattern in (_SOON_EN, _WHILE, _SOON_ING, _BARE_ING, _PHRASES["calling"], *[_WE_SOON] * thought):
         if match := pattern.search(line):
             groups = match.groupdict()
             base, gerund = groups.get("base"), (groups.get("gerund") or "").lower()
             kinds = AHEAD[base] if base else GERUND[gerund]
             return _announce(prose, sentence, kinds, base or gerund, match.end())
-    alone = _ALONE_ING.match(line) if going and len(prose.sentences) == 1 and not _FINITE.search(line) else None
+    alone = _ALONE_ING.match(line) if len(prose.sentences) == 1 and not _PHRASES["finite"].search(line) else None
     if alone:
         gerund = alone["gerund"].lower()
         return replace(_announce(prose, sentence, GERUND[gerund], gerund, alone.end("gerund")), bare=True)
-    for apart in _GERMAN_APART.finditer(line) if "ch " in line or " ich" in line else ():
+    for apart in _GERMAN_APART.finditer(line):
         verb = f"{(apart['head'] or apart['head2']).lower()} {apart['particle']}"
         if verb in _SEPARABLE:
             return _announce(prose, sentence, _SEPARABLE[verb], verb, 0)
-    for number, (table, foreign) in enumerate(zip(SOON, _SOON_FOREIGN, strict=True)):
-        signs = _SOON_SIGNS[number] if number < len(_SOON_SIGNS) else None
-        if (signs.stand_in(line) if signs is not None else not line.isascii()) and (match := foreign.search(line)):
+    for table, foreign in zip(SOON, _SOON_FOREIGN, strict=True):
+        if match := foreign.search(line):
             verb = verb_of(match)
             return _announce(prose, sentence, table[verb], verb, 0)
     return None
 
 
-_OPENED = (_SOON_EN, _WHILE)
-_GOING = (_SOON_ING, _BARE_ING, _CALLING)
-
-
-def _may_be_going(line: str) -> bool:
-    """Whether a gerund may stand in a line, in any case. Letters that have no case of their own may stand for others."""
-    return "ing" in line.lower() or not line.isascii()
-
-
 def _announce(prose: Prose, sentence: Sentence, kinds: frozenset[Kind], verb: str, at: int) -> Announcement:
     shown = prose.text[sentence.start + at : sentence.end][:240]
-    at_once = _AT_ONCE.search(sentence.masked) is not None
+    at_once = _PHRASES["at_once"].search(sentence.masked) is not None
     return Announcement(kinds, verb, shown, sentence.start, sentence.end, at_once)
 
 
-_CALLS_IT = re.compile(r"\b(?:call|use|invoke|run|query|try)(?:ing)?\b[^.;!?]{0,40}\Z", re.IGNORECASE)
-_HEDGED = _PHRASES.pattern("hedged")
-
-
 def decision(prose: Prose, names: Iterable[str]) -> tuple[Announcement, str] | None:
-    """The declared tool that the last sentence of a thought decides to call by its name: `Next: look_up(plant="thyme")`."""
-    last = prose.sentences[-1] if prose.sentences else None
-    if last is None or last.question:
+    """Return the declared tool that the end of a thought decides to call by its name: `Next: look_up(plant="thyme")`.
+
+    The sentence before the last one counts if the last only carries it out: `We need to use look_up. Let me do that now.`
+    """
+    ending = list(prose.sentences[-2:])
+    if len(ending) == 2 and _PHRASES["commits"].fullmatch(prose.text, ending[1].start, ending[1].end) is None:
+        del ending[0]
+    if not ending or any(sentence.question for sentence in ending):
         return None
-    said = prose.text[last.start : last.end]
-    for name in names:
-        found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
-        if found is None or _HEDGED.search(said[: found.start()]):
-            continue
-        if said[found.end() :].lstrip("`*")[:1] == "(" or _CALLS_IT.search(said[: found.start()]):
-            return Announcement(frozenset(), "call", name, last.start, last.end, at_once=True), name
+    for sentence in ending:
+        said = prose.text[sentence.start : sentence.end]
+        for name in names:
+            found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", said) if name[:1] else None
+            if found is None or _PHRASES["hedged"].search(said[: found.start()]):
+                continue
+            if said[found.end() :].lstrip("`*")[:1] == "(" or _PHRASES["calls_it"].search(said[: found.start()]):
+                return Announcement(frozenset(), "call", name, sentence.start, ending[-1].end, at_once=True), name
     return None

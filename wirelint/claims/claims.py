@@ -20,16 +20,84 @@ from typing import Literal
 from wirelint import lexicon
 from wirelint.claims.actions import (
     BASE,
+    DONE,
     GERUND,
     PARTICIPLE,
     PAST,
     Kind,
     alternatives,
 )
-from wirelint.claims.foreign_claims import FOREIGN_CONDITION, foreign_claim, is_foreign, verb_of
-from wirelint.text.prose import Cues, Prose, Sentence
+from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
 _PHRASES = lexicon.Phrases("claims")
+
+# Claims in other languages than English: German, French, Spanish, Portuguese, Italian, Chinese, Japanese.
+#
+# A claim is told by an auxiliary or a particle beside a finished form (`actions.DONE`); one that stands behind a condition
+# or a negation of its language is none.
+
+
+FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
+# Finished forms stand in the order of `actions.DONE`.
+_GERMAN, _FRENCH, _SPANISH, _PORTUGUESE, _ITALIAN, _CHINESE, _JAPANESE = (alternatives(table) for table in DONE)
+# Spanish and Portuguese preterites stand for themselves: "Envié el correo", "Enviei o e-mail".
+_SPANISH_PAST, _PORTUGUESE_PAST = (
+    alternatives(word for word in table if word.endswith(("é", "í", "ei", "ri")) and " " not in word)
+    for table in (DONE[2], DONE[3])
+)
+_SAID = _PHRASES.patterns(
+    "foreign_said",
+    german=_GERMAN,
+    french=_FRENCH,
+    spanish=_SPANISH,
+    spanish_past=_SPANISH_PAST,
+    portuguese=_PORTUGUESE,
+    portuguese_past=_PORTUGUESE_PAST,
+    italian=_ITALIAN,
+    chinese=_CHINESE,
+    japanese=_JAPANESE,
+)
+_PASSIVE = _PHRASES.patterns(
+    "foreign_passive", german=_GERMAN, french=_FRENCH, spanish=_SPANISH, portuguese=_PORTUGUESE, italian=_ITALIAN
+)
+_WORDS = frozenset(
+    f"{word.split(' ')[0]}{ending}" for table in DONE for word in table for ending in ("", "e", "s", "es", "as", "os")
+) | {"suche", "abfrage", "recherche", "búsqueda", "busca", "pesquisa", "ricerca", "requête", "consulta", "websuche"}
+
+
+def is_foreign(line: str) -> bool:
+    """Return True if a line has a finished form of another language."""
+    if not line.isascii() and _PHRASES["cjk"].search(line):
+        return True
+    return has_word_of(line, _WORDS)
+
+
+def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
+    """The kinds, the verb and the form of the first claim of a sentence, or None."""
+    if not is_foreign(line):
+        return None
+    for table, pattern in zip(DONE, _SAID, strict=True):
+        for match in pattern.finditer(line):
+            verb = verb_of(match)
+            unreal = _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_claims_unreal"].search(match["gap"] or ""):
+                return table[verb], verb, "said"
+    for match in _PHRASES["performed"].finditer(line):
+        if not _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start()):
+            return frozenset({"search"}), verb_of(match), "said"
+    for table, pattern in zip(DONE, _PASSIVE, strict=False):
+        passive = pattern.search(line)
+        if passive is not None and not _PHRASES["foreign_claims_unreal"].search(line):
+            return table[passive["verb"]], passive["verb"], "passive"
+    if outcome := _PHRASES["foreign_claims_outcome"].search(line):
+        return frozenset({"search"}), verb_of(outcome), "outcome"
+    return None
+
+
+def verb_of(match: re.Match[str]) -> str:
+    """What a pattern caught under `verb`, `verb2`, …"""
+    return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
+
 
 # The forms in which finished actions are told, and what makes them unreal: the patterns that `claims` runs.
 #
@@ -84,15 +152,12 @@ CONTAINER = _PHRASES.pattern("container")
 LOOKED_INTO = frozenset(_PHRASES.words("looked_into"))
 HYPHENATED = re.compile(r"[\w]-$")
 
-DONE = _PHRASES.pattern("done")
+SAYS_DONE = _PHRASES.pattern("done")
 
 I_THEN = re.compile(r"I(?:['’](?:ve|d)| have)? ([\w-]+)")
-AFTER_I = frozenset({
-    *(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table),
-    "just", "now", "already", "also", "then", "first", "next", "successfully", "finally", "carefully",
-    "thoroughly", "quickly", "briefly", "personally", "again", "gone", "went", "in", "actually", "since",
-    "even", "run", "tried", "attempted", "found", "have", "was", "managed", "had", "took",
-})  # fmt: skip
+AFTER_I = frozenset(verb.split(" ")[0] for table in (PAST, PARTICIPLE) for verb in table) | frozenset(
+    _PHRASES.words("after_i")
+)
 """Words that can follow "I" where something was done."""
 LOOKED = Cues("earch", "uery", "ookup", "found", "returned", "esults", "tool")
 CAME_OF_IT = Cues(*_PHRASES.words("came_of_it"))
@@ -379,7 +444,7 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
 
 def says_done(prose: Prose) -> Claim | None:
     """A bare "Done." that opens a short reply: it claims whatever was asked for."""
-    match = DONE.match(prose.text)
+    match = SAYS_DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None
     return Claim(frozenset(), "done", "terse", prose.text, 0, match.end())

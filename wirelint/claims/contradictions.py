@@ -9,41 +9,192 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from wirelint import lexicon
-from wirelint.claims.actions import Topic, topics_of, words_of
+from wirelint.claims.actions import PARTICIPLE, Topic, alternatives, stem, topics_of, words_of
 from wirelint.claims.acts import told_back
-from wirelint.claims.evidence import Ran, last_words
-from wirelint.claims.facts import Contradiction, Fact, facts
-from wirelint.claims.lemmas import stem
-from wirelint.claims.successes import admits, told_both, told_done, told_runs, told_successes, told_tests
+from wirelint.claims.claims import Claim, claims
+from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
+from wirelint.claims.order_check import carried_out
+from wirelint.claims.side_effects import Reach, reach
+from wirelint.claims.toolkinds import fits
+from wirelint.history.handed_back import handed_back
 from wirelint.model import Request
+from wirelint.state.mcp_ledger import Passed
 from wirelint.text.prose import Prose, Sentence
+from wirelint.text.remembered import remembered
+
+if TYPE_CHECKING:
+    from wirelint.state.ledger import Ledger
 
 _PHRASES = lexicon.Phrases("contradictions")
+
+# Failures that a text tells as successes: an action that was refused, a program that crashed, tests that did not pass.
+
+
+_VAGUE = frozenset(_PHRASES.words("vague"))
+
+
+_STATE = _PHRASES.pattern("state", participle=alternatives(PARTICIPLE))
+_WORD = re.compile(r"\w+")
+_DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
+
+
+def admits(prose: Prose) -> bool:
+    """Return True if a text owns up to a fault anywhere. "Without errors" owns up to none."""
+    return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
+
+
+def _acts(fact: Fact) -> bool:
+    return fact.able.shell or bool(fact.able.kinds - {"search", "read"})
+
+
+def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """A program that ran well, or something done, where every call of the turn that could have done it gave an error."""
+    acting = [fact for fact in known if _acts(fact)]
+    if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
+        return
+    running = [fact for fact in acting if fact.able.shell or "run" in fact.able.kinds]
+    for sentence in sentences:
+        line = sentence.masked
+        if (
+            running
+            and (well := _PHRASES["went_well"].search(line))
+            and not _PHRASES["unsure"].search(line[: well.start()])
+        ):
+            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {running[-1].shown}")
+            return
+        for match in _STATE.finditer(line):
+            kinds = PARTICIPLE[match["verb"]]
+            shown = prose.text[sentence.start : sentence.end]
+            done = len(acting) == 1 and not acting[0].able.shell and fits(acting[0].able, kinds, match["verb"], shown)
+            if done and not _PHRASES["unsure"].search(line):
+                yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[0].shown}")
+                return
+        if len(known) == 1 and _PHRASES["settled"].search(line) and not _PHRASES["unsure"].search(line):
+            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[-1].shown}")
+            return
+
+
+def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """An act of whatever tool, told as done, where every call of the turn was one of that tool and gave an error."""
+    if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
+        return
+    if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
+        return
+    if told := carried_out(prose, known[-1].able, known[-1].arguments):
+        yield Contradiction(told.start, told.end, f"the result is an error: {known[-1].shown}")
+
+
+def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    if not any(fact.outcome.error for fact in known) or admits(prose):
+        return
+    for claim in claims(prose):
+        if claim.earlier or claim.kinds <= {"search"} or claim.form in ("outcome", "missed", "stands", "news"):
+            continue
+        fitting = [
+            fact
+            for fact in known
+            if fits(fact.able, claim.kinds, claim.verb, claim.object) or (fact.able.shell and claim.kinds & {"run"})
+        ]
+        if not fitting:
+            fitting = (
+                list(known)
+                if claim.form in ("terse", "passive") and len(known) == 1 and claim.kinds & known[0].able.kinds
+                else []
+            )
+        if not fitting and _was_meant(claim, prose, known):
+            fitting = list(known)
+        if not fitting or not all(fact.outcome.error for fact in fitting):
+            continue
+        if claim.verb in _VAGUE and not _PHRASES["success"].search(prose.text[claim.start : claim.end]):
+            continue
+        yield Contradiction(claim.start, claim.end, f"the result is an error: {fitting[-1].shown}")
+        return
+
+
+def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
+    """Return True if an act without a known noun is that of the calls, all of which failed: "I've replaced x by y in
+    a.".
+    """
+    if claim.form != "said" or prose.fenced or claim.kinds <= {"search", "read"}:
+        return False
+    if not all(fact.outcome.error and claim.kinds & fact.able.kinds for fact in known):
+        return False
+    if reach(claim, prose, known[-1].able) is not Reach.NO:
+        return True
+    sent = {word for fact in known for word in _WORD.findall(fact.arguments.lower())}
+    return len(set(_WORD.findall(claim.object.lower())) & sent) >= 2
+
+
+def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Several calls of a tool that were made together, one of which failed, told as if all had been carried out."""
+    acting = [fact for fact in together if _acts(fact)]
+    failed = [fact for fact in acting if fact.outcome.error]
+    if not failed or len(failed) == len(acting) or len({fact.able.tool.name for fact in acting}) != 1 or admits(prose):
+        return
+    for sentence in sentences:
+        line = sentence.masked
+        both = _PHRASES["both"].search(line)
+        if (
+            both
+            and not _PHRASES["unsure"].search(line)
+            and (_STATE.search(line) or _PHRASES["now"].search(line) or _DID.search(line))
+        ):
+            yield Contradiction(sentence.start, sentence.end, f"one of the results is an error: {failed[-1].shown}")
+            return
+
+
+def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    tested = [fact for fact in known if any(_tests(fact.result.text))]
+    if not tested:
+        return
+    failing, _ = _tests(tested[-1].result.text)
+    figures = {one for fact in tested for one in _tests(fact.result.text)[1]}
+    for sentence in sentences:
+        if (
+            failing
+            and _PHRASES["passed"].search(sentence.masked)
+            and not _PHRASES["failed"].search(prose.masked)
+            and not admits(prose)
+        ):
+            yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
+            return
+        if len(tested) == 1 and figures:
+            told = _figures(sentence.masked)
+            if (
+                any(word == other and number != figure for number, word in told for figure, other in figures)
+                and not told & figures
+            ):
+                yield Contradiction(sentence.start, sentence.end, tested[-1].shown)
+                return
+            wrong = [one for one in told if one not in figures and one[1] in {word for _, word in figures}]
+            if wrong and not re.search(
+                r"\b(?:previously|before|earlier|were|was|of|from|fixed|now)\b", sentence.masked
+            ):
+                yield Contradiction(sentence.start, sentence.end, tested[-1].shown, "warning", "medium")
+                return
+
+
+@remembered
+def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
+    """Whether a result tells of failures, and its figures of tests."""
+    lower = text.lower()
+    if "fail" not in lower and "passed" not in lower:  # found out a hundred times as fast
+        return False, frozenset()
+    return _PHRASES["failed"].search(text) is not None, _figures(text)
+
+
+def _figures(text: str) -> frozenset[tuple[int, str]]:
+    return frozenset((int(a or d), (b or c).lower()) for a, b, c, d in _PHRASES["figure"].findall(text))
+
 
 # Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.
 #
 # What is denied or counted is told by its noun: a word for hits of any kind, or a noun of the tool that looked.
 
-_ZERO = _PHRASES.pattern("zero")
-_NARROWED = _PHRASES.pattern("narrowed")
-_OTHERS = _PHRASES.pattern("others")
-_EMPTY_PLACE = _PHRASES.pattern("empty_place")
-_PART_OF = _PHRASES.pattern("part_of")
-_DIGITS = re.compile(r"\d+")
-_RECALLED = _PHRASES.pattern("recalled")
-_NO_THINGS_ABROAD = _PHRASES.pattern("no_things_abroad")
-_NO_THINGS = _PHRASES.pattern("no_things")
-_NONE = _PHRASES.pattern("none")
-_ADMITS_LOOKING = _PHRASES.pattern("admits_looking")
-_ABSENT = re.compile(r"not found|no such|does not exist|doesn['’]t exist|enoent|\b404\b|unknown")
-_NEAREST = _PHRASES.pattern("nearest")
-_TITLE_WORD = re.compile(r"[^\W\d_]{4,}(?!\w*\"\s*:)")
-_HOLDS_ZERO = re.compile(r"(?:[:=]\s*|^\s*)0(?![\d.\w-])")
-_TARGET = _PHRASES.pattern("target")
 _PLAIN = frozenset(_PHRASES.words("plain"))
-_TOKEN = re.compile(r"[\w-]+(?:[./_-][\w-]+)+|\b[A-Za-z]*\d[\w-]{3,}\b|\b[A-Z][a-z]+ \d+\b")
 _NUMERALS = dict(
     zip(
         ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -51,10 +202,7 @@ _NUMERALS = dict(
         strict=True,
     )
 )
-_COUNTED = _PHRASES.pattern("counted")
 _COUNTED_THINGS = _PHRASES.pattern("counted_things", numerals="|".join(_NUMERALS))
-_COUNTED_ABROAD = _PHRASES.pattern("counted_abroad")
-_PAGED = re.compile(r"truncat|next|more|cursor|page|limit|offset|\.\.\.|…", re.IGNORECASE)
 
 
 def _looking(known: Sequence[Fact]) -> list[Fact]:
@@ -70,14 +218,14 @@ def denied_hits(
         return
     failed = all(fact.outcome.error for fact in looking)
     if not failed and not all(
-        "search" in fact.able.kinds and not _HOLDS_ZERO.search(fact.result.text) for fact in looking
+        "search" in fact.able.kinds and not _PHRASES["holds_zero"].search(fact.result.text) for fact in looking
     ):
         return
     if not failed and not all(fact.outcome.counts for fact in looking):
         return
-    if failed and _ADMITS_LOOKING.search(prose.masked):
+    if failed and _PHRASES["admits_looking"].search(prose.masked):
         return
-    if not failed and (_cites(prose, looking) or _COUNTED.search(prose.masked)):
+    if not failed and (_cites(prose, looking) or _PHRASES["counted"].search(prose.masked)):
         return
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
@@ -86,7 +234,7 @@ def denied_hits(
             return
         if zero and not failed and _retells(prose, sentence, looking):
             return
-        narrowed = (_OTHERS if failed else _NARROWED).search(sentence.masked)
+        narrowed = (_PHRASES["others"] if failed else _PHRASES["narrowed"]).search(sentence.masked)
         if zero and not narrowed and not _elsewhere(shown[zero.start() :], looking):
             yield Contradiction(
                 sentence.start,
@@ -106,35 +254,35 @@ def emptied(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], 
     fact = known[0]
     if not fact.result.text.lstrip().startswith(("[", "{")):
         return
-    asked = {int(figure) for figure in _DIGITS.findall(fact.arguments)}
-    whole = {part.lower() for part in _PART_OF.findall(words)}
+    asked = {int(figure) for figure in _PHRASES["digits"].findall(fact.arguments)}
+    whole = {part.lower() for part in _PHRASES["part_of"].findall(words)}
     for sentence in sentences:
         line = sentence.masked
-        figures = {int(figure) for figure in _DIGITS.findall(line)}
-        parts = {part.lower() for part in _PART_OF.findall(line)}
-        none = _EMPTY_PLACE.search(line) or _has_none(prose, sentence, fact)
-        if none and parts <= whole and not _NARROWED.search(line) and figures <= asked:
+        figures = {int(figure) for figure in _PHRASES["digits"].findall(line)}
+        parts = {part.lower() for part in _PHRASES["part_of"].findall(line)}
+        none = _PHRASES["empty_place"].search(line) or _has_none(prose, sentence, fact)
+        if none and parts <= whole and not _PHRASES["narrowed"].search(line) and figures <= asked:
             yield Contradiction(sentence.start, sentence.end, fact.shown)
             return
 
 
 def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
     """Return True if a sentence says that there are none of what a tool lists, and the text takes nothing from the list."""
-    things = any(_are_hits(one, [fact]) for one in _NO_THINGS.finditer(sentence.masked))
+    things = any(_are_hits(one, [fact]) for one in _PHRASES["no_things"].finditer(sentence.masked))
     return things and not _cites(prose, [fact]) and not _retells(prose, sentence, [fact])
 
 
 def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
     """Where a sentence says that there is nothing: of hits of any kind, of the tool's own nouns, after an error of all."""
     line = sentence.masked
-    if zero := _ZERO.search(line):
+    if zero := _PHRASES["zero"].search(line):
         return zero
-    if failed and (none := _NONE.search(line)):
+    if failed and (none := _PHRASES["none"].search(line)):
         return none
-    things = next((one for one in _NO_THINGS.finditer(line) if _are_hits(one, looking)), None)
+    things = next((one for one in _PHRASES["no_things"].finditer(line) if _are_hits(one, looking)), None)
     if things is not None:
         return things
-    for abroad in _NO_THINGS_ABROAD.finditer(line):
+    for abroad in _PHRASES["no_things_abroad"].finditer(line):
         noun = next(filter(None, abroad.groups()))
         if _is_hit(noun, looking) or told_back(noun, words):
             return abroad
@@ -161,7 +309,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
     "Order not found" may become "no orders"; "workspace not found" may not become "no results".
     """
     text = fact.result.text.lower()
-    if not _ABSENT.search(text):
+    if not _PHRASES["absent"].search(text):
         return False
     if "search" not in fact.able.kinds or fact.able.shell or len(text) < 24:
         return True
@@ -177,7 +325,7 @@ def _is_absence(fact: Fact, told: str) -> bool:
 def _elsewhere(shown: str, looking: Sequence[Fact]) -> bool:
     """Return True if the target of a denial is something that no call of the turn asked for."""
     asked = " ".join(fact.arguments for fact in looking).lower()
-    targets = [word.lower().rstrip(".-") for word in _TARGET.findall(shown) if word.lower() not in _PLAIN]
+    targets = [word.lower().rstrip(".-") for word in _PHRASES["target"].findall(shown) if word.lower() not in _PLAIN]
     return bool(targets and asked.strip() not in ("", "{}")) and not any(
         word in asked or stem(word) in asked for word in targets
     )
@@ -187,28 +335,30 @@ def _cites(prose: Prose, looking: Sequence[Fact]) -> bool:
     """Return True if the text names something that only a result told it."""
     asked = " ".join(fact.arguments for fact in looking)
     told = " ".join(fact.result.text[:20_000] for fact in looking)
-    return any(token in told and token not in asked for token in _TOKEN.findall(prose.text))
+    return any(token in told and token not in asked for token in _PHRASES["token"].findall(prose.text))
 
 
 def _retells(prose: Prose, denial: Sentence, looking: Sequence[Fact]) -> bool:
-    """Whether the text tells, beside the denial, of the hits: by a word for what comes near, or by their own words."""
-    if _NEAREST.search(prose.masked):
+    """Return True if the text tells, beside the denial, of the hits: by a word for what comes near, or by their own
+    words.
+    """
+    if _PHRASES["nearest"].search(prose.masked):
         return True
-    asked = set(_TITLE_WORD.findall(" ".join(fact.arguments for fact in looking).lower()))
-    told = set(_TITLE_WORD.findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
+    asked = set(_PHRASES["title_word"].findall(" ".join(fact.arguments for fact in looking).lower()))
+    told = set(_PHRASES["title_word"].findall(" ".join(fact.result.text[:20_000] for fact in looking).lower()))
     rest = f"{prose.text[: denial.start]} {prose.text[denial.end :]}".lower()
-    return len(set(_TITLE_WORD.findall(rest)) & (told - asked)) >= 2
+    return len(set(_PHRASES["title_word"].findall(rest)) & (told - asked)) >= 2
 
 
 def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     looking = [fact for fact in _looking(known) if not fact.outcome.error]
-    if len(looking) != 1 or not looking[0].outcome.counts or _PAGED.search(looking[0].result.text):
+    if len(looking) != 1 or not looking[0].outcome.counts or _PHRASES["paged"].search(looking[0].result.text):
         return
     fact = looking[0]
     for sentence in sentences:
         told = _told_number(sentence, fact)
         nothing = fact.outcome.counts == {0}
-        if told is None or (_RECALLED if nothing else _NARROWED).search(sentence.masked):
+        if told is None or (_PHRASES["recalled"] if nothing else _PHRASES["narrowed"]).search(sentence.masked):
             continue
         if told > max(fact.outcome.counts) and not re.search(
             rf"(?<!\d){told}(?!\d)", f"{fact.result.text} {fact.arguments}"
@@ -219,11 +369,11 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
 
 def _told_number(sentence: Sentence, fact: Fact) -> int | None:
     """How many hits a sentence speaks of: of any name, or named by the tool that looked."""
-    match = _COUNTED.search(sentence.masked)
+    match = _PHRASES["counted"].search(sentence.masked)
     if match is None:
         things = _COUNTED_THINGS.finditer(sentence.masked)
         match = next((one for one in things if words_of(one["noun"]) & fact.able.words), None)
-    if match is None and (abroad := _COUNTED_ABROAD.search(sentence.masked)):
+    if match is None and (abroad := _PHRASES["counted_abroad"].search(sentence.masked)):
         return int(next(filter(None, abroad.groups())))
     if match is None:
         return None
@@ -231,18 +381,8 @@ def _told_number(sentence: Sentence, fact: Fact) -> int | None:
     return _NUMERALS.get(number) or int(number)
 
 
-_ASSIGNED = re.compile(r"\b([A-Za-z_]\w{0,40}) ?(?:=|:) ?[\"'`]*([\w./:@-]*\w)")
-_FIGURES = re.compile(r"\d+|[\"“][^\"”\n]{3,80}[\"”]")
 _PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "mail"})
 """What no model knows of itself."""
-_STATED = _PHRASES.pattern("stated")
-_OFFERED = _PHRASES.pattern("offered")
-_PARTICULARS = _PHRASES.pattern("particulars")
-_NO_OUTPUT = re.compile(r"\s*[(\[<]?(?:no (?:output|matches|results)|exit code 1|empty)\b.{0,40}\s*\Z", re.IGNORECASE)
-_NEGATED = re.compile(r"\b(?:no|none|not|nothing|never)\b|n['’]t\b", re.IGNORECASE)
-_SUBJECT = _PHRASES.pattern("subject")
-_LINE_OF = re.compile(r"(?<![\w/.-])((?:[\w.-]+/)+[\w-]+\.[a-z]{1,4}):(\d+)\b")
-_AHEAD = re.compile(r"\b(?:will|would|could|should|can|may|might|let me|if|please|I['’]ll)\b|[?？]", re.IGNORECASE)
 
 
 def contradictions(
@@ -285,9 +425,9 @@ def _unheard(
     heard = f"{heard} {' '.join(result.text for message in request.messages for result in message.results)}".lower()
     for sentence in sentences:
         line = sentence.masked
-        if not _STATED.search(line) or _OFFERED.search(line):
+        if not _PHRASES["stated"].search(line) or _PHRASES["offered"].search(line):
             continue
-        if any(figure.lower() not in heard for figure in _PARTICULARS.findall(line)):
+        if any(figure.lower() not in heard for figure in _PHRASES["particulars"].findall(line)):
             yield Contradiction(
                 sentence.start,
                 sentence.end,
@@ -300,15 +440,15 @@ def _unheard(
 
 def _unheard_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
     """Lines of files ("src/a.py:12") that are cited although the search had no match and nobody named the file."""
-    if not known or not all(fact.outcome.empty or _NO_OUTPUT.match(fact.result.text) for fact in known):
+    if not known or not all(fact.outcome.empty or _PHRASES["no_output"].match(fact.result.text) for fact in known):
         return
     if not any(fact.able.shell or "search" in fact.able.kinds for fact in known):
         return
-    cited = [] if _NEGATED.search(prose.masked) else _LINE_OF.findall(prose.text)
+    cited = [] if _PHRASES["negated"].search(prose.masked) else _PHRASES["line_of"].findall(prose.text)
     heard = " ".join(message.text for message in request.messages) if cited else ""
     heard += " ".join(fact.arguments for fact in known)
     if cited and not any(path in heard for path, _ in cited):
-        found = _LINE_OF.search(prose.text)
+        found = _PHRASES["line_of"].search(prose.text)
         if found is not None:
             yield Contradiction(found.start(), found.end(), known[-1].shown)
 
@@ -321,7 +461,7 @@ def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[R
             r"\bI(?:['’]ve| have)? (?:called|used|ran|invoked|sent|executed|passed|set)\b", sentence.masked
         ):
             continue
-        for key, value in _ASSIGNED.findall(shown):
+        for key, value in _PHRASES["assigned"].findall(shown):
             named = [call for call in calls if call.name and re.search(rf"(?<!\w){re.escape(call.name)}(?!\w)", shown)]
             sent = [arguments[key] for call in named if (arguments := call.arguments.mapping) and key in arguments]
             scalars = [
@@ -353,12 +493,12 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
     for sentence in sentences:
         shown = prose.text[sentence.start : sentence.end]
         named = any(target in shown.lower() for target in targets) or _refers(sentence, known)
-        if not named or _AHEAD.search(sentence.masked):
+        if not named or _PHRASES["ahead"].search(sentence.masked):
             continue
         rest = shown
         for target in targets:
             rest = re.sub(re.escape(target), " ", rest, flags=re.IGNORECASE)
-        if any(figure.strip('"“”') not in told for figure in _FIGURES.findall(rest)):
+        if any(figure.strip('"“”') not in told for figure in _PHRASES["figures"].findall(rest)):
             yield Contradiction(
                 sentence.start,
                 sentence.end,
@@ -370,9 +510,79 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
 
 
 def _refers(sentence: Sentence, known: Sequence[Fact]) -> bool:
-    """Whether a statement is about the thing that every call of the turn was about: "the file sets", "your order has"."""
-    subject = _SUBJECT.match(sentence.masked)
+    """Return True if a statement is about the thing that every call of the turn was about: "the file sets", "your
+    order has".
+    """
+    subject = _PHRASES["subject"].match(sentence.masked)
     if subject is None:
         return False
     words = words_of(subject["noun"])
     return all(words & fact.able.words or topics_of(subject["noun"]) & fact.able.topics for fact in known)
+
+
+# Errors of servers of tools (MCP) among the results of a turn, and what a reply makes of them.
+
+_REDACTED = "[redacted:"
+_HEAD = 4000
+_LONGEST = 400
+_FEWEST = 3
+"""Words of an error that are its own: fewer may stand in any text."""
+_LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
+
+
+def error_of(passed: Sequence[Passed]) -> Passed | None:
+    """The call that failed, where every call like it is known to have failed."""
+    if not passed or not all(one.answered and one.error is True for one in passed):
+        return None
+    return passed[-1]
+
+
+def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
+    """The results of the turn, where one of them is an error of an MCP server; none otherwise.
+
+    That it is one is told by what the server answered on this wire, or by the result itself: some clients hand on the
+    envelope in which a server sends it.
+    """
+    results = [result for message in request.turn for result in message.results]
+    failed = (
+        {back.result.pointer for back in handed_back(request, ledger) if error_of(back.passed(ledger.tools))}
+        if ledger.tools
+        else set()
+    )
+    if not failed and not any(_is_envelope(result.text) for result in results):
+        return ()
+    known = facts(request, ran)
+    if any(_REDACTED in fact.result.text for fact in known):
+        return ()
+    return tuple(
+        Fact(fact.result, Outcome(True, frozenset()), fact.able, fact.arguments)
+        if fact.result.pointer in failed
+        else fact
+        for fact in known
+    )
+
+
+def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request) -> Iterator[Contradiction]:
+    """The statements of a text that make something else of the errors among `served_errors`."""
+    if served and not _passes_on(prose.text, served):
+        yield from (found for found in contradictions(prose, served, ran, request) if "error" in found.against)
+
+
+def _passes_on(text: str, served: Sequence[Fact]) -> bool:
+    """Return True if a reply says an error in the server's own words: "Shelf C is locked, so the item stays where it
+    is".
+    """
+    said = f" {' '.join(_WORD.findall(text[:_HEAD].casefold()))} "
+    for fact in served:
+        words = _WORD.findall(fact.result.text[:_LONGEST].casefold()) if fact.outcome.error else []
+        while words and words[0] in _LEADS:
+            words = words[1:]
+        if len(words) >= _FEWEST and f" {' '.join(words)} " in said:
+            return True
+    return False
+
+
+def _is_envelope(text: str) -> bool:
+    """Return True if a result is what an MCP server sends when a tool fails, handed on as it is."""
+    start = text[:_HEAD]
+    return '"isError"' in start and '"content"' in text and "true" in start.partition('"isError"')[2][:6]

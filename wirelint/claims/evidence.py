@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -19,7 +19,20 @@ from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
 from wirelint.claims.claims import Claim
 from wirelint.claims.toolkinds import PATH, Ability, abilities, ability, fits
-from wirelint.model import HostedCall, HostedResult, Json, Message, Opaque, Request, Tool, ToolCall, ToolResult
+from wirelint.model import (
+    Confidence,
+    HostedCall,
+    HostedResult,
+    Json,
+    Message,
+    Opaque,
+    Request,
+    Severity,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from wirelint.text.escaping import excerpt
 from wirelint.text.prose import Cues, mentions
 from wirelint.text.remembered import remembered
 
@@ -33,8 +46,6 @@ _RESULT_ENDS = Cues(*_GIVEN)
 _SUMMARY = _PHRASES.pattern("summary")
 _SUMMARY_WORDS = ("previous conv", "summary", "compacted", "earlier in", "so far")
 """In lower case, what has to stand in a text that one of these patterns matches: much sooner looked for than they are."""
-
-_SUPPLIED = _PHRASES.pattern("supplied")
 
 
 _LOOKED_AT = 64
@@ -146,7 +157,7 @@ def introduces(request: Request, word: str) -> bool:
 
 def supplies_results(request: Request) -> bool:
     """Return True if the prompt itself carries what a tool would have found: passages, documents, search results."""
-    return any(_SUPPLIED.search(message.text) for message in request.messages if message.role != "assistant")
+    return any(_PHRASES["supplied"].search(message.text) for message in request.messages if message.role != "assistant")
 
 
 def brings_content(request: Request) -> bool:
@@ -157,16 +168,8 @@ def brings_content(request: Request) -> bool:
     return any(isinstance(part, Opaque) for part in last.parts) or "```" in last.words or len(last.words) > 1500
 
 
-# What results say.
-_ERROR_START = _PHRASES.pattern("error_start")
-_FAILED_COMMAND = _PHRASES.pattern("failed_command")
-_SHOWS_TEXT = _PHRASES.pattern("shows_text")
 _LONGEST_FAILURE = 600
-_EXIT = _PHRASES.pattern("exit")
-_FAILURE = re.compile(r"\b(?:error|fail\w*|traceback|not found|denied|fatal|panic|no such)\b", re.IGNORECASE)
 _LONGEST_ERROR = 1500
-_NUMBER = _PHRASES.pattern("number")
-_NONE = _PHRASES.pattern("none")
 _COUNT_KEYS = frozenset(_PHRASES.words("count_keys"))
 _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 
@@ -198,10 +201,10 @@ def failed_command(text: str, arguments: str) -> bool:
 
     A command that shows a text may show one that speaks of errors.
     """
-    if len(text) > _LONGEST_FAILURE or _SHOWS_TEXT.search(arguments):
+    if len(text) > _LONGEST_FAILURE or _PHRASES["shows_text"].search(arguments):
         return False
     lines = text.strip().splitlines()
-    return bool(lines) and any(_FAILED_COMMAND.match(line) for line in (lines[0], lines[-1]))
+    return bool(lines) and any(_PHRASES["failed_command"].match(line) for line in (lines[0], lines[-1]))
 
 
 def _decoded(text: str) -> Json:
@@ -219,11 +222,11 @@ def _is_error(text: str, document: Json) -> bool:
         return _says_error(document)
     if len(text) > _LONGEST_ERROR:
         return False
-    if _ERROR_START.match(text):
+    if _PHRASES["error_start"].match(text):
         return True
     # Exit status 1 alone is an answer of many programs: grep found nothing, diff found something.
-    exited = _EXIT.search(text)
-    return exited is not None and len(text) < 400 and _FAILURE.search(text) is not None
+    exited = _PHRASES["exit"].search(text)
+    return exited is not None and len(text) < 400 and _PHRASES["failure"].search(text) is not None
 
 
 def _says_error(document: dict[str, Json], depth: int = 0) -> bool:
@@ -259,9 +262,9 @@ def _counts(text: str, document: Json) -> Iterator[int]:
     if isinstance(document, dict):
         yield from _counts_of(document, 0)
         return
-    if _NONE.search(text[:400]):
+    if _PHRASES["none"].search(text[:400]):
         yield 0
-    for found in _NUMBER.finditer(text[:2000]):
+    for found in _PHRASES["number"].finditer(text[:2000]):
         yield int(next(number for number in found.groups() if number))
 
 
@@ -281,8 +284,6 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
 
 # What the history has on record that backs a claim: earlier calls, and content that came with the conversation.
 
-_MARKS = _PHRASES.pattern("marks")
-
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     """Return True if an earlier call of the history may be what the claim speaks of.
@@ -293,7 +294,7 @@ def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:
     same = calls_before(claim, request)
     if not same:
         return False
-    marks = {mark.lower() for mark in _MARKS.findall(claim.object)}
+    marks = {mark.lower() for mark in _PHRASES["marks"].findall(claim.object)}
     if any(mark in call.arguments.text.lower() for call in same for mark in marks):
         return True
     if _is_new(marks, same, request):
@@ -315,7 +316,9 @@ def _is_new(marks: set[str], calls: list[ToolCall], request: Request) -> bool:
 
 
 def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
-    """Whether a file may be among what the calls had to do with: they name it, a result does, or they name no file."""
+    """Return True if a file may be among what the calls had to do with: they name it, a result does, or they name no
+    file.
+    """
     name = name.lower()
     if any(not PATH.search(call.arguments.text) or name in call.arguments.text.lower() for call in calls):
         return True
@@ -356,3 +359,47 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
     declared = {name: request.tool(name) for name in {call.name for call in calls}}
     tools = [tool for tool in declared.values() if tool is not None and not tool.hosted]
     return abilities(tools) if len(tools) == len(declared) else ()
+
+
+# The results of a turn, each with what it says and what its call could do; and statements that contradict them.
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A statement, where it stands, and what the result says instead."""
+
+    start: int
+    end: int
+    against: str
+    severity: Severity = "error"
+    confidence: Confidence = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A result of the turn with what it says and what its call could do."""
+
+    result: ToolResult
+    outcome: Outcome
+    able: Ability
+    arguments: str
+
+    @property
+    def shown(self) -> str:
+        return f"{self.able.tool.name or 'the tool'} gave {excerpt(self.result.text, 70)!r}"
+
+
+def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
+    """The results of a turn, each with the ability of the tool that gave it."""
+    made: list[Fact] = []
+    for one in ran:
+        if one.result is None:
+            continue
+        name = (one.call.name if one.call else None) or one.result.name or ""
+        able = ability(request.tool(name) or Tool(name, one.result.pointer))
+        arguments = one.call.arguments.text if one.call else ""
+        says = outcome(one.result)
+        if not says.error and (able.shell or "run" in able.kinds) and failed_command(one.result.text, arguments):
+            says = Outcome(True, frozenset())
+        made.append(Fact(one.result, says, able, arguments))
+    return tuple(made)

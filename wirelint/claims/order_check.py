@@ -12,62 +12,297 @@ has to be one: no question, no account, no material of its own; and the reply ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
 from wirelint import lexicon
-from wirelint.claims.actions import BASE, PARTICIPLE, Kind, Topic
+from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, Topic, stem, words_of
 from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, told_back
+from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
 from wirelint.claims.claims import EARLIER, UNREAL, Claim
-from wirelint.claims.lemmas import stem
-from wirelint.claims.side_effects import heads_text, is_given, of_a_text
-from wirelint.claims.tool_match import is_news
+from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
 
 _PHRASES = lexicon.Phrases("order_check")
 
+# Which tool an announcement or a claim can only have been meant for, where no noun of it is known.
+#
+# What links them is then not a field of nouns but the order itself: the reply speaks of the very thing that the user spoke
+# of, its verb is the kind of thing that the tool does, and there is nothing else in the reply that it could be about.
+
+
+_SEEN = frozenset({"encontrado", "revisado", "revisé"})
+"""Forms that may as well be said of what stands in a text."""
+_LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
+_HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
+"""Marks of a message that brings its material with it."""
+_MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
+"""Of an order to make something, which quotes what to call it."""
+_LONGEST_PLAIN_ORDER = 200
+_PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
+"""Kinds of action of which the material is handed on, and comes back from nowhere."""
+_MADE: frozenset[Kind] = frozenset({"create", "send", "book", "delete", "run", "control"})
+_WRITING: frozenset[Kind] = frozenset({"write", "create"})
+_OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run", "control"})
+"""Kinds of action that nobody does within a reply."""
+
+
+def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
+    """The tool that an announcement is for which is all that a reply says, or which goes on with the order."""
+    told = prose.masked[found.start : found.end]
+    if (
+        _PHRASES["never"].search(told)
+        or is_given(found.object)
+        or _PHRASES["people"].search(found.object)
+        or _PHRASES["plain_goes_on"].search(found.object)
+        or prose.fenced
+    ):
+        return None
+    alone = is_alone(prose, found)
+    shared = told_back(found.object, words)
+    if not alone and not (found.at_once and shared):
+        return None
+    english = found.verb in AHEAD or found.verb in GERUND
+    if english and (is_thought(_PHRASES["for_you"].sub("", found.object)) or heads_text(found.object)):
+        return None
+    made = not found.kinds & (_OUTSIDE | {"read"})
+    for one in able:
+        own = words_of(found.object) & one.words
+        if not does(one, found.kinds) or (not own and _is_elsewhere(found.object, one)):
+            continue
+        if own or shared or (alone and not english and not made):
+            return one
+    return None
+
+
+def _is_elsewhere(text: str, one: Ability) -> bool:
+    """Return True if what is spoken of belongs to a field with which a tool has nothing to do."""
+    topics = topics_in(text)
+    return bool(topics and one.topics and not topics & one.topics)
+
+
+def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
+    """The tool with which an order must have been carried out whose very words a claim takes up.
+
+    `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
+    """
+    wanted = asked(words) & claim.kinds
+    handed = (_MATERIAL if wanted & _MADE else _HANDED_OVER).search(words.strip()) and not wanted & _PASSED_ON
+    if (
+        len(words) > _LONGEST_PLAIN_ORDER
+        or handed
+        or prose.fenced
+        or _is_reckoned(prose.text)
+        or claim.earlier
+        or shows(claim, prose)
+    ):
+        return None
+    told = prose.text[claim.start : claim.end]
+    if _PHRASES["quoted_behind"].search(told):
+        return None
+    if (
+        is_given(claim.object)
+        or heads_text(claim.object)
+        or _PHRASES["people"].search(told)
+        or _PHRASES["cannot"].search(told)
+    ):
+        return None
+    # "I just checked.": of what, the rest of the reply tells
+    shared = told_back(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
+    if claim.form in ("said", "after"):
+        enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
+    elif claim.form == "news":
+        near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
+        enough = (near or bool(told_back(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+    elif claim.form == "stands":
+        enough = bool(wanted and shared)
+    else:
+        enough = claim.form == "passive" and len(shared) > (0 if wanted else 1)
+    if claim.form in ("passive", "stands") and (
+        "?" in words or "？" in words or _PHRASES["plain_stated"].search(words)
+    ):
+        return None
+    if not enough or not (wanted or claim.kinds & (_OUTSIDE | {"read"})):
+        return None
+    able = [one for one in able if not of_a_text(claim.object, one.tool)]
+    fitting = (one for one in able if does(one, claim.kinds) and not _is_elsewhere(claim.object, one))
+    if claim.kinds <= _WRITING and not _PHRASES["named"].search(claim.object):
+        # a text may have been worked on, unless the thing is the tool's
+        return next(
+            (one for one in fitting if words_of(claim.object) & one.words or one.topics & topics_in(claim.object)), None
+        )
+    return next(fitting, None)
+
+
+@lru_cache(maxsize=16)
+def _is_reckoned(text: str) -> bool:
+    """Return True if a text shows how it was reckoned. Each claim of a text asks, and 100 KB take 5 ms (`tests.fuzz`)."""
+    return _PHRASES["reckoned"].search(text) is not None
+
+
+def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
+    """How many words of the order a claim has to take up."""
+    if news and claim.verb in _LOOKED_UP and not is_thought(claim.object):
+        return 0
+    if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
+        return 1
+    return 1 if news and "read" in claim.kinds and not is_thought(claim.object) else 2
+
+
+def is_news(text: str, heard: str) -> bool:
+    """Return True if a text gives figures of some length that nobody has named before."""
+    return any(figure not in heard for figure in _figures(text))
+
+
+@lru_cache(maxsize=16)
+def _figures(text: str) -> frozenset[str]:
+    """The figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
+    return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
+
+
+# --- verbs that only a tool's own name has --------------------------------------------------------------------------------
+
+
+def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+    """An announcement in the verb of a tool's name, which is all that a reply says: "Translating it now..."."""
+    verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
+    found = announced_verb(prose, verbs) if verbs else None
+    if (
+        found is None
+        or is_given(found.object)
+        or _PHRASES["plain_goes_on"].search(found.object)
+        or not is_alone(prose, found)
+    ):
+        return None
+    return found, verbs[found.verb]
+
+
+def is_brief(prose: Prose) -> bool:
+    """Return True if a reply is as short as one has to be to be told by the verb of a tool's name or of the order."""
+    return len(prose.text.strip()) <= _LONGEST_PLAIN_ORDER
+
+
+def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
+    told = prose.text.strip()
+    if not is_brief(prose) or "\n" in told or "\n" in words.strip():
+        return None
+    if _PHRASES["shown"].search(told) and not is_news(told, words):
+        return None
+    verbs = _own_verbs(able)
+    for sentence in prose.sentences if verbs else ():
+        match = None if sentence.question else _PHRASES["done"].search(sentence.masked)
+        verb = next(
+            (
+                verb
+                for verb in verbs
+                if match
+                and (match["past"] or match["ing"] or match["bare"]).lower()
+                in (*_pasts(verb), f"{verb.removesuffix('e')}ing")
+            ),
+            None,
+        )
+        if match is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
+            continue
+        rest = prose.text[sentence.start + match.end() : sentence.end]
+        if not is_given(rest) and (told_back(prose.text[sentence.start : sentence.end], words) or is_news(told, words)):
+            return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
+    return None
+
+
+_SPEAKS = frozenset(_PHRASES.words("speaks"))
+
+
+_DESCRIBES = frozenset(_PHRASES.words("describes"))
+
+
+def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
+    """The verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
+    return _verbs_of_all(tuple(able))
+
+
+@lru_cache(maxsize=8)
+def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
+    """The same, told once for all the rules that ask about one request."""
+    verbs: dict[str, Ability] = {}
+    for one in able:
+        for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
+            verbs.setdefault(verb, one)
+    return verbs
+
+
+@lru_cache(maxsize=4096)
+def _verbs_of(name: str, description: str) -> tuple[str, ...]:
+    """The same for every request that declares the tool so."""
+    opening = _PHRASES["first_word"].match(description)
+    said = opening[1].lower() if opening else ""
+    named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
+    described = [verb for verb in (said, said.removesuffix("s")) if verb and verb not in _DESCRIBES]
+    return tuple(
+        verb for verb in (*named, *described) if verb not in AHEAD and verb not in _SPEAKS and not topics_in(verb)
+    )
+
+
+_LONGEST_LEAD = 80
+_SHORTEST = 4
+
+
+def _pasts(verb: str) -> tuple[str, str]:
+    return f"{verb.removesuffix('e')}ed", f"{verb}{verb[-1]}ed"
+
+
+# --- the order's own verb -----------------------------------------------------------------------------------------------
+
+_STEM = 5
+
+
+def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """A claim, in another language than English, in the very verb of the order: "Redémarre-le." "J'ai redémarré …"."""
+    order = _PHRASES["order"].match(words)
+    told = prose.text.strip()
+    if (
+        order is None
+        or order["verb"].lower() in AHEAD
+        or not is_brief(prose)
+        or len(words) > _LONGEST_PLAIN_ORDER
+        or "?" in words
+    ):
+        return None
+    if _HANDED_OVER.search(words.strip()) or _HANDED_OVER.search(told):
+        return None
+    stem = folded(order["verb"])[:_STEM]
+    for sentence in prose.sentences:
+        have = None if sentence.question else _PHRASES["have"].search(sentence.masked)
+        if have is None or _PHRASES["never"].search(sentence.masked) or not told_back(sentence.masked, words):
+            continue
+        verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
+        doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None
+        if verb and doer and not is_given(sentence.masked) and not heads_text(have["rest"]):
+            return Claim(frozenset(), verb, "said", have["rest"], sentence.start, sentence.end), doer
+    return None
+
+
+def _is_of(word: str, stem: str) -> bool:
+    return word.startswith(stem) or word.removeprefix("ge").startswith(stem)
+
+
 _LONGEST_ORDER = 300
-_NO_ORDER = _PHRASES.pattern("no_order")
-_STATED = re.compile(r"\b(?:is|are|['’]s|['’]re)\b|\w['’]s\b", re.IGNORECASE)
-_POLITE = re.compile(r"\b(?:can|could|would|will) (?:you|u)\b|\bplease\b|\bmind \w+ing\b|\bany chance\b", re.IGNORECASE)
-_MATERIAL = re.compile(r"\n|：|:(?=\s)|[\"“„«`][^\"”“»`]{40,}")
-_LIGHT_WORDS = """
-complete confirm finish process submit place queue apply initiate start begin handle successful underway
-schedule arrange reserve book live
-"""
-_LIGHT = frozenset(map(stem, _LIGHT_WORDS.split()))
+_LIGHT = frozenset(map(stem, _PHRASES.words("light")))
 """Verbs that say of anything that it was done."""
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
-_SMALL_WORDS = """
-the a an of and or to in on for by with from its it is are be as at this that use user new tool any all one id
-number string value name text data given get return result current your my our you up down out off now has have
-been will can set using via into per no
-"""
-_SMALL = frozenset(map(stem, _SMALL_WORDS.split()))
-_IT = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
-_IDENTIFIER = _PHRASES.pattern("identifier")
-_IN_THE_HEAD_WORDS = """
-convert calculate compute multiply divide add subtract sort count translate summarize summarise compare explain
-shorten rephrase list write name round solve estimate pick choose assume rank rewrite describe review analyze
-analyse check format parse decode encode merge combine simplify factor prove
-"""
-_IN_THE_HEAD = frozenset(map(stem, _IN_THE_HEAD_WORDS.split()))
+_SMALL = frozenset(map(stem, _PHRASES.words("small")))
+_IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
 """Verbs of what a model may do by itself."""
-_GOES_ON = re.compile(r":\s")
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
 """Verbs that are said of texts and thoughts as well."""
-_QUESTION_CHINESE = re.compile(r"[吗呢？]|什么|怎么|如何|为什么|多少|是否|哪|几|翻译|写|解释|我已|我刚|[了过]$")
 _LEAST = 4
-_LETTERS = re.compile(r"[^\W\d_]{3,}")
-_WORD = re.compile(r"[^\W\d_]{2,}|[A-Za-z]*\d[\w.-]*")
 _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
 _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
 """What a model may quote by heart, or the user may have shown."""
-_READ_OFF = _PHRASES.pattern("read_off")
 _SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = Cues(
     *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
@@ -76,7 +311,6 @@ _SIGNS_OF_READING = Cues(
 )  # fmt: skip
 _OPENS_WITH = 8
 """Characters in which "The " stands where a sentence opens with it."""
-_LOOKED = _PHRASES.pattern("looked")
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
@@ -152,10 +386,10 @@ def _readings(prose: Prose) -> Iterator[Reading]:
 
 def _reading(line: str) -> re.Match[str] | None:
     if "The " in line[:_OPENS_WITH] or _SIGNS_OF_SOURCES.stand_in(line):
-        found = _READ_OFF.search(line)
+        found = _PHRASES["read_off"].search(line)
         if found is not None:
             return found
-    return _LOOKED.search(line) if "I" in line else None
+    return _PHRASES["looked"].search(line) if "I" in line else None
 
 
 def read_off(
@@ -169,7 +403,9 @@ def read_off(
     for sentence, found in told:
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
-        sure = is_news(sentence.masked, heard) if found.re is _READ_OFF else bool(told_back(prose.text, words))
+        sure = (
+            is_news(sentence.masked, heard) if found.re is _PHRASES["read_off"] else bool(told_back(prose.text, words))
+        )
         if not sure or topics_in(noun) & _WRITTEN or heads_text(noun) or is_given(found[0]) or told_back(noun, words):
             continue
         nouns = _stems(noun)
@@ -193,9 +429,9 @@ def is_order(words: str) -> bool:
 
 @lru_cache(maxsize=64)  # a user gives an order once, and an agent takes many turns for it
 def _is_order(words: str) -> bool:
-    if _NO_ORDER.search(words) or _MATERIAL.search(words.strip()):
+    if _PHRASES["no_order"].search(words) or _PHRASES["material"].search(words.strip()):
         return False
-    return "?" not in words or _POLITE.search(words) is not None
+    return "?" not in words or _PHRASES["polite"].search(words) is not None
 
 
 @lru_cache(maxsize=1024)
@@ -206,7 +442,7 @@ def _named(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]
 
 
 def _stems(text: str) -> frozenset[str]:
-    return frozenset(stem(word.lower()) for word in _WORD.findall(text)) - _SMALL
+    return frozenset(stem(word.lower()) for word in _PHRASES["word"].findall(text)) - _SMALL
 
 
 def _links(
@@ -226,8 +462,8 @@ def _links(
     shared = told_back(told, words)
     news = is_news(line, heard)
     own, wanted = verb in name, verb in order
-    echoed = bool(shared) or bool(said & order) or (own and named and _IT.search(words) is not None)
-    if _STATED.search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
+    echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
+    if _PHRASES["stated"].search(words) and (wanted or re.search(rf"\b{re.escape(act.verb)}\b", words.lower())):
         return False  # the user has told it
     if act.yours:
         return own and wanted and news
@@ -249,7 +485,7 @@ def _links(
     if own:
         return thing or (
             bool(shared)
-            and (act.sentence.bullet or not _GOES_ON.search(told))
+            and (act.sentence.bullet or not _PHRASES["goes_on"].search(told))
             and (verb not in _GENERAL or _is_outside(act, told, words))
         )
     if act.verb in _STATES or act.verb[-1].isdigit():
@@ -270,16 +506,18 @@ def _links(
 def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
     if act.verb == DONE_CHINESE:
-        asked = _QUESTION_CHINESE.search(words) is None
+        asked = _PHRASES["question_chinese"].search(words) is None
         return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
-    own = {folded(word) for word in (*name_words(one.tool.name), *_LETTERS.findall(one.tool.description[:200]))}
-    order = {folded(word) for word in _LETTERS.findall(words)}
+    own = {
+        folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
+    }
+    order = {folded(word) for word in _PHRASES["letters"].findall(words)}
     names = {folded(word) for word in name_words(one.tool.name)}
     rooted = any(act.verb in word for word in names) or (
         len(act.verb) >= _LEAST and any(word.startswith(act.verb) for word in own)
     )
     wanted = any(word.startswith(act.verb) for word in order)
-    said = {folded(word) for word in _LETTERS.findall(told)}
+    said = {folded(word) for word in _PHRASES["letters"].findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
     shared = told_back(told, words)
     return (
@@ -291,9 +529,9 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
 
 def _is_outside(act: Act, told: str, words: str) -> bool:
     """Return True if an act in the very verb of the order is no work of the head: it names what has a name outside."""
-    if stem(act.verb) in _IN_THE_HEAD or _GOES_ON.search(told):
+    if stem(act.verb) in _IN_THE_HEAD or _PHRASES["goes_on"].search(told):
         return False
-    return any(mark in told for mark in _IDENTIFIER.findall(words))
+    return any(mark in told for mark in _PHRASES["identifier"].findall(words))
 
 
 def _fields(one: Ability) -> frozenset[str]:

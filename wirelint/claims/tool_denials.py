@@ -20,19 +20,10 @@ from wirelint.text.prose import Cues, unquoted
 _PHRASES = lexicon.Phrases("tool_denials")
 
 _NOT = _PHRASES.text("not")
-_DENIED = _PHRASES.pattern("denied")
 _NEGATED = re.compile(rf"\b(?:{_NOT}|no|not|lack|without|wasn['’]t)(?=\W|\Z)", re.IGNORECASE)
-_ABLE = _PHRASES.pattern("able")
-_FOREIGN = _PHRASES.pattern("foreign")
-_DEED = _PHRASES.pattern("deed")
-_WANTED = _PHRASES.pattern("wanted")
-_ACTS = _PHRASES.pattern("acts")
-_UNTIL = re.compile(r"\b(?:without|until|unless|before|yet)\b", re.IGNORECASE)
-_IF = re.compile(r"\b(?:if|when|unless|in case|whether|suppose|because)\W+(?:\w+\W+){0,3}\Z", re.IGNORECASE)
 _EMPTY = frozenset(_PHRASES.words("empty"))
 _TAILS = ("tail", "use_tail", "none_tail", "no_tail", "need_tail")
 _FINDS: frozenset[Kind] = frozenset({"search", "read"})
-_TO_THE_END = re.compile(r"[^.!?;:\n]{0,80}")
 _NEGATIONS = Cues("n't", "n’t", " not ", "no ", "unable", "lack", "cannot")
 _THINGS = Cues(*_PHRASES.words("things"))
 _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument", "geen", "nie mam", "yok")
@@ -61,32 +52,39 @@ def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:
 
 
 def _denials(text: str, asked: str, tools: Sequence[Tool]) -> Iterator[Denial]:
-    for match in _DENIED.finditer(text):
+    for match in _PHRASES["denied"].finditer(text):
         found = match[0]
         groups = [words for name, words in match.groupdict().items() if name != "tools" and words]
-        if _IF.search(text[max(match.start() - 40, 0) : match.start()]) or not _NEGATED.search(found):
+        if _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()]) or not _NEGATED.search(found):
             continue
         if any(_is_undone(match[name] or "", tools) for name in _TAILS):
             continue
         about = _about(" ".join(groups))
         if _meets(about, tools) if about else _is_any(match) or _meets(_about(asked), tools):
             yield Denial(found.strip(), match.start(), outright=True)
-    foreign = _FOREIGN.search(text)
+    foreign = _PHRASES["foreign"].search(text)
     if foreign is not None and not _is_for_another(foreign, text, tools):
         yield Denial(foreign[0].strip(), foreign.start(), outright=True)
-    for match in _ABLE.finditer(text):
+    for match in _PHRASES["able"].finditer(text):
         about = _about(next(words for words in match.groupdict().values() if words))
-        supposed = _IF.search(text[max(match.start() - 40, 0) : match.start()])
-        acts = _ACTS.match(match["unable"] or match["cannot"] or "") is not None
+        supposed = _PHRASES["if"].search(text[max(match.start() - 40, 0) : match.start()])
+        acts = _PHRASES["acts"].match(match["unable"] or match["cannot"] or "") is not None
         known = _names(about, tools) or (acts and _meets(about, tools))
         known = known and not _is_undone(match["object"] or match["unable"] or "", tools)
-        if known and not supposed and not _UNTIL.search(match[0]) and not _WANTED.search(text, match.start()):
+        if (
+            known
+            and not supposed
+            and not _PHRASES["until"].search(match[0])
+            and not _PHRASES["wanted"].search(text, match.start())
+        ):
             yield Denial(match[0].strip(), match.start(), outright=False)
 
 
 def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
-    """Whether what there is no tool for is something that no declared one does: "to delete files", of a reader of files."""
-    found = _DEED.match(deed)
+    """Return True if what there is no tool for is something that no declared one does: "to delete files", of a reader
+    of files.
+    """
+    found = _PHRASES["deed"].match(deed)
     verb = found["verb"].lower() if found is not None else ""
     kinds = BASE.get(verb) or GERUND.get(verb) or BASE.get(verb.removesuffix("s"))
     if not kinds or kinds <= _FINDS:
@@ -96,8 +94,8 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
 
 def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
     """The same, in another language: "kein Werkzeug, um Dateien zu löschen"."""
-    words = _TO_THE_END.match(text, said.end())
-    told = [_plain(word) for word in _WORD.findall(words[0])] if words is not None else []
+    words = _PHRASES["to_the_end"].match(text, said.end())
+    told = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
     kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
     kinds -= _FINDS
     return bool(kinds) and not any(
@@ -107,7 +105,7 @@ def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bo
 
 def _about(text: str) -> frozenset[str]:
     """The words of a text that say what it is about."""
-    return words_of(" ".join(word for word in _WORD.findall(text.lower()) if word not in _EMPTY))
+    return words_of(" ".join(word for word in _PHRASES["word"].findall(text.lower()) if word not in _EMPTY))
 
 
 def _is_any(match: re.Match[str]) -> bool:
@@ -136,7 +134,6 @@ def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
     )
 
 
-_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _VERBS = frozenset(_PHRASES.words("verbs"))
 
 

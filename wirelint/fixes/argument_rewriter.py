@@ -1,6 +1,6 @@
 """Base class of rewriters that change the arguments of calls in transit.
 
-Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_watchers`). While nothing is
+Theory of operation. A watcher follows the text of each call (`wirelint.arguments.argument_repairs`). While nothing is
 suspicious, deltas pass unchanged. From the first suspicious place on (`{"city":"Oslo"}` followed by `{`), the events of
 the call are kept, and all later events wait behind them (their frames would wait anyway). When the call is over, the
 function that the rule uses judges its whole text, and the changed text, as far as it was not sent, replaces what was
@@ -23,11 +23,10 @@ import orjson
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import REDACTED, claims_all
-from wirelint.arguments.argument_repairs import Change
-from wirelint.arguments.argument_watchers import Everything, Watcher
+from wirelint.arguments.argument_repairs import Change, Everything, Watcher
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Fold, Frame, Start, StreamViolation
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.history.minting import mint_where_used
+from wirelint.history.id_demands import mint_where_used
 from wirelint.model import Json, Tool, ToolCall
 from wirelint.rule import Rule
 

@@ -8,8 +8,17 @@ from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import breaks, flaw, glued
 from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, may_be_polluted, polluted
-from wirelint.arguments.argument_repairs import Change, as_text, in_order, retyped, unglued
-from wirelint.arguments.argument_watchers import KindWatcher, SyntaxWatcher, ValuesWatcher, Watcher
+from wirelint.arguments.argument_repairs import (
+    Change,
+    KindWatcher,
+    SyntaxWatcher,
+    ValuesWatcher,
+    Watcher,
+    as_text,
+    in_order,
+    retyped,
+    unglued,
+)
 from wirelint.arguments.json_continuation import continuation, write
 from wirelint.arguments.schemas import accepts, validator
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Failure, Finish, Start, StreamViolation
@@ -17,7 +26,7 @@ from wirelint.fix import MOST_HELD, RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.fixes.rewriters import WaitingRewriter, ends_call, first_frame
 from wirelint.model import Arguments, Json, Tool, ToolCall
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 
 _EMPTY: tuple[Json, ...] = (None, {}, "", [])
 

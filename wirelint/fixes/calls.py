@@ -24,8 +24,7 @@ from wirelint.fix import RewriteContext
 from wirelint.fixes.finish import without_calls
 from wirelint.fixes.rewriters import PassingRewriter, WaitingRewriter, completes_name
 from wirelint.model import Json, Request
-from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt, listed
+from wirelint.text.escaping import excerpt, listed, printable
 
 _PLAIN = re.compile(r"[\w.:-]+", re.ASCII)
 _MOST_LISTED = 20

@@ -24,15 +24,18 @@ from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextBuffer, TextDe
 from wirelint.model import Request
 from wirelint.text.asking import asks_for
 from wirelint.text.markup import call_spans
-from wirelint.text.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.text.thinking import (
     ANSWER_CLOSER,
     ANSWER_OPENER,
     CUT_ANSWER_CLOSER,
     CUT_ANSWER_OPENER,
+    CUT_TAG,
+    CUT_TOKEN,
     LONE_CLOSER,
     LONE_CLOSER_CUT,
+    MAY_OPEN,
     NATIVE,
+    PLACE,
     Tag,
     Thinking,
     beginning,
@@ -98,21 +101,6 @@ class ReasoningMover(TextRewriter):
 
     def has_reasoning(self, choice: int) -> bool:
         return choice in self._own or self._comes("reasoning", choice)
-
-    def says_more(self, block: TextBlock) -> bool:
-        """Return True if the candidate has a call, or another text in a whole body, as far as is known."""
-        if self.has_calls(block.choice):
-            return True
-        events = () if self.context.streamed else self.context.frame_events
-        kinds = {event.block: event for event in events if isinstance(event, Start) and event.choice == block.choice}
-        return any(
-            isinstance(event, Delta)
-            and event.block != block.start.block
-            and event.block in kinds
-            and kinds[event.block].kind == "text"
-            and bool(event.text.strip())
-            for event in events
-        )
 
     def _comes(self, kind: str, choice: int) -> bool:
         """Return True if a whole body holds a part of this kind anywhere."""
@@ -211,9 +199,9 @@ class ThoughtDecider(TextDecider):
         self._shift = 0
         self._tag: Tag | None = None
         self._from = self._checked = 0
-        self._pairs = self._looks = self._moved = 0
+        self._pairs = self._looks = self._moved = self._drops = 0
         self._tail = self._markup = self._thought = ""
-        self._leading = self._swallowing = self._leaving = self._lone = self._ends = False
+        self._leading = self._swallowing = self._leaving = self._lone = self._awaits_more = False
         self._ended = not self.streamed
         self._answer = AnswerTag()
         self._event: int | None = None
@@ -245,7 +233,7 @@ class ThoughtDecider(TextDecider):
             self._pass_on("", final=True)
             self._end_thought("")
             self._state = "left" if self._leaving else "text"
-        elif why == "close" and self.streamed and (self._ends or (self._state == "pair" and self._is_residue)):
+        elif why == "close" and self.streamed and (self._awaits_more or (self._state == "pair" and self._is_residue)):
             return  # a call right after it shows that all of it was reasoning
         else:
             self._decide(final=True)
@@ -345,17 +333,17 @@ class ThoughtDecider(TextDecider):
             return None
         self._looks += 1
         found = self._find(text)
-        self._ends = False
+        self._awaits_more = False
         if found is not None and found.whole and self._applies(found):
-            if self._is_all(text, found):
-                self._ends = self.streamed and not final
-                if self._ends:
-                    return 0
-                self._ended = False
-                if self._drop_closer(text, found):
-                    self._state = "text"
-                    return None
-            self._move(found)
+            if not self._may_be_answer(found):
+                self._move(found)
+                return None
+            if self.streamed and not final:
+                self._awaits_more = True
+                return 0
+            self._ended = False
+            self._state = "text"
+            self._drop_closer(text, found)
             return None
         start = beginning(text)
         opened = opener_at(text, start)
@@ -437,8 +425,8 @@ class ThoughtDecider(TextDecider):
         text = self._buffer.text()
         if self._state == "pair":
             found = self._find(text)
-            undecided = self._lone and not final and found is not None and not text[found.end :].strip()
-            if found is not None and not undecided and self._may_move(text, found, final=final):
+            undecided = self._lone and not final and found is not None and found.end == len(text)
+            if found is not None and not undecided and self._may_move(found, final=final):
                 self._state, self._ended, self._lone = "text", self._ended or self._lone, False
                 self._move(found)
                 return None
@@ -449,7 +437,7 @@ class ThoughtDecider(TextDecider):
             self._pairs += 1
         if final or self._pairs > _MOST_PAIRS:
             found = self._find(text) if final and self._pairs <= _MOST_PAIRS else None
-            if found is not None and self._may_move(text, found, final=final):
+            if found is not None and self._may_move(found, final=final):
                 self._move(found)
             elif found is not None:
                 self._drop_closer(text, found)
@@ -486,26 +474,31 @@ class ThoughtDecider(TextDecider):
         closer = LONE_CLOSER.search(text, found.body[1])
         if closer is None or closer.start() + self._shift < self.block.sure:
             return False
-        self._ended = True
+        self._drops += 1
+        self._ended = self._drops == _MOST_PAIRS
         event = self.event_at(closer.start() + self._shift)
-        if closer.start() and self._is_all(text, found):
-            title = f"dropped {closer[0]} at the end of the answer"
-        else:
-            title = f"dropped {closer[0]}; the reasoning before it was already sent as text"
+        sent = found.start + self._shift < self.block.sure
         self._take_out(closer.start(), closer.end())
+        why = "the reasoning before it was already sent as text" if sent else "no answer follows it"
+        title = f"dropped {closer[0]}; {why}"
         self._mover.record(self.block, title, event=event, before=closer[0])
         self._checked = closer.start()
         return True
 
-    def _is_all(self, text: str, found: Thinking) -> bool:
-        """Return True if a closing tag without an opening one ends all that the candidate says: then it is the answer."""
-        is_last = found.evidence == "closed" and found.body[0] < found.body[1] and not text[found.end :].strip()
-        return is_last and not self._mover.says_more(self.block)
-
-    def _may_move(self, text: str, found: Thinking, *, final: bool) -> bool:
-        if found.start + self._shift < self.block.sure or not self._applies(found) or self._is_all(text, found):
+    def _may_move(self, found: Thinking, *, final: bool) -> bool:
+        if found.start + self._shift < self.block.sure or not self._applies(found):
+            return False
+        if self._may_be_answer(found):
             return False
         return found.whole or (final and found.evidence == "residue" and self._mover.has_calls(self.block.choice))
+
+    def _may_be_answer(self, found: Thinking) -> bool:
+        """Return True if only a lone closing tag says that the reply is a thought: `It is 4.</think>` may be the answer."""
+        if found.evidence != "closed" or self._lone:
+            return False
+        text, mover = self._buffer.text(), self._mover
+        rest = text[: found.start] + text[found.end :]
+        return not (self._moved or self._shift or rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
         """Return True if the end of the waiting thought is here."""

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from wirelint.arguments.argument_members import rewrite
-from wirelint.arguments.argument_repairs import Change
-from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watcher
-from wirelint.arguments.invented import voidable
+from wirelint.arguments.argument_markup import rewrite
+from wirelint.arguments.argument_repairs import Change, Everything, VoidWatcher, Watcher
+from wirelint.arguments.placeholders import voidable
 from wirelint.events import Event, Finish, Start
 from wirelint.fix import RewriteContext
 from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call

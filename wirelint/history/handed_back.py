@@ -35,7 +35,6 @@ Retelling = Literal["same", "marked", "shortened", "lost", "altered"]
 
 _WORD = re.compile(r"\w+")
 _ESCAPED = re.compile(r"\\+(?:[nrt\"'/\\]|u([0-9a-fA-F]{4}))")
-_MARKED = _PHRASES.pattern("marked")
 _DRESS = frozenset(_PHRASES.words("dress"))
 _MOST = 200_000
 """Characters of either text that are compared."""
@@ -52,7 +51,7 @@ def retelling(told: str, truth: str) -> Retelling:
     given, spelled = set(_words(truth)), set(_bare(truth))
     if given <= said or spelled <= said:
         return "same"
-    if _MARKED.search(told) and not _MARKED.search(truth):
+    if _PHRASES["marked"].search(told) and not _PHRASES["marked"].search(truth):
         return "marked"
     if not said - _DRESS:
         return "lost"
@@ -109,9 +108,6 @@ _LONGEST_REFUSAL = 800
 _LONGEST_NOTE = 160
 _FEW = 4
 _WEIGHTY = re.compile(r"\w{3,}")
-_FAILS = _PHRASES.pattern("fails")
-_NO_FAULT = _PHRASES.pattern("no_fault")
-_NOT_RUN = _PHRASES.pattern("not_run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +131,13 @@ class Back:
         """Return True if the result says that the call failed, or was not carried out."""
         if outcome(self.result).error or self._fails:
             return True
-        return len(self.result.text) <= _LONGEST_REFUSAL and _NOT_RUN.search(self.result.text) is not None
+        return len(self.result.text) <= _LONGEST_REFUSAL and _PHRASES["not_run"].search(self.result.text) is not None
 
     @property
     def _fails(self) -> bool:
         """Return True if the result is a note, in whatever words, that something went wrong."""
         text = self.result.text
-        return len(text) <= _LONGEST_NOTE and _FAILS.search(_NO_FAULT.sub(" ", text)) is not None
+        return len(text) <= _LONGEST_NOTE and _PHRASES["fails"].search(_PHRASES["no_fault"].sub(" ", text)) is not None
 
     def takes_up(self, truth: str) -> bool:
         """Return True if a result speaks of what the server answered: then its words are of that, not of the call."""

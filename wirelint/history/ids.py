@@ -42,27 +42,7 @@ class Form(NamedTuple):
 _UUID = _PHRASES.text("uuid")
 
 FORMS: tuple[Form, ...] = tuple(
-    Form(maker, re.compile(pattern))
-    for maker, pattern in (
-        ("Kimi K2", r"functions\.[\w.-]+:\d+"),
-        ("Kimi K3", r"[A-Za-z_][\w.-]*:\d+"),
-        ("Anthropic", r"(?:srv|mcp)?toolu_(?:vrtx_|bdrk_)?[A-Za-z0-9]{20,32}"),
-        ("Bedrock", r"tooluse_[A-Za-z0-9_-]{22}"),
-        ("MiniMax", r"call_function_[a-z0-9]{12}_\d+"),
-        ("DeepSeek", r"call_\d{1,2}_[A-Za-z0-9-]{20,36}"),
-        ("OpenAI", r"call_[A-Za-z0-9]{22,40}"),
-        ("OpenAI Responses", r"fc_[A-Za-z0-9]{22,64}"),
-        ("Z.ai", r"call_-?[0-9a-f]{8,32}"),
-        ("a generator of UUIDs", rf"(?:[a-z-]+[_-])?{_UUID}"),
-        ("vLLM", r"chatcmpl-tool-[0-9a-f]{16,32}"),
-        ("Pydantic AI", r"pyd_ai_[0-9a-f]{32}"),
-        ("Ollama or Groq", r"call_[a-z0-9]{4,10}"),
-        ("OpenRouter for Google", r"tool_\d+_[\w.-]+"),
-        ("Gemini", r"function-call-\d+"),
-        ("Mistral", r"[A-Za-z0-9]{9}"),
-        ("llama.cpp", r"[A-Za-z0-9]{32}"),
-        ("a counter", r"\d{1,20}"),
-    )
+    Form(maker, re.compile(pattern.replace("{uuid}", _UUID))) for maker, pattern in _PHRASES.table("forms")
 )
 
 
@@ -297,35 +277,26 @@ def _digests(id_: str) -> tuple[str, ...]:
 
 # --- what was an id before? -----------------------------------------------------------------------------------------
 
-_PLACEHOLDER = _PHRASES.pattern("placeholder")
 _OTHER_KIND = re.compile(r"(?:fco?|ctco?|msg|rs|item|resp|gen|req|chatcmpl)[_-](?!tool)[A-Za-z0-9]")
-_JOINED = _PHRASES.pattern("joined")
 _JOINED_BARE = re.compile(r"call(?P<id>[A-Za-z0-9]{24})fc[0-9a-f]{6,}")
 _EDITOR_SUFFIX = re.compile(r"(?P<id>.{4,}?)__vscode-\d+")
 _STRIPPED: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern), original)
-    for pattern, original in (
-        (r"(srv|mcp|)toolu[-.: ]?(01[A-Za-z0-9]{20,24})", r"\1toolu_\2"),
-        (r"toolu[-.: ]?(vrtx|bdrk)[-.: ]?(01[A-Za-z0-9]{20,24})", r"toolu_\1_\2"),
-        (r"call(?=[A-Za-z]*\d)(?=[a-z0-9]*[A-Z])([A-Za-z0-9]{24})", r"call_\1"),
-        (r"call(0\d)(?=[a-z0-9]*[A-Z])([A-Za-z0-9]{24})", r"call_\1_\2"),
-        (r"callfunction([a-z0-9]{12})(\d{1,2})", r"call_function_\1_\2"),
-        (r"chatcmpl_?tool_?([0-9a-f]{32}|[0-9a-f]{16})", r"chatcmpl-tool-\1"),
-        (r"tooluse(?=[A-Za-z]*\d)([A-Za-z0-9]{22})", r"tooluse_\1"),
-    )
+    (re.compile(pattern), original) for pattern, original in _PHRASES.table("stripped")
 )
 _INDEX = re.compile(r"([0-9]{1,6})(?:x[0-9]{1,3}|t[0-9]{13})?")
 _DIGEST_SUFFIX = re.compile(r"_[0-9a-f]{8}$")
 
 
 def is_other_kind(id_: str) -> bool:
-    """Whether an id is that of another thing: of an output item, a message, a reply. Never of a call, by its prefix."""
+    """Return True if an id is that of another thing: of an output item, a message, a reply. Never of a call, by its
+    prefix.
+    """
     return _OTHER_KIND.match(id_) is not None
 
 
 def is_placeholder(id_: str) -> bool:
     """Return True if an id is what a program writes when it has none: `undefined`, `null`, `defaulttoolid`."""
-    return _PLACEHOLDER.fullmatch(id_.strip()) is not None
+    return _PHRASES["placeholder"].fullmatch(id_.strip()) is not None
 
 
 def restore(id_: str, name: str | None) -> Origin | None:
@@ -392,7 +363,7 @@ def _tell_native(native: str, id_: str) -> str:
 
 
 def _split(id_: str) -> Origin | None:
-    if joined := _JOINED.fullmatch(id_):
+    if joined := _PHRASES["joined"].fullmatch(id_):
         return Origin(joined["id"], "a second id joined to it", "high")
     if bare := _JOINED_BARE.fullmatch(id_):
         return Origin(f"call_{bare['id']}", "a second id joined to it and the separators removed", "medium")

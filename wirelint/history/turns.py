@@ -198,7 +198,6 @@ _FIELDS = ("conversation_id", "session_id", "litellm_session_id")
 _METADATA = _PHRASES.words("metadata")
 _CLAUDE_CODE = re.compile(r"_session_(?P<session>[0-9A-Za-z-]{8,})\Z")
 _EMPTY = frozenset({"", "-", "0", "null", "nil", "none", "undefined", "default", "unknown", "[object object]"})
-_DRAWN = _PHRASES.pattern("drawn")
 
 
 def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
@@ -213,7 +212,7 @@ def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
     if named is not None:
         return named
     key = request.body.get("prompt_cache_key")
-    return key if isinstance(key, str) and _DRAWN.search(key) else None
+    return key if isinstance(key, str) and _PHRASES["drawn"].search(key) else None
 
 
 def _said(headers: Mapping[str, str], body: Mapping[str, Json]) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""Arguments that a sensible model would give for a JSON Schema: small, valid, and drawn from what the user said.
+"""Plausible arguments for a JSON Schema: small, valid, and made from the words of the user.
 
 Covers what tool schemas use: const, enum, default, examples, type (lists too), required, nested objects and arrays,
 bounds, lengths, common formats, anyOf / oneOf / allOf and local `$ref`. Patterns are not solved. Values are never
-stand-ins (`string`, `default`, `/path/to/file`): a healthy server must not look like a model that invents them.
+placeholders (`string`, `default`, `/path/to/file`): a healthy server must not look like a model that invents them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from wirelint.model import Json
 
 MAX_DEPTH = 12
-"""Recursive schemas end here, with an empty value."""
+"""Nesting at which recursive schemas end with an empty value."""
 
 _STOP_WORDS = re.compile(
     "a|an|and|are|can|could|do|for|from|give|how|i|in|is|it|like|me|my|of|on|or|please|the|this|to|use|what|where|with|you",
@@ -24,7 +24,7 @@ _STOP_WORDS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What the user speaks of: the last few telling words, and the last name in them (`Lisbon`)."""
+    """The topic of a user message: its last four words without stop words, and the last name (`Lisbon`)."""
 
     words: tuple[str, ...]
     proper: str | None
@@ -67,7 +67,7 @@ _FORMATS = {
 
 
 def make_arguments(schema: dict[str, Json], topic: Topic, *, salt: int = 0) -> dict[str, Json]:
-    """One JSON object for a tool's schema; another `salt` gives another object where the schema leaves room."""
+    """Make a JSON object for a tool's schema; another `salt` gives another object where the schema allows it."""
     made = _Maker(schema, topic, salt).make(schema, "", 0)
     return made if isinstance(made, dict) else {}
 
@@ -107,7 +107,7 @@ class _Maker:
                 return self._string(schema, name)
 
     def _resolved(self, schema: dict[str, Json]) -> dict[str, Json]:
-        """Follows local references, merges allOf, takes the first alternative that is not null."""
+        """Follow local references, merge allOf, take the first alternative that is not null."""
         for _ in range(MAX_DEPTH):
             reference = schema.get("$ref")
             if isinstance(reference, str):
@@ -140,7 +140,7 @@ class _Maker:
         properties = declared if isinstance(declared, dict) else {}
         required = schema.get("required")
         names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        # A schema that requires nothing still wants something: models fill in the first parameter.
+        # Models fill in the first parameter of a schema that requires none.
         chosen = names or list(properties)[:1]
         return {name: self.make(properties.get(name, True), name, depth + 1) for name in chosen}
 

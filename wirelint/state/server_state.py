@@ -37,12 +37,10 @@ from wirelint.apis.histories import history_of
 from wirelint.arguments.argument_faults import REDACTED
 from wirelint.fix import Answer as Reaction
 from wirelint.fix import AppliedFix, Edit, RequestFix
-from wirelint.history.pairing import Answer, give_id, pair
-from wirelint.history.succession import announced
+from wirelint.history.pairing import Answer, announced, give_id, pair
 from wirelint.history.turns import content_of
 from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall
-from wirelint.text.escaping import printable
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt, printable
 from wirelint.text.pointers import at
 
 CODE, NAME = "IN002", "server-state"

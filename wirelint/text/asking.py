@@ -22,8 +22,6 @@ _NEGATION_REACH = 80
 
 _CALLS = re.compile(r"(?:tool|function)[ _-]?(?:calls?|calling|use)\b|\binvocations?\b|\binvoke\b", re.IGNORECASE)
 _CALL_CUES = ("tool", "funct", "nvo")
-_NOTATION = _PHRASES.pattern("notation")
-_CALL_AS_JSON = _PHRASES.pattern("call_as_json")
 _TOKENS = _PHRASES.pattern("tokens")
 _TOKEN_CUES = ("token", "template", "prompt", "chatml", "harmony", "jinja", "end of", "end-of")
 _TAGS = _PHRASES.pattern("tags")
@@ -31,7 +29,6 @@ _TAG_CUES = (
     ("think", "reason", "thought", "scratchpad", "reflection", "chain", "cot", "xml"),
     ("tag", "token", "marker", "delimiter", "block", "element", "section", "trace"),
 )
-_DIALOGUE = _PHRASES.pattern("dialogue")
 
 
 def asks_for(request: Request, *literals: str) -> bool:
@@ -66,7 +63,7 @@ def asks_about_calls(request: Request) -> bool:
     words = last_words(request)
     if not mentions(words, _CALL_CUES) or _CALLS.search(words) is None:
         return False
-    return _NOTATION.search(words) is not None or _CALL_AS_JSON.search(words) is not None
+    return _PHRASES["notation"].search(words) is not None or _PHRASES["call_as_json"].search(words) is not None
 
 
 def asks_about_tokens(request: Request) -> bool:
@@ -88,7 +85,7 @@ def prompts_for_thinking_tags(request: Request) -> bool:
 
 def asks_for_dialogue(request: Request) -> bool:
     """Return True if speakers may be named in the answer: it is to be a play, a transcript, an example of a prompt."""
-    return any(_DIALOGUE.search(text) is not None for text in _asking(request))
+    return any(_PHRASES["dialogue"].search(text) is not None for text in _asking(request))
 
 
 def last_words(request: Request) -> str:

@@ -199,10 +199,8 @@ _GO_SEAM = re.compile(rf" type:{_KIND}\] map\[(?:cache_control:map\[[^\[\]]{{0,6
 _GO_END = re.compile(rf" type:{_KIND}\]\]\Z")
 _GO_OTHER = re.compile(r" type:(?:image_url|input_image|image|file|input_file|input_audio|document)\](?=\]?\Z| map\[)")
 _GO_WORDS = re.compile(rf" type:{_KIND}\](?=\]\Z| map\[)")
-_RUBY_PART = _PHRASES.pattern("ruby_part")
 _RUBY_START = re.compile(r"\[\s{0,4}(?=\{\s{0,4}(?::type|type:|[\"']type[\"']\s?=>))")
 _RUBY_SEAM = re.compile(r",\s{0,8}")
-_PRINTED = re.compile(r"content=(?=['\"])")
 _PRINTED_REST = re.compile(r"\s{1,2}(?:name=\S{1,80}\s)?additional_kwargs=\{")
 _CONSTRUCTED = re.compile(r"\[?[A-Z][A-Za-z]{0,40}Message(?:Chunk|Param)?\(content=['\"]")
 _FIELDS = frozenset({"role", "additional_kwargs", "response_metadata", "refusal"})
@@ -245,7 +243,7 @@ def _read_ruby(text: str) -> tuple[str | None, Foreign] | None:
     start = _RUBY_START.match(text)
     at = start.end() if start is not None else 0
     words: list[str] = []
-    while part := _RUBY_PART.match(text, at):
+    while part := _PHRASES["ruby_part"].match(text, at):
         said = LiteralReader(part[1]).read()
         words.append(said if isinstance(said, str) else part[1][1:-1])
         seam = _RUBY_SEAM.match(text, part.end())
@@ -291,14 +289,11 @@ _OPENER = re.compile(rf"\[?\s{{0,8}}{_PART}")
 _UNTYPED = re.compile(r"\[\s{0,8}(?:\{\s{0,4}'text'\s?:\s?['\"]|Part\()")
 _OBJECTS = re.compile(r"\s*\[object Object\](?:\s*,\s*\[object Object\])*\s*")
 _TOKEN = _PHRASES.text("token")
-_FRAMED = _PHRASES.pattern("framed")
 _FIRST = re.compile(rf"\s*(?:{_TOKEN}|(?:user|human|assistant|ai|system)[ \t]?:)", re.IGNORECASE)
 _FRAME_END = re.compile(rf"\s{{0,4}}(?:{_TOKEN}|\Z)|[ \t]*\n")
 _APART = re.compile(r"\n\s{0,8}\n(?=\[\{'|\[[A-Z]\w{1,60}\()")
 _INTRODUCES = re.compile(r"[:?`>]\s*\Z")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
-_ABOUT = _PHRASES.pattern("about")
-_ABOUT_JSON = _PHRASES.pattern("about_json")
 _MOST_READ = 1 << 20
 _MOST_NESTED = 16
 
@@ -387,7 +382,9 @@ def unwrap(text: str) -> str | None:
 
 def speaks_of_structures(text: str, syntax: Syntax) -> bool:
     """Return True if a text shows such structures, or speaks of them: whoever reads it may be sent one on purpose."""
-    return _ABOUT.search(text) is not None or (syntax == "JSON" and _ABOUT_JSON.search(text) is not None)
+    return _PHRASES["about"].search(text) is not None or (
+        syntax == "JSON" and _PHRASES["about_json"].search(text) is not None
+    )
 
 
 def _framed(text: str) -> Iterator[ContentRepr]:
@@ -395,7 +392,7 @@ def _framed(text: str) -> Iterator[ContentRepr]:
     if _FIRST.match(text) is None:
         return
     position = 0
-    while mark := _FRAMED.search(text, position):
+    while mark := _PHRASES["framed"].search(text, position):
         position = mark.end()
         found = _read(text, mark.end())
         if found is not None and found[2] == "Python" and _FRAME_END.match(text, found[1]):

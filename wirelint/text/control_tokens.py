@@ -56,22 +56,11 @@ ENDS = frozenset(token for template in TEMPLATES for token in template.ends)
 SURE = OPENS | ENDS | frozenset(token for template in TEMPLATES for token in template.others)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
 Strength = Literal["sure", "edge", "unknown"]
 
 
 # Tokens that frame thinking: `thinking` reports them.
-_THINKING = frozenset(
-    _words(
-        "<|START_THINKING|> <|END_THINKING|> <|inner_prefix|> <|inner_suffix|> <|content_thinking|>"
-        " <|plamo:begin_think:plamo|> <|plamo:end_think:plamo|> <|think|> <|/think|> <|begin_of_thought|>"
-        " <|end_of_thought|>"
-    )
-)
-_TEMPLATE_WORDS = _PHRASES.pattern("template_words")
+_THINKING = frozenset(_PHRASES.words("thinking"))
 _BARS = str.maketrans("｜▁", "|_")
 _UNBARRED = sorted((token for token in SURE | EDGES if not re.fullmatch(r"<\|[^|]+\|>", token)), key=len, reverse=True)
 _UNBARRED_CUT = frozenset({token[:size] for token in _UNBARRED for size in range(1, len(token))})
@@ -83,32 +72,16 @@ _TOKEN = re.compile(
 TOKEN_FIRSTS = "<[]"
 """The characters that tokens begin with."""
 _MARKERS = Cues("<", "｜", "[", "]~", "]<]")
-# A header names its speaker, a channel its use: the word belongs to the framing.
-_HEADER_WORD = _PHRASES.pattern("header_word")
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
-_XTML = frozenset(_words("<|open|> <|close|>"))
+_XTML = frozenset(_PHRASES.words("xtml"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
-_HEADERS = frozenset(
-    _words(
-        "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
-        " <|begin|> <|from|>"
-    )
-    + _words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
-)
+_HEADERS = frozenset(_PHRASES.words("headers"))
 _OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
-_OTHERS_TURNS = frozenset(
-    _words(
-        "<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST] <|system_start|>"
-        " <|developer_start|> <|hy_User|> <|message_user|> [|user|] [|system|]"
-    )
-)
+_OTHERS_TURNS = frozenset(_PHRASES.words("others_turns"))
 _NOT_SPEECH = re.compile(r"tool|TOOL|ACTION|python|DSML|GCML|function|recipient|constrain|ARGS|CALL_ID|^</?ifm")
 _NO_ANSWER = frozenset({"analysis", "commentary", "tools", "call", "argument", "think"})
 _NAME_MARK = re.compile(r"<\|?|\|>|\[(?:/?TOOL_CALLS|ARGS|CALL_ID)\]")
-# `assistant` alone on the first line and then sentences; channel names glued to what follows.
-_RESIDUE = _PHRASES.pattern("residue")
 _GEMMA_RESIDUE = re.compile(r"model\n\s*(?=\S)")
-_RESIDUE_CUT = _PHRASES.pattern("residue_cut")
 _SPEAKER = "ASSISTANT:"
 _GEMMA_CUT = re.compile(r"(?:m(?:o(?:d(?:e(?:l)?)?)?)?)?|model\n\s*")
 _LONGEST_BEGINNING = 200
@@ -116,12 +89,7 @@ _LONGEST_CUT = 48
 _TOKEN_BEGINS = re.compile(r"[<\[\]]")
 _CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
-_TOGETHER = (
-    frozenset(_words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
-    frozenset(_words("[gMASK] <sop> <eop>")),
-    frozenset(_words("<bos> <eos> <pad> <unk>")),
-    frozenset(_words("[BOS] [EOS] [EOT]")),
-)
+_TOGETHER = tuple(frozenset(group.split()) for group in _PHRASES.words("together"))
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
 PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}
 
@@ -213,7 +181,7 @@ def in_name(name: str) -> int | None:
 def residue(text: str, model: str) -> int:
     """The length of a role's or channel's name that begins a text because the tokens around it were taken out."""
     start = len(text) - len(text.lstrip())
-    match = _RESIDUE.match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
+    match = _PHRASES["residue"].match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
     return match.end() if match else 0
 
 
@@ -230,7 +198,9 @@ def residue_may_come(text: str, model: str) -> bool:
         return False
     if begun and _SPEAKER.startswith(begun.rstrip()):
         return True
-    return bool(_RESIDUE_CUT.fullmatch(begun)) or (family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun)))
+    return bool(_PHRASES["residue_cut"].fullmatch(begun)) or (
+        family(model) == "gemma" and bool(_GEMMA_CUT.fullmatch(begun))
+    )
 
 
 def ends_in_token(text: str) -> int:
@@ -266,7 +236,7 @@ def _shadow(text: str) -> str:
 
 def _occurrence(shadow: str, match: re.Match[str]) -> Occurrence:
     token, end, role = _spelling(match[0]), match.end(), ""
-    word = _XTML_WORD if token in _XTML else _HEADER_WORD if token in _HEADERS else None
+    word = _XTML_WORD if token in _XTML else _PHRASES["header_word"] if token in _HEADERS else None
     if word is not None and (header := word.match(shadow, end)):
         end, role = header.end(), header["role"]
     return Occurrence(token, match.start(), end, _strength(token), role)
@@ -289,7 +259,7 @@ def _strength(token: str) -> Strength:
         return "edge"
     if token in SURE or not token.startswith("<|") or token.startswith(("<|DSML", "<|GCML")):
         return "sure"
-    return "sure" if " " not in token and _TEMPLATE_WORDS.search(token[2:-2]) else "unknown"
+    return "sure" if " " not in token and _PHRASES["template_words"].search(token[2:-2]) else "unknown"
 
 
 def _cut_token(shadow: str) -> Occurrence | None:
@@ -354,7 +324,8 @@ class _Row:
         return self.first.get(PARTNERS.get(token.token, ""), position) >= position
 
     def _inside_out(self, position: int) -> bool:
-        """Whether a turn ends here before one began, and another begins: the text runs on as both sides of a dialogue.
+        """Return True if a turn ends here before one began, and another begins: the text runs on as both sides of a
+        dialogue.
 
         Whoever explains the template writes `[INST]` first.
         """

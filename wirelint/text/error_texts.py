@@ -20,23 +20,11 @@ _PHRASES = lexicon.Phrases("error_texts")
 _LONGEST, _MOST_LINES = 600, 6
 _LONGEST_LACK = 160
 _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
-_START = _PHRASES.pattern("start")
-_UNCALLED = _PHRASES.pattern("uncalled")
-_LACK = _PHRASES.pattern("lack")
-_SUBJECT_LACKS = _PHRASES.pattern("subject_lacks")
 _SOUGHT = re.compile(r"query|search|text|pattern|keyword|term|filter|name$|^q$|^id$", re.IGNORECASE)
 """Parameters that say what is looked for: that it is not found is an answer."""
-_QUERIES = _PHRASES.pattern("queries")
-_DATABASE = _PHRASES.pattern("database")
-_TRACE = _PHRASES.pattern("trace")
-_WRITES = _PHRASES.pattern("writes")
-_OPENS = _PHRASES.pattern("opens")
-_READS = _PHRASES.pattern("reads")
-_LOOKS = _PHRASES.pattern("looks")
 _LISTED = re.compile(r"(?:^|[_./-])(?:issues?|messages?|mails?|comments?)(?:$|[_./-])", re.IGNORECASE)
 """What has titles, one a line, where it is looked for."""
 _ASKS = re.compile(r"(?:^|[_./-])(?:list|search|find|query|get|fetch|lookup)(?:$|[_./-])", re.IGNORECASE)
-_OWN_VERB = _PHRASES.pattern("own_verb")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset(_PHRASES.words("reasons"))
 
@@ -47,42 +35,52 @@ def is_own_error(text: str, tool: str, arguments: Mapping[str, Json] | None = No
     if not stripped:
         return False
     name = _CAMEL.sub("_", tool)
-    writes = _WRITES.search(name) is not None
-    reads = not writes and _READS.search(name) is not None
-    opens = not writes and _OPENS.search(name) is not None
+    writes = _PHRASES["writes"].search(name) is not None
+    reads = not writes and _PHRASES["reads"].search(name) is not None
+    opens = not writes and _PHRASES["opens"].search(name) is not None
     if stripped.startswith("{"):
         return not reads and not opens and _says_error(stripped)
     bare = _DECORATION.sub("", stripped, count=1)
-    if _UNCALLED.match(bare) and len(bare) <= _LONGEST:
+    if _PHRASES["uncalled"].match(bare) and len(bare) <= _LONGEST:
         return True
     if (
         len(bare) <= _LONGEST
         and bare.count("\n") < _MOST_LINES
-        and (_misses_argument(bare, arguments) or (_QUERIES.search(name) and _DATABASE.match(bare)))
+        and (
+            _misses_argument(bare, arguments) or (_PHRASES["queries"].search(name) and _PHRASES["database"].match(bare))
+        )
     ):
         return True
     if reads:
         return _tells_own_deed(bare, name) or (
-            _LOOKS.search(name) is not None and _LISTED.search(name) is not None and _TRACE.match(bare) is not None
+            _PHRASES["looks"].search(name) is not None
+            and _LISTED.search(name) is not None
+            and _PHRASES["trace"].match(bare) is not None
         )
     if opens:
         return len(bare) <= _LONGEST_LACK * 2 and "\n" not in bare and _echoes(bare, arguments) and _fails(bare, name)
-    if _TRACE.match(bare):
+    if _PHRASES["trace"].match(bare):
         return True
     return len(bare) <= _LONGEST and bare.count("\n") < _MOST_LINES and _fails(bare, name)
 
 
 def _fails(text: str, name: str) -> bool:
-    if "\n" in text and _LOOKS.search(name):
+    if "\n" in text and _PHRASES["looks"].search(name):
         return False  # a list, whatever its first line is
-    if _START.match(text):
+    if _PHRASES["start"].match(text):
         return True
-    return len(text) <= _LONGEST_LACK and not _LOOKS.search(name) and _LACK.match(text) is not None
+    return (
+        len(text) <= _LONGEST_LACK and not _PHRASES["looks"].search(name) and _PHRASES["lack"].match(text) is not None
+    )
 
 
 def _tells_own_deed(text: str, name: str) -> bool:
-    """Whether a text is one line that says that what the tool is called for failed: "failed to list issues: 401 …"."""
-    found = _OWN_VERB.match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
+    """Return True if a text is one line that says that what the tool is called for failed: "failed to list issues: 401
+    …".
+    """
+    found = (
+        _PHRASES["own_verb"].match(text) if "\n" not in text and len(text) <= _LONGEST and _ASKS.search(name) else None
+    )
     if found is None or "#" in text:  # a title has its number
         return False
     words = re.findall(r"[a-z]{3,}", name.casefold())
@@ -95,8 +93,10 @@ def _tells_own_deed(text: str, name: str) -> bool:
 
 
 def _misses_argument(text: str, arguments: Mapping[str, Json] | None) -> bool:
-    """Whether a text says that what an argument names is not there: "Workspace not found: north" of a search in it."""
-    subject = _SUBJECT_LACKS.match(text) if len(text) <= _LONGEST_LACK else None
+    """Return True if a text says that what an argument names is not there: "Workspace not found: north" of a search in
+    it.
+    """
+    subject = _PHRASES["subject_lacks"].match(text) if len(text) <= _LONGEST_LACK else None
     if subject is None:
         return False
     named = (subject["named"] or subject["noun"]).casefold()

@@ -10,11 +10,39 @@ Escapes are those of JSON (`\u202e`, `\udb40\udc41`), so that JSON stays JSON, a
 
 from __future__ import annotations
 
+import codecs
+import io
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
+
+# Wording of one-line messages: excerpts, lists and counts.
+
+REDACTED = "[redacted:"
+"""Beginning of the text that redaction puts in the place of a secret."""
+
+
+def excerpt(text: str, limit: int = 60) -> str:
+    """Fold white space and leave out the middle of a long text."""
+    folded = " ".join(text.split())
+    if len(folded) <= limit:
+        return folded
+    head = (limit - 1) * 2 // 3
+    return f"{folded[:head]}…{folded[len(folded) - (limit - 1 - head) :]}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Return the first `most` names, and how many more there are: `a, b and 2 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def counted(count: int, noun: str) -> str:
+    """Return `a call` for one, `3 calls` for more."""
+    return f"a {noun}" if count == 1 else f"{count} {noun}s"
+
 
 _ACTIVE = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # control characters of ASCII and of ISO 6429
@@ -99,3 +127,30 @@ def no_guard() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = before
+
+
+# Our signs where an output cannot show them: pipes of Windows are often cp1252, and some terminals know ASCII alone.
+
+_PLAIN = dict(zip("●▲·✓✎✗■▸…│─━→←⇢⇠↵␍⇥", "*!.v~x#>.|-=><><//>", strict=True))
+"""A sign for a sign, so that columns stay in place."""
+
+ERRORS = "wirelint-signs"
+"""The name of the error handler: signs become plain ones, all else is escaped."""
+
+
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    made = (_PLAIN.get(char) or char.encode("ascii", "backslashreplace").decode() for char in text)
+    return "".join(made), error.end
+
+
+codecs.register_error(ERRORS, _replace)
+
+
+def settle(*outputs: TextIO) -> None:
+    """Has outputs show what they can of everything, instead of failing."""
+    for output in outputs:
+        if isinstance(output, io.TextIOWrapper):
+            output.reconfigure(errors=ERRORS)

@@ -35,13 +35,9 @@ _HINTS = Cues(*_PHRASES.words("hints"))
 # Text protocols are written in the language of their prompt.
 _ACT = _PHRASES.text("act")
 _OBSERVE = _PHRASES.text("observe")
-# What acts in a text protocol is the name of a tool, with its arguments beside or below it: a scene, a lab's notes and a
-# worksheet have the same labels, and words behind them.
-_ACTION = _PHRASES.pattern("action")
 _OBSERVED = rf"^[ \t]*\**{_OBSERVE}\**[:：]\**[ \t]*"
 _OBSERVATION = re.compile(rf"{_OBSERVED}(?=\S)|{_OBSERVED}\n(?=[ \t]*\S)", re.MULTILINE)
 _ACT_WORD, _OBSERVE_WORD = re.compile(_ACT), re.compile(_OBSERVE)
-_OWN_PLAY = _PHRASES.pattern("own_play")
 _NEGATED = re.compile(r"(?:\b(?:not|never|without)|n['’]t)\b[^.!?]{0,24}\Z", re.IGNORECASE)
 _RUNAWAY = _PHRASES.pattern("runaway")
 _QUOTES = "\"'“”‘’«»„「『"
@@ -53,7 +49,7 @@ def invented_result(text: str) -> Invented | None:
         return None
     shown = unquoted(text)
     found = [match for match in _MARKERS.finditer(shown) if _has_body(shown, match)]
-    action = _ACTION.search(shown)
+    action = _PHRASES["action"].search(shown)
     if action and (observation := _OBSERVATION.search(shown, action.end())):
         found.append(observation)
     if runaway := _RUNAWAY.search(shown, 1):
@@ -122,8 +118,10 @@ def may_become_marker(text: str) -> bool:
 
 
 def lays_down(prompt: str, marker: str) -> bool:
-    """Whether a prompt lays down a text protocol in which the program, not the model, writes results after `marker`."""
-    played = (match.start() for match in _OWN_PLAY.finditer(prompt))
+    """Return True if a prompt lays down a text protocol in which the program, not the model, writes results after
+    `marker`.
+    """
+    played = (match.start() for match in _PHRASES["own_play"].finditer(prompt))
     if any(not _NEGATED.search(prompt, max(at - 32, 0), at) for at in played):
         return False
     if _OBSERVATION.match(f"{marker} x"):
@@ -133,7 +131,9 @@ def lays_down(prompt: str, marker: str) -> bool:
 
 
 def _has_body(text: str, match: re.Match[str]) -> bool:
-    """Whether something follows, and the marker is not merely spoken of (in quotation marks, or inside a sentence)."""
+    """Return True if something follows, and the marker is not merely spoken of (in quotation marks, or inside a
+    sentence).
+    """
     before = text[: match.start()].rstrip(" ")
     after = text[match.end() :]
     if before[-1:] and before[-1] in _QUOTES:

@@ -63,7 +63,9 @@ class Framer:
 
     @functools.cached_property
     def _plays_other(self) -> bool:
-        """Whether a raw prompt ends where another than the assistant is to speak, so that the model goes on as that one."""
+        """Return True if a raw prompt ends where another than the assistant is to speak, so that the model goes on as that
+        one.
+        """
         last = self._request.messages[-1].text[-_PROMPT_END:] if self._request.messages else ""
         for token in reversed(find(last)):
             if token.token in OPENS:

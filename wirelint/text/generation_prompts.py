@@ -20,8 +20,6 @@ from wirelint import lexicon
 _PHRASES = lexicon.Phrases("generation_prompts")
 
 _BLANK = " \t\r\n"
-_BEGINNINGS = _PHRASES.pattern("beginnings")
-_FILLING = _PHRASES.pattern("filling")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ _USERS = frozenset({"user", "USER", "User", "human"})
 
 def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
     """The template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
-    begin = _BEGINNINGS.match(prompt)
+    begin = _PHRASES["beginnings"].match(prompt)
     start = begin.end() if begin is not None else 0
     if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
         return _of_bars(prompt, family)
@@ -98,7 +96,7 @@ def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
 def missing_header(prompt: str, family: str | None = None) -> Missing | None:
     """What a prompt lacks that a template made; None when it lacks nothing, or it is not known what it is."""
     template = template_of(prompt, family)
-    if template is None or _FILLING.search(prompt) is not None:
+    if template is None or _PHRASES["filling"].search(prompt) is not None:
         return None
     roles: list[str] = []
     place = 0

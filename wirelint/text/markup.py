@@ -34,8 +34,6 @@ Certainty: TypeAlias = Literal["high", "medium", "low"]
 _SERVED_BY_VENDOR = frozenset({"claude", "gpt", "gemini"})
 _TAG_HEAD = re.compile(r"<[|｜]{0,2}[\w:▁]{2,40}")
 _HEADS_WANTED = 4
-# What shapes without tags are told by, in a text and in the prompt that sets them up.
-_SHAPE_MARKS = _PHRASES.pattern("shape_marks")
 _SHAPE_REACH = 2048
 OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
 """The beginning of a block that would be a fence or a quotation by itself, as some notations are."""
@@ -215,7 +213,9 @@ def _certainty(
 
 def _sets_up(request: Request, text: str) -> bool:
     """Return True if the prompt sets up the shape that a text has: the client reads it by itself then."""
-    marks = tuple(dict.fromkeys(match[0] for match in _SHAPE_MARKS.finditer(text[:_SHAPE_REACH])))[:_HEADS_WANTED]
+    marks = tuple(dict.fromkeys(match[0] for match in _PHRASES["shape_marks"].finditer(text[:_SHAPE_REACH])))[
+        :_HEADS_WANTED
+    ]
     return bool(marks) and all(asks_for(request, mark) for mark in marks)
 
 

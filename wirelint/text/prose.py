@@ -27,52 +27,17 @@ _MARKS = ".,!?:;*()"
 _SPACES = str.maketrans(dict.fromkeys(_MARKS, " "))
 
 
-_RARE = "zqxj"
-"""Letters that few words have, the rarest first."""
-
-
 class Cues:
-    """Strings of which one is looked for in a text, as they are written.
+    """Strings that a text is searched for, as a cheap first look."""
 
-    Each stands behind its rarest sign, for a single character is found, or missed, at once; all those behind a sign that is
-    not there are passed over.
-    """
-
-    __slots__ = ("_groups", "_last", "words")
+    __slots__ = ("words",)
 
     def __init__(self, *words: str) -> None:
         self.words = words
-        groups: dict[str, list[str]] = {}
-        for word in words:
-            groups.setdefault(_rarest(word), []).append(word)
-        self._groups = tuple((sign, tuple(behind)) for sign, behind in groups.items())
-        self._last = ("", "" in words)
 
     def stand_in(self, text: str) -> bool:
-        """Return True if a text holds one of them.
-
-        That of the last text is kept: a whole reply is looked at to be repaired, and again when it is judged.
-        """
-        last, found = self._last
-        if last is not text:
-            found = self._stand_in(text)
-            self._last = text, found
-        return found
-
-    def _stand_in(self, text: str) -> bool:
-        for sign, words in self._groups:
-            if sign in text:
-                for word in words:
-                    if word in text:
-                        return True
-        return False
-
-
-def _rarest(word: str) -> str:
-    """The sign of a word that the fewest texts have; the empty string, which any text has, where all are common."""
-    marks = [sign for sign in word if not sign.isalnum() and not sign.isspace()]
-    capitals = [sign for sign in word if not ("a" <= sign <= "z") and not sign.isspace()]
-    return next(iter((*marks, *capitals, *(sign for sign in _RARE if sign in word))), "")
+        """Return True if a text holds one of them."""
+        return any(word in text for word in self.words)
 
 
 def mentions(text: str, *groups: tuple[str, ...]) -> bool:
@@ -88,7 +53,9 @@ def mentions(text: str, *groups: tuple[str, ...]) -> bool:
 
 
 def has_word_of(text: str, words: frozenset[str]) -> bool:
-    """Whether a text holds, whatever its case, one of some words in lower case, between white space and such marks."""
+    """Return True if a text holds, whatever its case, one of some words in lower case, between white space and such
+    marks.
+    """
     return not words.isdisjoint(_said(text))
 
 
@@ -124,13 +91,11 @@ _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
 """A tag or a quote that begins a line, or what a list has on one."""
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
-_QUOTED = _PHRASES.pattern("quoted")
 _QUOTES = "\"“„«「『‘'"
 """What a quotation begins with."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")
-_ABBREVIATED = _PHRASES.pattern("abbreviated")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +152,7 @@ def mask(text: str) -> str:
         shown = _mask_spans(shown)
     if not any(mark in shown for mark in _QUOTES):
         return shown
-    return _QUOTED.sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
+    return _PHRASES["quoted"].sub(lambda found: found[0][0] + QUOTE * (len(found[0]) - 2) + found[0][-1], shown)
 
 
 def _may_hold_blocks(text: str) -> bool:
@@ -252,7 +217,7 @@ def _sentences(masked: str) -> Iterator[Sentence]:
 def _ends(masked: str) -> Iterator[int]:
     start = 0
     for found in _BOUNDARY.finditer(masked):
-        if found[0] == "." and _ABBREVIATED.search(masked[max(start, found.start() - 8) : found.start()]):
+        if found[0] == "." and _PHRASES["abbreviated"].search(masked[max(start, found.start() - 8) : found.start()]):
             continue
         start = found.end()
         yield start

@@ -43,7 +43,8 @@ def quoted_spans(text: str) -> tuple[tuple[int, int], ...]:
 
 
 def is_quoted(text: str, start: int, end: int) -> bool:
-    """Whether the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented code.
+    """Return True if the stretch is quoted: it begins inside a fence, a block quote or inline code, or is all indented
+    code.
 
     Where it begins in indented code, it must end in code too (in the same block or, as in a list of markers, in a later
     one), because text that is not meant as code may well begin with four blanks.
@@ -60,7 +61,7 @@ def _span_at(spans: tuple[_Span, ...], offset: int) -> _Span | None:
 
 
 def fence_is_whole_message(text: str) -> bool:
-    """Whether the text is nothing but one code block (a fence, closed or not, or indented code)."""
+    """Return True if the text is nothing but one code block (a fence, closed or not, or indented code)."""
     if not _may_quote(text):
         return False
     tokens = _parse(text)
@@ -212,12 +213,9 @@ def _normal(code: str) -> str:
 
 # Markup that is spoken of: in code, in quotation marks, or with a word beside it that says what it is.
 
-_BEFORE = _PHRASES.pattern("before")
-_AFTER = _PHRASES.pattern("after")
 # In the middle of a sentence: `it ends with <|eom_id|>, not with <|eot_id|>.` What a template puts somewhere stands
 # between lines and sentences.
 _TOKENS = _PHRASES.text("tokens")
-_WORD_BEFORE = _PHRASES.pattern("word_before")
 _GOES_ON = re.compile(rf"{_TOKENS}(?:[.,;:!?)](?=\s|\Z)| (?:[a-z]{{2,}}|a)\b)")
 _REACH = 32
 _TOKENS_REACH = 128
@@ -229,9 +227,11 @@ def is_mention(text: str, start: int, end: int) -> bool:
     before, after = text[start - 1 : start], text[end : end + 1]
     if before in _QUOTES and after == _QUOTES[before]:
         return True
-    if _BEFORE.search(text, max(start - _REACH, 0), start) or _AFTER.match(text, end, end + _REACH):
+    if _PHRASES["before"].search(text, max(start - _REACH, 0), start) or _PHRASES["after"].match(
+        text, end, end + _REACH
+    ):
         return True
-    in_sentence = _WORD_BEFORE.search(text, max(start - _TOKENS_REACH, 0), start)
+    in_sentence = _PHRASES["word_before"].search(text, max(start - _TOKENS_REACH, 0), start)
     if in_sentence and _GOES_ON.match(text, end, end + _TOKENS_REACH):
         return True
     return is_quoted(text, start, end)

@@ -16,24 +16,62 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from wirelint import lexicon
 from wirelint.text import control_tokens
 from wirelint.text.families import family
 from wirelint.text.prose import Cues
 from wirelint.text.quoting import is_mention
-from wirelint.text.reasoning_tags import (
-    ANSWER_TAGS,
-    FINAL_RESPONSE,
-    REASONING_TAGS,
-    SENTENCE_HEADS,
-    SENTENCES,
-    Place,
-    ReasoningTag,
-)
+
+# The delimiters that models put around their reasoning, from `lexicon/reasoning_tags.toml`.
+#
+# `thinking` searches for them. To add a notation, add its table there.
+
+Place = Literal["edge", "inner", "orphan"]
+"""`edge`: at the beginning of what is said, or after a tool block. `inner`: a pair that opens on a line of its own.
+`orphan`: the closer alone, whose opener stood in the prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningTag:
+    """One notation. `families`: who is trained on it, by our own short words; empty for what prompts ask for.
+
+    `native` tags are never prose; prompted ones are written by models without a reasoning channel too.
+    """
+
+    name: str
+    families: tuple[str, ...]
+    opener: str = ""
+    closer: str = ""
+    places: frozenset[Place] = frozenset({"edge", "inner", "orphan"})
+    native: bool = True
+
+
+def _reasoning_tag(table: Mapping[str, Any]) -> ReasoningTag:
+    fields = {**table, "families": tuple(table.get("families", ()))}
+    if "places" in table:
+        fields["places"] = frozenset(table["places"])
+    return ReasoningTag(**fields)
+
+
+_TABLES = lexicon.load("reasoning_tags")
+REASONING_TAGS: tuple[ReasoningTag, ...] = tuple(map(_reasoning_tag, _TABLES["tags"]))
+ANSWER_TAGS: tuple[str, ...] = tuple(_TABLES["answers"])
+SENTENCES: tuple[tuple[str, str, str], ...] = tuple((name, begin, end) for name, begin, end in _TABLES["sentences"])
+"""Frames made of words: family, the expression of the beginning, the expression of the end."""
+SENTENCE_HEADS: tuple[str, ...] = tuple(_TABLES["sentence_heads"])
+
+FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
+
+CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
+PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
+"""What stands before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
+CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
+MAY_OPEN = re.compile(r"[<\[◁]|to=")
+
 
 _PHRASES = lexicon.Phrases("thinking")
 
@@ -43,8 +81,6 @@ _PHRASES = lexicon.Phrases("thinking")
 # repetition, groups without nesting, positive look-ahead, alternatives. Each alternative becomes a row of its own,
 # and a row
 # `ab[cd]` becomes `(?:\Z|a(?:\Z|b\Z))`: what has come in full is not cut.
-
-_ATOM = _PHRASES.pattern("atom")
 
 
 def cut(pattern: str) -> str:
@@ -63,7 +99,7 @@ def _options(pattern: str) -> Iterator[str]:
             yield from _options(pattern[start:place])
             start = place + 1
     row = pattern[start:]
-    group = next((atom for atom in _ATOM.finditer(row) if atom["ahead"] or atom["group"]), None)
+    group = next((atom for atom in _PHRASES["atom"].finditer(row) if atom["ahead"] or atom["group"]), None)
     if group is None:
         yield row
         return
@@ -74,7 +110,7 @@ def _options(pattern: str) -> Iterator[str]:
 
 def _cut_row(row: str) -> str:
     pattern = ""
-    for atom in reversed([atom[0] for atom in _ATOM.finditer(row)]):
+    for atom in reversed([atom[0] for atom in _PHRASES["atom"].finditer(row)]):
         pattern = f"(?:\\Z|{atom}{pattern})" if pattern else r"\Z"
     return pattern
 
@@ -114,7 +150,9 @@ class Thinking:
 
     @property
     def leaks(self) -> bool:
-        """Whether it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody began."""
+        """Return True if it was no prose in any model's mouth: a native tag, or the end of a prompted one that nobody
+        began.
+        """
         return self.native or (self.evidence == "closed" and self.tag in _UNPROMPTED)
 
 
@@ -148,19 +186,14 @@ _PROBES = Cues(*_PHRASES.words("probes"))
 _FEWEST_WORDS = 3
 """Of a thought in a value that no pair of tags at its front shows to be one."""
 _CLOSING_MARKS = ("/", "|>", "unused17")
-# Words that speak of the tag itself.
-_SPOKEN_OF = _PHRASES.pattern("spoken_of")
 _SENTENCE_END = tuple(".!?…:)]}\"'`”*>|")
 
 _SENTENCES = tuple(
     (re.compile(begins, re.IGNORECASE), re.compile(ends, re.IGNORECASE | re.MULTILINE)) for _, begins, ends in SENTENCES
 )
 _SENTENCE_FAMILIES = frozenset(name for name, _, _ in SENTENCES)
-# Harmony's channel names with the tokens around them taken out: `analysisThe user …assistantfinalHello`.
-_ANALYSIS = _PHRASES.pattern("analysis")
 # Any other word tells only together with the end.
 _ANALYSIS_LOOSE = re.compile(r"analysis(?=[\"'“(*]?[A-Z])")
-_FINAL = _PHRASES.pattern("final")
 _ANALYSIS_HEAD = "analysis"
 # A channel's name on the first line, and then whole sentences: a list of words goes on with words.
 _THOUGHT_CUT = re.compile(r"t(?:h(?:o(?:u(?:g(?:h(?:t(?:\n[^\n]{0,24})?)?)?)?)?)?)?")
@@ -240,7 +273,7 @@ def _opened(text: str, starts: Iterable[int], tags: tuple[Tag, ...] = TAGS) -> T
             if opener is None or is_mention(text, start, opener.end()):
                 continue
             closer = tag.closer.search(text, opener.end())
-            if closer is None and _SPOKEN_OF.match(text, opener.end()):
+            if closer is None and _PHRASES["spoken_of"].match(text, opener.end()):
                 continue
             return _paired(tag, "opened", opener, closer, len(text))
     return None
@@ -280,10 +313,10 @@ def _residue(text: str, start: int) -> Thinking | None:
     if final := FINAL_RESPONSE.search(text):
         body = (start, final.start())
         return Thinking(final[0], "residue", start, final.end(), body, True, True)
-    head = _ANALYSIS.match(text, start) or _ANALYSIS_LOOSE.match(text, start)
-    if head and (tail := _FINAL.search(text, head.end())):
+    head = _PHRASES["analysis"].match(text, start) or _ANALYSIS_LOOSE.match(text, start)
+    if head and (tail := _PHRASES["final"].search(text, head.end())):
         return _bare("analysis", head, tail)
-    if (head := _ANALYSIS.match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
+    if (head := _PHRASES["analysis"].match(text, start)) and not head[0].endswith("\n") and text[head.end()].isupper():
         return Thinking("analysis", "residue", start, len(text), (head.end(), len(text)), False, True)
     if head := _THOUGHT.match(text, start):
         return Thinking("thought", "residue", start, len(text), (head.end(), len(text)), False, True)
@@ -310,7 +343,9 @@ def _bare(name: str, head: re.Match[str], tail: re.Match[str]) -> Thinking:
 
 
 def _ends_a_thought(text: str, closer: re.Match[str]) -> bool:
-    """Whether a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a sentence."""
+    """Return True if a lone closing tag ends something, by the company it keeps: a line's edge, or the end of a
+    sentence.
+    """
     if is_mention(text, closer.start(), closer.end()):
         return False
     before, after = text[max(closer.start() - 64, 0) : closer.start()], text[closer.end() : closer.end() + 1]
@@ -346,7 +381,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
     The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
     """
     rest = text[start : start + 48]
-    if _ANALYSIS.match(text, start) or _THOUGHT.match(text, start):
+    if _PHRASES["analysis"].match(text, start) or _THOUGHT.match(text, start):
         return True
     if _THOUGHT_CUT.fullmatch(rest):
         return None
@@ -364,7 +399,7 @@ def residue_head(text: str, start: int, model: str) -> bool | None:
 
 def ends_residue(text: str) -> bool:
     """Return True if the end of a frame made of words may stand in a text."""
-    ends = (_FINAL, FINAL_RESPONSE, *(end for _, end in _SENTENCES))
+    ends = (_PHRASES["final"], FINAL_RESPONSE, *(end for _, end in _SENTENCES))
     return any(end.search(text) for end in ends)
 
 

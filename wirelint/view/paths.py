@@ -27,7 +27,7 @@ from wirelint.history.turns import content_of
 from wirelint.model import Choice, Exchange, Json, Layer, Reply, Side, Tool, ToolCall
 from wirelint.rule import Finding
 from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
-from wirelint.text.excerpts import excerpt
+from wirelint.text.escaping import excerpt
 from wirelint.view.conversation import is_within
 from wirelint.view.findings import STYLES, flat, note_of, visible
 

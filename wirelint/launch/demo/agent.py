@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import jsonschema_rs
 
+from wirelint.launch.demo.clients import add_piece
 from wirelint.launch.demo.vendor import FAILED, MODEL
 
 Wire = Callable[[bytes], tuple[str, bytes]]
@@ -131,9 +132,5 @@ def _read_stream(body: bytes) -> tuple[Json, str]:
             text += choice["delta"].get("content") or ""
             finish = choice.get("finish_reason") or finish
             for piece in choice["delta"].get("tool_calls") or ():
-                blank = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-                call = calls.setdefault(piece["index"], blank)
-                call["id"] = call["id"] or piece.get("id") or ""
-                call["function"]["name"] = call["function"]["name"] or piece["function"].get("name") or ""
-                call["function"]["arguments"] += piece["function"].get("arguments") or ""
+                add_piece(calls, piece)
     return {"content": text, "tool_calls": list(calls.values())}, finish

@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 
 import orjson
 
-from wirelint.mock.answer import json_answer
+from wirelint.mock.answer import json_answer, stream_answer
 from wirelint.mock.api import Envelope, messages_of, object_of, objects_in, string_of, text_of
-from wirelint.mock.framing import stream_answer
-from wirelint.mock.openai_chat import OpenAIChat
+from wirelint.mock.openai import OpenAIChat
 from wirelint.mock.plan import Call, Reply, dump_json
 from wirelint.mock.scenario import Options
 from wirelint.model import Json

@@ -9,17 +9,19 @@ import pytest
 from click.testing import CliRunner
 
 from wirelint.cli.run import run
-from wirelint.launch.authorities import known, write_trust, write_upstream
-from wirelint.launch.plan import node_reads_proxies, routes
-from wirelint.launch.variables import (
+from wirelint.launch.environment import (
     AddressError,
     Target,
     Trust,
-    base_urls,
-    chained,
     environment,
     exceptions,
+    known_authorities,
+    node_reads_proxies,
+    proxy_in,
     read_target,
+    routes,
+    write_trust,
+    write_upstream,
 )
 
 TARGETS: list[tuple[str, str, str, str]] = [
@@ -77,7 +79,9 @@ def test_by_proxy() -> None:
 
 
 def test_by_base_url() -> None:
-    targets = base_urls({"OPENAI_BASE_URL": "https://openrouter.ai/api/v1"}, {"MINE": "http://h:1/x"}, everywhere=True)
+    targets = routes(
+        "base-url", "python", {"OPENAI_BASE_URL": "https://openrouter.ai/api/v1"}, {"MINE": "http://h:1/x"}
+    ).bases
     bases = {name: (target, 4000 + at) for at, (name, target) in enumerate(targets.items())}
     made = environment({}, proxy=None, bases=bases, trust=TRUST)
     assert made["OPENAI_BASE_URL"] == "http://127.0.0.1:4000/api/v1"
@@ -110,15 +114,15 @@ def test_an_old_node_gets_base_urls_as_well(tmp_path: Path) -> None:
     assert [node_reads_proxies(one) for one in ((20, 9), (22, 20), (22, 21), (23, 9), (24, 0))] == [0, 0, 1, 0, 1]
 
 
-def test_a_proxy_that_is_used_already() -> None:
-    assert chained({"https_proxy": "http://me:pw@corp:3128"}) == ("http://corp:3128", "me:pw")
-    assert chained({"HTTP_PROXY": "corp"}) == ("http://corp:80", "")
-    assert chained({}) is None
+def test_existing_proxy() -> None:
+    assert proxy_in({"https_proxy": "http://me:pw@corp:3128"}) == ("http://corp:3128", "me:pw")
+    assert proxy_in({"HTTP_PROXY": "corp"}) == ("http://corp:80", "")
+    assert proxy_in({}) is None
     with pytest.raises(AddressError, match="ALL_PROXY"):
-        chained({"ALL_PROXY": "socks5://corp:1080"})
+        proxy_in({"ALL_PROXY": "socks5://corp:1080"})
 
 
-def test_bundles_hold_what_was_trusted_and_the_proxy(tmp_path: Path) -> None:
+def test_bundles_contain_trusted_authorities_and_the_proxy(tmp_path: Path) -> None:
     def certificate(word: bytes) -> bytes:
         return b"-----BEGIN CERTIFICATE-----\n" + word + b"\n-----END CERTIFICATE-----"
 
@@ -129,7 +133,9 @@ def test_bundles_hold_what_was_trusted_and_the_proxy(tmp_path: Path) -> None:
     trust = write_trust(tmp_path, given, ours)
     assert trust.extra.read_bytes() == certificate(b"corp") + b"\n" + certificate(b"ours") + b"\n"
     bundle = trust.bundle.read_bytes()
-    assert bundle.count(b"BEGIN") == len(known(given)) + 1 > Path(certifi.where()).read_bytes().count(b"BEGIN")
+    assert (
+        bundle.count(b"BEGIN") == len(known_authorities(given)) + 1 > Path(certifi.where()).read_bytes().count(b"BEGIN")
+    )
     upstream = write_upstream(tmp_path, given).read_bytes()
     assert certificate(b"corp") in upstream
     assert certificate(b"ours") not in upstream

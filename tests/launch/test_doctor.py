@@ -12,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.live.certificates import make_authority
-from wirelint.cli.run import without_proxies
-from wirelint.launch.authorities import CA_FILE
-from wirelint.launch.doctor import surroundings
-from wirelint.launch.doctor.check import Check
-from wirelint.launch.doctor.clients import Trial, interpreter_of, judge
+from wirelint.launch import doctor
+from wirelint.launch.doctor import Check, Trial, interpreter_of, judge
+from wirelint.launch.environment import CA_FILE, without_proxies
 
 
 @pytest.fixture
@@ -36,7 +34,7 @@ def confdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 HIDDEN: list[tuple[dict[str, str], str, str]] = [
     ({}, "ok", "is not set"),
     ({"NO_PROXY": "localhost,127.0.0.1"}, "ok", "hides no model"),
-    ({"no_proxy": "*"}, "problem", "keeps everything"),
+    ({"no_proxy": "*"}, "problem", "hides all traffic"),
     ({"NO_PROXY": ".openai.com"}, "problem", "api.openai.com"),
     ({"NO_PROXY": "corp.example", "OPENAI_BASE_URL": "https://llm.corp.example/v1"}, "problem", "llm.corp.example"),
     ({"NO_PROXY": "localhost", "OPENAI_BASE_URL": "http://localhost:1/v1"}, "ok", "ports of their own"),
@@ -46,7 +44,7 @@ HIDDEN: list[tuple[dict[str, str], str, str]] = [
 
 @pytest.mark.parametrize(("given", "state", "words"), HIDDEN)
 def test_hidden_hosts(given: dict[str, str], state: str, words: str) -> None:
-    check = surroundings.hidden_hosts(given)
+    check = doctor.hidden_hosts(given)
     assert (check.state, words in check.found, bool(check.cure)) == (state, True, state == "problem")
 
 
@@ -62,18 +60,18 @@ URLS: list[tuple[dict[str, str], str, str]] = [
 
 @pytest.mark.parametrize(("given", "state", "words"), URLS)
 def test_base_urls(given: dict[str, str], state: str, words: str) -> None:
-    [check] = surroundings.base_url_variables(given)
+    [check] = doctor.base_url_variables(given)
     assert (check.state, words in check.found) == (state, True), check
 
 
 def test_proxies(taken: int, confdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surroundings, "_WAIT", 0.2)
+    monkeypatch.setattr(doctor, "_CONNECT", 0.2)
 
     def found(**given: str) -> dict[str, Check]:
-        return {check.name: check for check in surroundings.proxy_variables(given, confdir)}
+        return {check.name: check for check in doctor.proxy_variables(given, confdir)}
 
     assert found()["proxy variables"].state == "ok"
-    assert "no mitmproxy" in found(https_proxy=f"http://127.0.0.1:{taken}")["HTTPS_PROXY"].found
+    assert "not a mitmproxy" in found(https_proxy=f"http://127.0.0.1:{taken}")["HTTPS_PROXY"].found
     assert "nothing listens" in found(HTTP_PROXY="http://127.0.0.1:1")["HTTP_PROXY"].found
     assert "SOCKS" in found(ALL_PROXY="socks5://127.0.0.1:1")["ALL_PROXY"].found
     differ = found(HTTPS_PROXY="http://a:1", https_proxy=f"http://me:secret@127.0.0.1:{taken}")["HTTPS_PROXY"]
@@ -85,19 +83,19 @@ DEAD = "http://127.0.0.1:1"
 
 @pytest.mark.parametrize("names", [("https_proxy",), ("HTTP_PROXY", "HTTPS_PROXY", "https_proxy"), ("ALL_PROXY",)])
 def test_a_dead_proxy_is_one_problem_whose_cure_names_every_variable(names: tuple[str, ...], tmp_path: Path) -> None:
-    [check] = surroundings.proxy_variables(dict.fromkeys(names, DEAD), tmp_path)
+    [check] = doctor.proxy_variables(dict.fromkeys(names, DEAD), tmp_path)
     assert f"unset {' '.join(names)} and" in check.cure
 
 
 def test_a_port(taken: int) -> None:
-    assert surroundings.port(taken, {}).state == "problem"
-    assert surroundings.port(taken, {"https_proxy": f"http://127.0.0.1:{taken}"}).state == "ok"
+    assert doctor.port(taken, {}).state == "problem"
+    assert doctor.port(taken, {"https_proxy": f"http://127.0.0.1:{taken}"}).state == "ok"
 
 
 def test_the_authority_and_the_clock(tmp_path: Path, confdir: Path) -> None:
     def states(folder: Path, days: int) -> list[tuple[str, str]]:
         now = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
-        return [(check.name, check.state) for check in surroundings.authority(folder, now)]
+        return [(check.name, check.state) for check in doctor.authority(folder, now)]
 
     assert states(confdir, 0) == [("authority", "ok"), ("clock", "ok")]
     assert states(confdir, -9) == [("clock", "problem")]
@@ -109,12 +107,12 @@ def test_the_authority_and_the_clock(tmp_path: Path, confdir: Path) -> None:
 
 def test_captures(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert surroundings.captures(str(tmp_path / "new" / "deeper")).state == "ok"
-    assert surroundings.captures(str(tmp_path / "file")).state == "problem"
-    assert surroundings.captures("").state == "skipped"
+    assert doctor.captures(str(tmp_path / "new" / "deeper")).state == "ok"
+    assert doctor.captures(str(tmp_path / "file")).state == "problem"
+    assert doctor.captures("").state == "skipped"
     (tmp_path / "closed").mkdir(mode=0o500)
     if os.geteuid():
-        assert surroundings.captures(str(tmp_path / "closed")).state == "problem"
+        assert doctor.captures(str(tmp_path / "closed")).state == "problem"
 
 
 SHEBANGS = [
@@ -150,3 +148,17 @@ def test_the_cure_for_trust_keeps_the_other_authorities(client: str, confdir: Pa
 def test_a_dead_proxy_is_no_longer_named_when_clients_are_tried() -> None:
     given = {"HTTPS_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "PATH": "/bin"}
     assert without_proxies(given) == {"PATH": "/bin"}
+
+
+REFUSED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"
+
+
+def test_the_cure_for_a_lack_of_trust_keeps_who_was_trusted_and_works_a_second_time(tmp_path: Path) -> None:
+    system, authority, bundle = (tmp_path / name for name in ("system.pem", "own.pem", "wirelint-bundle.pem"))
+    system.write_text("SYSTEM\n")
+    for trusted, begin in ((system, "OLD\n"), (bundle, "NEW\n")):
+        authority.write_text(begin)
+        check = judge("curl", "curl", REFUSED, Trial({"CURL_CA_BUNDLE": str(trusted)}, authority))
+        command = check.cure.removesuffix(", or use wirelint run")
+        subprocess.run(["sh", "-ec", command], check=True, timeout=10)
+    assert bundle.read_text() == "SYSTEM\nOLD\nNEW\n"
