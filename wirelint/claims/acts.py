@@ -1,4 +1,4 @@
-"""The finished acts that a short reply tells, found by grammar alone: in any verb, with or without who did it.
+"""Finished acts that a short reply reports, found by grammar alone: any verb, with or without a subject.
 
 What makes a sentence unreal (a condition, a negation, another time, a question) leaves no act in it. Whether an act is that
 of a tool is not decided here: see `performed`.
@@ -38,7 +38,7 @@ _SMALL_CJK = frozenset(_PHRASES.words("small_cjk"))
 
 
 def folded(text: str) -> str:
-    """A text in lower case, without accents: `hôtel` is `hotel`."""
+    """Return a text in lower case, without accents: `hôtel` becomes `hotel`."""
     text = text.casefold()
     if text.isascii():
         return text
@@ -46,7 +46,7 @@ def folded(text: str) -> str:
 
 
 def told_back(text: str, words: str) -> frozenset[str]:
-    """The words of some weight that a text has in common with what the user said."""
+    """Return the words of some weight that a text has in common with what the user said."""
     return _weighty(text) & _weighty(words)
 
 
@@ -131,7 +131,7 @@ def _is_for_others(prose: Prose) -> bool:
 
 
 def acts(prose: Prose) -> Iterator[Act]:
-    """The acts of the first sentences of a text."""
+    """Yield the acts of the first sentences of a text."""
     for sentence in prose.sentences[:FEW]:
         if sentence.question or not _MAY_FINISH.search(sentence.masked):
             continue
@@ -166,7 +166,7 @@ def _of(line: str, sentence: Sentence) -> Iterator[Act]:
 
 
 def _abroad(line: str, sentence: Sentence) -> Act | None:
-    """A perfect of another language, with the root of its participle."""
+    """Return the act of a sentence in the perfect tense of another language, with the root of its participle."""
     if not line.isascii() and _CHINESE.search(line) and not _PHRASES["unreal_chinese"].search(line):
         return Act(DONE_CHINESE, sentence, abroad=True)
     match = _PHRASES["perfect_abroad"].search(line)

@@ -1,4 +1,4 @@
-"""What a text claims to have been done.
+"""Claims of a text: actions that it says are finished.
 
 Theory of operation. A claim is a finished action in the first person or in a form that amounts to it: "I searched …",
 "After reading …, I can confirm", "Deleted.", "The mail has been sent", "The search returned nothing". Patterns run
@@ -73,7 +73,7 @@ def is_foreign(line: str) -> bool:
 
 
 def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "passive", "outcome"]] | None:
-    """The kinds, the verb and the form of the first claim of a sentence, or None."""
+    """Return the kinds, the verb and the form of the first claim of a sentence, or None."""
     if not is_foreign(line):
         return None
     for table, pattern in zip(DONE, _SAID, strict=True):
@@ -95,7 +95,7 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
 
 
 def verb_of(match: re.Match[str]) -> str:
-    """What a pattern caught under `verb`, `verb2`, …"""
+    """Return the text of the group `verb`, `verb2`, … of a match in lower case."""
     return next(word for name, word in match.groupdict().items() if word and name.startswith("verb")).lower()
 
 
@@ -175,7 +175,7 @@ Form = Literal["said", "after", "outcome", "passive", "terse", "missed", "state"
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim with the action it speaks of. `object` is the rest of its sentence as written, `start`, `end` the whole."""
+    """A claim. `object` is the rest of its sentence as written, `start`, `end` are the offsets of the sentence."""
 
     kinds: frozenset[Kind]
     verb: str
@@ -187,7 +187,7 @@ class Claim:
 
 
 def claims(prose: Prose) -> Iterator[Claim]:
-    """The claims of a text, in the order in which they stand; several of one sentence are possible."""
+    """Yield the claims of a text, in the order in which they stand; several of one sentence are possible."""
     letter: int | None = None
     looked_until = 0
     told_until = -1  # the end of the paragraph in which a story of another time has begun
@@ -237,7 +237,7 @@ def _paragraph_end(text: str, at: int) -> int:
 
 
 def letter_start(text: str) -> int:
-    """Where a letter begins that a reply offers: what follows is said by whoever sends it. The length when there is none.
+    """Return the offset of a letter that a reply offers, in which somebody else speaks. The text's length if there is none.
 
     A salutation on the first line is the reply's own, unless a signature closes it.
     """
@@ -269,7 +269,7 @@ def _claims_of(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]
 
 
 def _said(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """In the first person: "I've updated …", "I opened …, fixed it and ran …", "I looked it up", "I tried to open …"."""
+    """Yield claims in the first person: "I've updated …", "I opened …, fixed it and ran …", "I tried to open …"."""
     line = sentence.masked
     if "I" not in line and "we" not in line and "We" not in line:
         return
@@ -302,7 +302,7 @@ _MANAGED_SIGNS = Cues(" able to ", " managed to ", " look ", " search", " lookup
 
 
 def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """What somebody "was able to retrieve" or "had a look at"."""
+    """Yield claims with a softer verb: "I was able to retrieve …", "I had a look at …"."""
     line = sentence.masked
     if not _MANAGED_SIGNS.stand_in(line):
         return
@@ -315,7 +315,7 @@ def _managed(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """By what came of it: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
+    """Yield claims by their outcome: "After reading …, I can confirm", "The search returned …", "I couldn't find any …"."""
     line = sentence.masked
     after = AFTER.search(line) if AFTER_SIGNS.stand_in(line) and CONCLUDED.stand_in(line) else None
     outcome, results = (OUTCOME.search(line), RESULTS.search(line)) if LOOKED.stand_in(line) else (None, None)
@@ -332,7 +332,7 @@ def _told(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
 
 
 def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim]:
-    """Without a subject that acts: "All tests pass", "Email sent to Bo.", "It has been sent", "Deleted."."""
+    """Yield claims without a subject that acts: "All tests pass", "Email sent to Bo.", "Deleted."."""
     line = sentence.masked
     passive = PASSIVE.search(line) if PASSIVE_SIGNS.stand_in(line) else None
     noted = NOTED.match(line) if len(line) < 200 and not FINITE.search(line) else None
@@ -362,7 +362,7 @@ def _impersonal(prose: Prose, sentence: Sentence, number: int) -> Iterator[Claim
 
 
 def _news(prose: Prose, sentence: Sentence) -> Iterator[Claim]:
-    """What was found, and what was done by the way: "what I saw after looking it up"."""
+    """Yield finds, and acts in a subordinate clause: "after looking it up"."""
     line = sentence.masked
     found = FOUND.search(line) if " found " in line else None
     if found and _is_real(line, found.start()):
@@ -417,7 +417,7 @@ def _would(match: re.Match[str], verb: str) -> bool:
 
 
 def _before(line: str, at: int) -> str:
-    """What stands before an offset, as far back as a clause reaches."""
+    """Return the text before an offset, as far back as a clause reaches."""
     return line[max(at - 160, 0) : at]
 
 
@@ -428,7 +428,7 @@ def _is_real(line: str, at: int) -> bool:
 
 
 def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
-    """What a tool is said to have answered, with its name: "search_docs returned nothing"."""
+    """Yield outcomes that a text ascribes to tools, with their names: "search_docs returned nothing"."""
     for name in names:
         if name not in prose.text or not MADE_NAME.search(name):
             continue
@@ -443,7 +443,7 @@ def told_of(prose: Prose, names: Iterable[str]) -> Iterator[tuple[str, Claim]]:
 
 
 def says_done(prose: Prose) -> Claim | None:
-    """A bare "Done." that opens a short reply: it claims whatever was asked for."""
+    """Return the claim of a bare "Done." that opens a short reply: everything that the user ordered."""
     match = SAYS_DONE.match(prose.text)
     if match is None or len(prose.text) > 200 or "?" in prose.text:
         return None

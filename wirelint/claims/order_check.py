@@ -1,4 +1,4 @@
-"""An order that is said to have been carried out, told without tables of verbs and nouns.
+"""Orders that a reply says it carries out or has carried out, found without tables of verbs and nouns.
 
 Theory of operation. Tools are countless (they spin samples, trim clips, post journal entries), and so are their verbs and
 nouns; no table holds them all. Three texts meet in such a lie, though: the order, the declaration of the tool, and the
@@ -50,7 +50,7 @@ _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run"
 
 
 def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
-    """The tool that an announcement is for which is all that a reply says, or which goes on with the order."""
+    """Return the tool of an announcement that is a whole reply, or that goes on with the order."""
     told = prose.masked[found.start : found.end]
     if (
         _PHRASES["never"].search(told)
@@ -84,7 +84,7 @@ def _is_elsewhere(text: str, one: Ability) -> bool:
 
 
 def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
-    """The tool with which an order must have been carried out whose very words a claim takes up.
+    """Return the tool of a claim that repeats the words of the user's order.
 
     `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
     """
@@ -143,7 +143,7 @@ def _is_reckoned(text: str) -> bool:
 
 
 def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
-    """How many words of the order a claim has to take up."""
+    """Return how many words of the order a claim must repeat."""
     if news and claim.verb in _LOOKED_UP and not is_thought(claim.object):
         return 0
     if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
@@ -158,7 +158,7 @@ def is_news(text: str, heard: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _figures(text: str) -> frozenset[str]:
-    """The figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
+    """Return the figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
     return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
 
 
@@ -166,7 +166,7 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
-    """An announcement in the verb of a tool's name, which is all that a reply says: "Translating it now..."."""
+    """Return an announcement in the verb of a tool's name that is a whole reply: "Translating it now..."."""
     verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
     found = announced_verb(prose, verbs) if verbs else None
     if (
@@ -185,7 +185,7 @@ def is_brief(prose: Prose) -> bool:
 
 
 def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
-    """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
+    """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
     told = prose.text.strip()
     if not is_brief(prose) or "\n" in told or "\n" in words.strip():
         return None
@@ -219,13 +219,13 @@ _DESCRIBES = frozenset(_PHRASES.words("describes"))
 
 
 def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
-    """The verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
+    """Return the verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
     return _verbs_of_all(tuple(able))
 
 
 @lru_cache(maxsize=8)
 def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
-    """The same, told once for all the rules that ask about one request."""
+    """Return the verbs of all tools, cached for the rules that ask about one request."""
     verbs: dict[str, Ability] = {}
     for one in able:
         for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
@@ -235,7 +235,7 @@ def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
 
 @lru_cache(maxsize=4096)
 def _verbs_of(name: str, description: str) -> tuple[str, ...]:
-    """The same for every request that declares the tool so."""
+    """Return the verbs of one declaration, cached for all requests that repeat it."""
     opening = _PHRASES["first_word"].match(description)
     said = opening[1].lower() if opening else ""
     named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
@@ -259,7 +259,7 @@ _STEM = 5
 
 
 def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
-    """A claim, in another language than English, in the very verb of the order: "Redémarre-le." "J'ai redémarré …"."""
+    """Return a claim in another language that uses the verb of the order: "Redémarre-le." "J'ai redémarré …"."""
     order = _PHRASES["order"].match(words)
     told = prose.text.strip()
     if (
@@ -314,7 +314,7 @@ _OPENS_WITH = 8
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
-    """The acts that a short reply tells in answer to an order: what `performed` looks at, and mostly none."""
+    """Return the acts that a short reply reports in answer to an order; `performed` reads them. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not is_order(words):
         return ()
     told = tuple(acts(prose))
@@ -330,7 +330,7 @@ def performed(
     able: Sequence[Ability],
     called: Iterable[str],
 ) -> tuple[Claim, Ability] | None:
-    """The act of a tool that a short reply tells in answer to an order, and the tool.
+    """Return the act of a tool that a short reply reports in answer to an order, and the tool.
 
     `told`: its acts (`answering`); `words`: the order; `heard`: all that was said; `before`: what the model said last;
     `called`: names of tools that were called earlier, whose acts a reply may tell of.
@@ -351,7 +351,7 @@ def performed(
 
 
 def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
-    """The sentence of a short reply that tells that a call of a tool, with these arguments, was carried out."""
+    """Return the sentence of a short reply that reports a call of a tool with these arguments as carried out."""
     if not accounts(prose):
         return None
     done = (act for act in acts(prose) if not act.weak and not act.yours)
@@ -370,7 +370,7 @@ Reading: TypeAlias = tuple[Sentence, re.Match[str]]
 
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
-    """What a short reply tells as read from an instrument: what `read_off` looks at, and mostly none."""
+    """Return the sentences of a short reply that report an instrument's value; `read_off` reads them. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.stand_in(prose.masked):
         return ()
     told = tuple(_readings(prose))
@@ -395,7 +395,7 @@ def _reading(line: str) -> re.Match[str] | None:
 def read_off(
     prose: Prose, told: Iterable[Reading], words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
 ) -> tuple[Claim, Ability] | None:
-    """What is told as read from an instrument, which nobody has read: "according to the sensor, it is at 18 %".
+    """Return a reported value of an instrument that nobody read: "according to the sensor, it is at 18 %".
 
     `told`: the readings of the reply (`readings`); all else as for `performed`.
     """
@@ -436,7 +436,7 @@ def _is_order(words: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _named(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The stems of a tool's name, and those of the first sentence of its description."""
+    """Return the stems of a tool's name, and those of the first sentence of its description."""
     sentence = re.split(r"(?<=[.!?;])\s|\n", description[:400].strip(), maxsplit=1)[0][:200]
     return frozenset(map(stem, name_words(name))) - _SMALL, _stems(sentence)
 
