@@ -135,7 +135,7 @@ class DuplicateId(Rule):
                     message = f"a new call of `{_name(call)}` has the id {answered}"
                     yield self._report("response", message, call, severity="warning")
                 elif other is not None:
-                    share = f"share the id `{excerpt(call.id)}`" if _id(call) else "have no id"
+                    share = f"share the id `{excerpt(id_)}`" if (id_ := _id(call)) else "have no id"
                     message = f"parallel calls of {_names(other, call)} {share}"
                     yield self._report("response", message, call, severity="error")
                 known.add(choice.index, call)
