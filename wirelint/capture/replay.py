@@ -1,4 +1,4 @@
-"""A record read back through the engine, as if its bytes came now."""
+"""Replay of a record through a session, as if its bytes arrived now."""
 
 from __future__ import annotations
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from wirelint.capture.fixing import Fixed
 from wirelint.capture.format import is_prior
+from wirelint.capture.offline import Fixed
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
 
 # Output that is there as a whole or not at all: it grows in a hidden place beside its target, and is moved at the end.

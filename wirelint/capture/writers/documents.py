@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from wirelint.capture.fixing import Fixed
 from wirelint.capture.flow_metadata import NAMES, beside_sent
 from wirelint.capture.format import changes
+from wirelint.capture.offline import Fixed
 from wirelint.capture.readers import har
 from wirelint.capture.readers.documents import load
 from wirelint.capture.record import Record, Sent

@@ -18,9 +18,9 @@ from mitmproxy import flow as mitm_flow
 from mitmproxy.io import FlowReader, FlowWriter
 from mitmproxy.net.http import status_codes
 
-from wirelint.capture.fixing import Fixed, true_headers
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import printable
+from wirelint.capture.offline import Fixed, true_headers
 from wirelint.capture.record import Headers, Record, Sent
 from wirelint.model import Json
 
