@@ -2,7 +2,9 @@
 
 The request is the sent body, the response the SDK's object. The verifier folds a stream into a body itself: it drops the
 reasoning, takes a call without an index for call 0, and writes `stop` for a missing finish reason. With a completions
-endpoint it parses calls out of the text and then says `tool_calls`. A failed request has only a message. Source: MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py.
+endpoint it parses calls out of the text and then says `tool_calls`. A failed request has only a message.
+
+Source: MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py.
 """
 
 from __future__ import annotations
