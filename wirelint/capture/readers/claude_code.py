@@ -44,7 +44,7 @@ class _Message:
     role: str
     blocks: list[Block]
     prompt: bool = False
-    """Return True if the message holds a text of the user."""
+    """True if the message holds a text of the user."""
     size: int = 0
 
 
