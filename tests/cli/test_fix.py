@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, lint, schema
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, Turn, User, lint, schema
 from tests.capture.shouts import record, write, write_rule
 from tests.cli.conftest import Ran
 from tests.rules.case import expand, fires
@@ -380,7 +380,12 @@ def test_markup_in_the_history_is_removed_only_with_the_option(wirelint: Wirelin
     """The markup repeats a call of its message."""
     markup = '<tool_call>\n{"name": "find_ship", "arguments": {"name": "Aurora"}}\n</tool_call>'
     call = Call("find_ship", {"name": "Aurora"}, "call_Rw4kTz8QnXv2LbYc6MsPdHfG")
-    history = [User("Where is the Aurora?"), Assistant(markup, (call,)), Result(call.id, "in Oslo"), User("Thanks.")]
+    history: list[Turn] = [
+        User("Where is the Aurora?"),
+        Assistant(markup, (call,)),
+        Result(call.id, "in Oslo"),
+        User("Thanks."),
+    ]
     talk = Talk(history, text="Welcome.", tools={"find_ship": schema(name="string")}).record("openai.chat", False)
     source, out = write(tmp_path / "in.jsonl", talk), tmp_path / "out.jsonl"
     only = ("--select", "xml-leak", "--unsafe-fixes", "--force")
