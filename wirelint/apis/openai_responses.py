@@ -187,7 +187,10 @@ class _Reader:
             name = text(document.get("name"))
             self._start(Said(kind, pointer, name=name, form=form), index, frame)
         if delta and words and (given := self._given.pop(pointer, "")):
-            self._out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
+            if Arguments(given).mapping is None and not (words.startswith(given) or given.startswith(words)):
+                words = given + words  # the item was added with the beginning of its arguments, and this goes on
+            else:
+                self._out.append(StreamViolation("repeated-start", f"{pointer} {given}", frame))
         self._say(pointer, words, frame)
 
     def _added(self, document: Mapping[str, Json], frame: Frame) -> None:
@@ -208,7 +211,7 @@ class _Reader:
             # Of anything else it is not known yet what it will hold.
             if one.kind == "hosted_call" or (one.kind == "tool_call" and item.get("type") in SPOKEN_CALLS):
                 if one.pointer not in self._blocks:
-                    given = one.text if one.form == "function" and Arguments(one.text).mapping is not None else ""
+                    given = one.text if one.form == "function" and one.text.strip() else ""
                     if given:
                         self._given[one.pointer] = given
                     self._share(one, index, item, frame)
