@@ -498,7 +498,7 @@ class ThoughtDecider(TextDecider):
             return False
         text, mover = self._buffer.text(), self._mover
         rest = text[: found.start] + text[found.end :]
-        return not (self._moved or self._shift or rest.strip() or mover.has_calls(self.block.choice))
+        return not (rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
         """Return True if the end of the waiting thought is here."""
