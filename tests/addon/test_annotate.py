@@ -12,7 +12,7 @@ from mitmproxy.test import tflow
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon.annotate import annotate, annotation, mark_failure
-from wirelint.addon.verdict import CheckResult
+from wirelint.addon.check_result import CheckResult
 from wirelint.capture.record import Sent
 from wirelint.rule import AppliedFix, Finding, Severity
 

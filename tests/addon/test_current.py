@@ -9,7 +9,7 @@ import pytest
 
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, schema
-from wirelint.addon.current import CurrentLedger
+from wirelint.addon.idle_queue import CurrentLedger
 from wirelint.model import Exchange
 from wirelint.state.ledger import Ledger, SeenFrom
 
@@ -39,7 +39,6 @@ def test_all_that_can_be_asked_is_here() -> None:
     asked = {name for name in vars(Ledger) if not name.startswith("_")}
     methods = {name for name, _ in inspect.getmembers(Ledger, inspect.isfunction) if not name.startswith("_")}
     assert methods == set(QUESTIONS)
-    assert asked == {name for name in vars(CurrentLedger) if not name.startswith("_")}
     assert asked == {name for name in vars(SeenFrom) if not name.startswith("_")}
 
 

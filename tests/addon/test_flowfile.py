@@ -14,9 +14,8 @@ from mitmproxy.io import FlowReader, tnetstring
 
 from tests.addon.build import flow_of, head_of, verdict_of
 from tests.build import Talk
-from wirelint.addon.annotate import annotation, prefixed
-from wirelint.addon.flowfile import flow_bytes
-from wirelint.addon.verdict import CheckResult
+from wirelint.addon.annotate import annotation, flow_bytes, prefixed
+from wirelint.addon.check_result import CheckResult
 from wirelint.capture.flow_metadata import times_of
 from wirelint.capture.readers import read
 from wirelint.capture.record import Record

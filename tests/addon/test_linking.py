@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.addon.build import visit_of
 from tests.build import Assistant, Call, Result, Talk, Turn, User, as_record
-from wirelint.addon.verdict import CheckResult, judge
-from wirelint.addon.verdict import read as read_visit
+from wirelint.addon.check_result import CheckResult, judge
+from wirelint.addon.check_result import read as read_visit
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import read
@@ -38,10 +38,10 @@ def _talks(draw: random.Random) -> list[Talk]:
 
 def _pass(talk: Talk, number: int, engine: Engine) -> CheckResult:
     record = talk.record("openai.chat", number % 2 == 0)
-    made, visit = as_record(record), visit_of(record, name=f"flow-{number}")
-    visit.respond(made.status or 200, made.response_headers)
-    visit.take(made.response_body or b"", 420.0)
-    return judge(visit, read_visit(visit, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
+    made, recorder = as_record(record), visit_of(record, name=f"flow-{number}")
+    recorder.respond(made.status or 200, made.response_headers)
+    recorder.feed(made.response_body or b"", 420.0)
+    return judge(recorder, read_visit(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
 
 
 def test_a_capture_gives_the_same_conversations(tmp_path: Path) -> None:

@@ -13,9 +13,10 @@ from mitmproxy.log import LegacyLogEvents
 from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
-from wirelint.addon.words import one_line, shorten
+from wirelint.addon.check_result import shorten
 from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
+from wirelint.text.escaping import printable
 
 CLEAN = verdict_of(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
@@ -116,7 +117,7 @@ ESCAPED = {
 @pytest.mark.parametrize("name", ESCAPED)
 def test_one_line(name: str) -> None:
     given, shown = ESCAPED[name]
-    assert one_line(given) == shown
+    assert printable(given) == shown
 
 
 def test_an_output_that_cannot_show_it(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
@@ -163,7 +164,7 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
 def test_addresses_in_lines_have_no_credential(address: str, caplog: pytest.LogCaptureFixture) -> None:
     token = ("Ab3dEf6hIj9l" * 3)[:33]
-    log.redact_with(Redactor())  # one addon before this test may have turned it off
+    log.set_redactor(Redactor())  # one addon before this test may have turned it off
     caplog.set_level(logging.INFO)
     log.say(f"wirelint: no answer from {address.format(token)}")
     log.log_failure("the recorder", ValueError(address.format(token)))

@@ -15,7 +15,7 @@ from tests.addon.build import verdict_of
 from tests.addon.test_log import CLEAN, FIXES, MENDED, MIXED, WHOLE
 from tests.build import Talk
 from wirelint.addon import log, terminal_log
-from wirelint.addon.verdict import CheckResult
+from wirelint.addon.check_result import CheckResult
 from wirelint.rule import Finding
 
 FOUND = Finding(
@@ -137,7 +137,7 @@ def test_no_color(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_open_exchange(terminal: Terminal) -> None:
     assert CLEAN.exchange is not None
     timing = replace(CLEAN.exchange.timing, duration=31_000.0)
-    log.log_early(replace(CLEAN.exchange, timing=timing), "acme-1", [replace(FOUND, severity="warning")])
+    log.log_open(replace(CLEAN.exchange, timing=timing), "acme-1", [replace(FOUND, severity="warning")])
     line = "12:00:00 ▲ openai.chat        acme-1               200  31.0 s open     3f2a9c11"
     assert plain(terminal.getvalue())[0] == line
 

@@ -9,8 +9,8 @@ from tests.addon.build import verdict_of, visit_of
 from tests.build import FORMS, REGISTRY, Call, Talk, User, as_record, schema
 from tests.state.test_issues import mangled
 from wirelint.addon.annotate import annotation
+from wirelint.addon.check_result import judge, names_of, read
 from wirelint.addon.log import exchange_line
-from wirelint.addon.verdict import judge, names_of, read
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay
@@ -72,12 +72,12 @@ def test_a_key_names_no_conversation_and_a_session_does() -> None:
 
 def test_without_redaction_nothing_is_changed() -> None:
     record = TALK.record("openai.chat", True)
-    made, visit = as_record(record), visit_of(record)
-    visit.respond(200, made.response_headers)
-    visit.take(made.response_body or b"", 1.0)
+    made, recorder = as_record(record), visit_of(record)
+    recorder.respond(200, made.response_headers)
+    recorder.feed(made.response_body or b"", 1.0)
     verdict = judge(
-        visit,
-        read(visit, "complete", None, 1.0, Redactor(enabled=False)),
+        recorder,
+        read(recorder, "complete", None, 1.0, Redactor(enabled=False)),
         Engine(REGISTRY.rules),
         Redactor(enabled=False),
     )
@@ -90,26 +90,28 @@ def test_the_ledger_takes_the_exchange_in_once() -> None:
         TALK.record("openai.chat", True),
         Talk(calls=(Call("x", id="call_3Zr2kQmVw4TnXc1LbYd6HsPe"),)).record("openai.chat", True),
     ):
-        made, visit = as_record(record), visit_of(record)
-        visit.respond(200, made.response_headers)
-        visit.take(made.response_body or b"", 1.0)
-        judge(visit, read(visit, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
+        made, recorder = as_record(record), visit_of(record)
+        recorder.respond(200, made.response_headers)
+        recorder.feed(made.response_body or b"", 1.0)
+        judge(recorder, read(recorder, "complete", None, 1.0, Redactor(b"key")), engine, Redactor(b"key"))
     assert len(list(engine.ledger.all_calls())) == 3
 
 
 def test_no_answer_at_all() -> None:
     record = Talk().record("openai.chat", True)
     record["response"]["status"] = None
-    visit = visit_of(record)
-    verdict = judge(visit, read(visit, "upstream-died", "refused", 3.0, Redactor()), Engine(REGISTRY.rules), Redactor())
+    recorder = visit_of(record)
+    verdict = judge(
+        recorder, read(recorder, "upstream-died", "refused", 3.0, Redactor()), Engine(REGISTRY.rules), Redactor()
+    )
     assert (verdict.record.status, verdict.record.response_body, verdict.findings) == (None, None, ())
     assert replay(verdict.record) is not None
 
 
 def test_failures_do_not_quote_secrets() -> None:
-    visit = visit_of(Talk().record("openai.chat", True))
-    visit.fail("reading", ValueError(f"cannot read {KEY}"))
-    verdict = judge(visit, read(visit, "complete", None, 1.0, Redactor()), Engine(()), Redactor())
+    recorder = visit_of(Talk().record("openai.chat", True))
+    recorder.fail("reading", ValueError(f"cannot read {KEY}"))
+    verdict = judge(recorder, read(recorder, "complete", None, 1.0, Redactor()), Engine(()), Redactor())
     assert [item.name for item in verdict.findings] == ["internal-error"]
     assert KEY not in verdict.findings[0].message
 
@@ -129,10 +131,12 @@ def test_later_turns_are_quiet_about_a_known_fault_and_the_capture_has_all() -> 
     engine, seen = Engine(REGISTRY.select(("mangled-id",))), []
     records = mangled(4)
     for record in records:
-        made, visit = as_record(record), visit_of(record, name=str(record["id"]))
-        visit.respond(200, made.response_headers)
-        visit.take(made.response_body or b"", 420.0)
-        seen.append(judge(visit, read(visit, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key")))
+        made, recorder = as_record(record), visit_of(record, name=str(record["id"]))
+        recorder.respond(200, made.response_headers)
+        recorder.feed(made.response_body or b"", 420.0)
+        seen.append(
+            judge(recorder, read(recorder, "complete", None, 1840.0, Redactor(b"key")), engine, Redactor(b"key"))
+        )
     assert [(len(verdict.findings), len(verdict.new), verdict.known) for verdict in seen] == [
         (0, 0, 0),
         (1, 1, 0),

@@ -1,7 +1,7 @@
 """The one module that uses internals of mitmproxy: it sends to a client when mitmproxy has no hook for it.
 
-mitmproxy calls the rewriter of a stream only when bytes have arrived, never when the upstream dies. For one exchange its
-layer, an `HttpStream`, gets a handler of events around its own:
+mitmproxy calls the rewriter of a stream only when bytes have arrived, never when the upstream dies. For one exchange
+its layer, an `HttpStream`, gets a handler of events around its own:
 
 - Held text leaves when its time is over (the layer requests a `Wakeup`) and when the upstream dies.
 - Empty data, which HTTP/2 allows in mid-stream, is dropped, so that an empty call of the stream means its end.
@@ -14,6 +14,7 @@ Off, or with an untried mitmproxy, held text leaves with the next bytes or is lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 from mitmproxy import ctx, http, version
 from mitmproxy.proxy import commands, events, layer
@@ -23,10 +24,28 @@ from mitmproxy.proxy.layers.websocket import WebsocketLayer
 from wsproto.connection import ConnectionState
 from wsproto.events import CloseConnection, Event, TextMessage
 
-from wirelint.addon.passage import Held, HeldMessages
-
 is_enabled = True  # `wirelint_mitm_compat`
 Handler = Callable[[events.Event], layer.CommandGenerator[None]]
+
+
+class Held(Protocol):
+    """Text or messages held back from a client. No method raises."""
+
+    def due(self) -> float | None:
+        """Return the seconds until `release` has to be called; None if nothing is held."""
+
+    def release(self) -> Iterable[bytes]:
+        """Return the bytes whose time is over."""
+
+    def flush(self) -> Iterable[bytes]:
+        """Return all held bytes, because no more input will arrive."""
+
+
+class HeldMessages(Held, Protocol):
+    """WebSocket messages held back from a client."""
+
+    def take_ready(self) -> Iterable[bytes]:
+        """Return the messages to send before the current one."""
 
 
 def attach(flow: http.HTTPFlow, held: Held) -> bool:
@@ -40,11 +59,11 @@ def attach(flow: http.HTTPFlow, held: Held) -> bool:
         if isinstance(event, http_events.ResponseData) and not event.data:
             return
         if isinstance(event, http_events.ResponseProtocolError) and _is_sending(stream):
-            yield from _send(stream, held.remains())
+            yield from _send(stream, held.flush())
         yield from before(event)
 
     def wake(_: events.Event) -> layer.CommandGenerator[None]:
-        yield from _send(stream, held.overdue() if _is_sending(stream) else ())
+        yield from _send(stream, held.release() if _is_sending(stream) else ())
 
     stream._handle_event = _waking(lambda: held.due() if _is_sending(stream) else None, pass_on, wake)
     return True
@@ -89,11 +108,11 @@ def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
         return b"".join(client.send(TextMessage(content.decode("utf-8", "replace"))) for content in messages)
 
     def send(event: Event) -> commands.SendData:
-        first = write(held.remains() if isinstance(event, CloseConnection) else held.ready())
+        first = write(held.flush() if isinstance(event, CloseConnection) else held.take_ready())
         return commands.SendData(client.conn, first + send_one(event).data)
 
     def wake(_: events.Event) -> layer.CommandGenerator[None]:
-        if data := write(held.overdue()):
+        if data := write(held.release()):
             yield commands.SendData(client.conn, data)
 
     client.send2 = send  # type: ignore[method-assign]
