@@ -26,7 +26,7 @@ class Clock:
         return self.time
 
 
-def visit_of(
+def recorder_of(
     record: Mapping[str, Any], limit: int = 1 << 20, clock: Clock | None = None, name: str = "3f2a9c11-0000"
 ) -> ExchangeRecorder:
     """A recorder whose request has been read."""
@@ -53,11 +53,11 @@ def visit_of(
     )
 
 
-def verdict_of(
+def result_of_record(
     record: Mapping[str, Any], end: End = "complete", error: str | None = None, rules: tuple[str, ...] = ()
 ) -> CheckResult:
-    """The verdict on an exchange that passed in one piece."""
-    made, recorder = as_record(record), visit_of(record)
+    """The result on an exchange that passed in one piece."""
+    made, recorder = as_record(record), recorder_of(record)
     if made.status is not None:
         recorder.respond(made.status, made.response_headers)
         recorder.feed(made.response_body or b"", 420.0)

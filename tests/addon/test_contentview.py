@@ -12,7 +12,7 @@ from mitmproxy.test import taddons, tflow
 
 from tests.addon.build import flow_of, head_of
 from tests.addon.test_addon import BODY, CUT, RECORD, pass_through
-from tests.addon.test_sockets import CLEAN, LEAK, answered, asked, say, socket
+from tests.addon.test_websocket import CLEAN, LEAK, answered, asked, say, socket
 from tests.build import Talk, User
 from wirelint.addon import exchange_cache
 from wirelint.addon.addon import Inspector
@@ -90,7 +90,7 @@ def test_a_flow_that_nobody_remembers_is_read_and_shows_the_same(
     flow = ended(inspector, CUT)
     before = [shown(flow, "request")[1], shown(flow, "response")[1]]
     again = reopened(flow)
-    monkeypatch.setattr(Engine, "judge", lambda *_: pytest.fail("its verdict stands in its metadata"))
+    monkeypatch.setattr(Engine, "judge", lambda *_: pytest.fail("its result stands in its metadata"))
     after = [shown(again, "request")[1], shown(again, "response")[1]]
     assert _timeless(after) == _timeless(before)
     assert "‼ error truncated-stream" in after[1]
@@ -187,7 +187,7 @@ def test_a_second_load_takes_the_place_of_the_first(inspector: Inspector) -> Non
     [None, "text", [], [1], [{}], [{"code": "X", "name": "y", "message": "z", "severity": "fatal"}], {"a": 1}],
     ids=repr,
 )
-def test_metadata_that_is_no_verdict(inspector: Inspector, detail: Any) -> None:
+def test_metadata_that_is_no_result(inspector: Inspector, detail: Any) -> None:
     flow = ended(inspector, RECORD)
     again = reopened(flow)
     again.metadata["wirelint.detail"] = detail

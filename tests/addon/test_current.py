@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.addon.build import verdict_of
+from tests.addon.build import result_of_record
 from tests.build import Call, Talk, schema
 from wirelint.addon.idle_queue import CurrentLedger
 from wirelint.model import Exchange
 from wirelint.state.ledger import Ledger, SeenFrom
 
-EXCHANGE = verdict_of(Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)).exchange
+EXCHANGE = result_of_record(
+    Talk(calls=(Call("a", id="call_7"),), tools={"a": schema()}).record("openai.chat", True)
+).exchange
 assert EXCHANGE is not None
 CONVERSATION = EXCHANGE.conversation
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 from mitmproxy.log import LegacyLogEvents
 
-from tests.addon.build import verdict_of
+from tests.addon.build import result_of_record
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
 from wirelint.addon.check_result import shorten
@@ -18,15 +18,15 @@ from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.escaping import printable
 
-CLEAN = verdict_of(
+CLEAN = result_of_record(
     Talk(calls=(Call("a"),), tools={"a": schema()}, request={"stream_options": {"include_usage": False}}).record(
         "openai.chat", True
     )
 )
-WHOLE = verdict_of(Talk(text="All is well.").record("anthropic.messages", False))
+WHOLE = result_of_record(Talk(text="All is well.").record("anthropic.messages", False))
 CUT = Talk().record("openai.chat", True)
 CUT["response"]["body"] = sse(chunk({"content": "half"}), done=False)
-REFUSED = verdict_of(Talk(status=429).record("openai.chat", False), rules=("ST604",))
+REFUSED = result_of_record(Talk(status=429).record("openai.chat", False), rules=("ST604",))
 MIXED = replace(
     CLEAN,
     findings=tuple(
@@ -57,7 +57,7 @@ LINES = {
         "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), 1 call: ok, 2 fixed [3f2a9c11]",
     ),
     "cut off": (
-        verdict_of(CUT, "upstream-died", "gone", rules=("ST604",)),
+        result_of_record(CUT, "upstream-died", "gone", rules=("ST604",)),
         "openai.chat acme-1 200 stream, 1.84 s (first token 0.42 s), upstream-died: 1 error [3f2a9c11]",
     ),
     "refused": (REFUSED, "openai.chat acme-1 429, 1.84 s: not judged [3f2a9c11]"),
@@ -66,8 +66,8 @@ LINES = {
 
 @pytest.mark.parametrize("name", LINES)
 def test_the_line_of_an_exchange(name: str) -> None:
-    verdict, line = LINES[name]
-    assert log.exchange_line(verdict) == line
+    result, line = LINES[name]
+    assert log.exchange_line(result) == line
 
 
 def test_the_line_of_a_finding() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import brotli
 import pytest
 
-from tests.addon.build import Clock, visit_of
+from tests.addon.build import Clock, recorder_of
 from tests.build import Talk, chunk, sse
 from tests.cuts import cuts, split
 from wirelint.addon.recorder import ExchangeRecorder, Tee
@@ -34,7 +34,7 @@ def never(recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
 )
 def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
     for places in cuts(len(body)):
-        recorder = visit_of(RECORD)
+        recorder = recorder_of(RECORD)
         recorder.respond(200, (("content-type", "text/event-stream"), ("Content-Encoding", coding)))
         tee = Tee(recorder, never)
         pieces = split(body, places)
@@ -47,7 +47,7 @@ def test_every_cut_gives_the_same_copy(coding: str, body: bytes) -> None:
 
 
 def test_an_empty_piece_is_not_the_end() -> None:
-    recorder = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
     recorder.respond(200, ())
     tee = Tee(recorder, never)
     for piece in (b"", PLAIN[:30], b"", PLAIN[30:], b"", b""):
@@ -57,7 +57,7 @@ def test_an_empty_piece_is_not_the_end() -> None:
 
 def test_times_are_counted_from_the_request() -> None:
     clock = Clock()
-    recorder = visit_of(RECORD, clock=clock)
+    recorder = recorder_of(RECORD, clock=clock)
     clock.time += 0.25
     recorder.respond(200, ())
     clock.time += 0.5
@@ -71,7 +71,7 @@ def test_times_are_counted_from_the_request() -> None:
 
 def test_pieces_are_read_together_each_as_of_its_time() -> None:
     clock = Clock()
-    recorder = visit_of(RECORD, clock=clock)
+    recorder = recorder_of(RECORD, clock=clock)
     recorder.respond(200, ())
     tee = Tee(recorder, never)
     assert recorder.session is not None
@@ -99,7 +99,7 @@ LETTING_GO: dict[str, tuple[str, bytes, int, bool]] = {
 @pytest.mark.parametrize("name", LETTING_GO)
 def test_what_is_not_read_passes_all_the_same(name: str) -> None:
     coding, body, limit, kept = LETTING_GO[name]
-    recorder = visit_of(RECORD, limit)
+    recorder = recorder_of(RECORD, limit)
     recorder.respond(200, (("content-encoding", coding),))
     tee = Tee(recorder, never)
     pieces = split(body, (10, 20))
@@ -114,7 +114,7 @@ def test_what_is_not_read_passes_all_the_same(name: str) -> None:
 
 
 def test_a_reply_that_says_too_much_is_let_go() -> None:
-    recorder = visit_of(RECORD, 1 << 30)
+    recorder = recorder_of(RECORD, 1 << 30)
     recorder.respond(200, (("content-type", "text/event-stream"),))
     tee = Tee(recorder, never)
     event = sse(chunk({"content": "more and more " * 5000}), done=False).encode()
@@ -129,7 +129,7 @@ def test_a_reply_that_says_too_much_is_let_go() -> None:
 
 
 def test_memory_is_let_go_at_the_limit() -> None:
-    recorder = visit_of(RECORD, 4096)
+    recorder = recorder_of(RECORD, 4096)
     recorder.respond(200, ())
     for _ in range(200):
         recorder.feed(b"x" * 1000, 1.0)
@@ -139,7 +139,7 @@ def test_memory_is_let_go_at_the_limit() -> None:
 
 
 def test_a_bomb_is_let_pass_unread() -> None:
-    recorder = visit_of(RECORD, 1 << 20)
+    recorder = recorder_of(RECORD, 1 << 20)
     recorder.respond(200, (("content-encoding", "gzip"),))
     bomb = gzip.compress(bytes(16 << 20))
     recorder.feed(bomb, 1.0)
@@ -151,7 +151,7 @@ def test_a_bomb_is_let_pass_unread() -> None:
 def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wirelint.addon.recorder._BATCH", 1)  # read at once, in the call of the tee
     seen: list[str] = []
-    recorder = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
 
     def fail(recorder: ExchangeRecorder, culprit: str, error: Exception) -> None:
         seen.append(f"{culprit}: {error}")
@@ -173,7 +173,7 @@ def test_a_failure_goes_to_whoever_asked_and_nowhere_else(monkeypatch: pytest.Mo
 
 
 def test_faults_are_bounded() -> None:
-    recorder = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
     for number in range(100):
         recorder.fail("it", ValueError(number))
         recorder.fail("it", ValueError(number))
@@ -189,7 +189,7 @@ INNER: dict[str, Callable[[bytes], object]] = {
 
 @pytest.mark.parametrize("name", INNER)
 def test_the_callable_of_another_addon_has_the_last_word(name: str) -> None:
-    recorder = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
     recorder.respond(200, ())
     tee = Tee(recorder, never, INNER[name])  # type: ignore[arg-type]
     assert tee(PLAIN) == INNER[name](PLAIN)
@@ -198,7 +198,7 @@ def test_the_callable_of_another_addon_has_the_last_word(name: str) -> None:
 
 
 def test_after_the_end_nothing_is_kept() -> None:
-    recorder = visit_of(RECORD)
+    recorder = recorder_of(RECORD)
     recorder.respond(200, ())
     recorder.close()
     assert Tee(recorder, never)(PLAIN) == PLAIN

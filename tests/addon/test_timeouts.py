@@ -13,7 +13,7 @@ import pytest
 from mitmproxy import http
 from mitmproxy.test import taddons
 
-from tests.addon.build import Clock, flow_of, head_of, visit_of
+from tests.addon.build import Clock, flow_of, head_of, recorder_of
 from tests.build import REGISTRY, Talk, as_record, chunk, sse
 from wirelint.addon.addon import Inspector
 from wirelint.addon.exchange_fix import ExchangeFixer
@@ -84,7 +84,7 @@ class Scene:
         self.told += [(round(self.clock.time - 100), finding.name) for finding in findings]
 
     def begin(self, record: dict[str, Any] = RECORD) -> One:
-        one = One(visit_of(record, clock=self.clock), flow_of(record))
+        one = One(recorder_of(record, clock=self.clock), flow_of(record))
         self.opens.append(one)
         self.watch.wake()
         return one

@@ -174,7 +174,7 @@ class Inspector:
             if settings.captures is not None:
                 # A new folder is a new file to a reader of it, and begins with an empty ledger.
                 self._engine.ledger = Ledger()
-                self._store = Store(settings.captures, self._redactor, report=lambda told: say(f"wirelint: {told}"))
+                self._store = Store(settings.captures, self._redactor, report=lambda text: say(f"wirelint: {text}"))
 
     def _close_store(self) -> None:
         store, self._store = self._store, None
@@ -362,23 +362,23 @@ class Inspector:
     def _tell(self, ended: EndedExchange, reading: Reading | Exception) -> None:
         recorder, flow = ended.recorder, ended.flow
         self._failures.log_handled(recorder.faults)
-        verdict, drawn = self._judge(ended, reading), AnnotationCache()
-        verdict = self._attempt(recorder, verdict, "writing the capture", lambda: self._capture(ended, verdict, drawn))
-        verdict = self._attempt(recorder, verdict, "logging the exchange", lambda: log_exchange(verdict))
+        result, drawn = self._judge(ended, reading), AnnotationCache()
+        result = self._attempt(recorder, result, "writing the capture", lambda: self._capture(ended, result, drawn))
+        result = self._attempt(recorder, result, "logging the exchange", lambda: log_exchange(result))
         withdraw(flow, recorder)
-        annotate(flow, drawn.of(verdict), verdict.record if recorder.is_live else None)
-        self._ui.judged(flow, verdict)
+        annotate(flow, drawn.of(result), result.record if recorder.is_live else None)
+        self._ui.judged(flow, result)
 
     def _attempt(
-        self, recorder: ExchangeRecorder, verdict: CheckResult, culprit: str, act: Callable[[], None]
+        self, recorder: ExchangeRecorder, result: CheckResult, culprit: str, act: Callable[[], None]
     ) -> CheckResult:
         """Run a step of finishing; if it fails, add the failure to the result."""
         try:
             act()
         except Exception as error:  # fail open
             self._failures.fail(recorder, culprit, error)
-            return verdict.with_fault(recorder.faults[-1])
-        return verdict
+            return result.with_fault(recorder.faults[-1])
+        return result
 
     def _read_ended(self, ended: EndedExchange) -> Reading | Exception:
         """Read and redact an exchange that has ended. Never raises."""
@@ -408,10 +408,10 @@ class Inspector:
             self._failures.fail(recorder, "judging the exchange", failure)
         return unchecked_result(recorder, ended.end, ended.error, self._redactor)
 
-    def _capture(self, ended: EndedExchange, verdict: CheckResult, drawn: AnnotationCache) -> None:
+    def _capture(self, ended: EndedExchange, result: CheckResult, drawn: AnnotationCache) -> None:
         """Write the exchange to the captures, unless it was loaded from a file."""
         if self._store is not None and ended.recorder.is_live:
-            capture(self._store, ended.flow, verdict, drawn.of)
+            capture(self._store, ended.flow, result, drawn.of)
 
     # --- failures --------------------------------------------------------------------------------------------------
 

@@ -60,42 +60,42 @@ class AnnotationCache:
     def __init__(self) -> None:
         self._last: tuple[CheckResult, Annotation] | None = None
 
-    def of(self, verdict: CheckResult) -> Annotation:
-        if self._last is None or self._last[0] is not verdict:
-            self._last = verdict, annotation(verdict)
+    def of(self, result: CheckResult) -> Annotation:
+        if self._last is None or self._last[0] is not result:
+            self._last = result, annotation(result)
         return self._last[1]
 
 
-def annotation(verdict: CheckResult) -> Annotation:
+def annotation(result: CheckResult) -> Annotation:
     """Return the annotation of a result. Metadata keys are stable; lists are bounded."""
-    names, worst, fixed = names_of(verdict.new), verdict.worst, verdict.fixed
+    names, worst, fixed = names_of(result.new), result.worst, result.fixed
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
         "severity": worst or "none",
-        "api": verdict.api,
-        "model": verdict.model[:200],
-        "end": verdict.record.end,
-        "detail": _details(verdict) if names else [],
+        "api": result.api,
+        "model": result.model[:200],
+        "end": result.record.end,
+        "detail": _details(result) if names else [],
     }
-    if verdict.exchange is not None and verdict.exchange.conversation is not None:
-        metadata["conversation"] = verdict.exchange.conversation
-    if verdict.record.error is not None:
-        metadata["error"] = verdict.record.error[:_MESSAGE]
-    if verdict.known:
-        metadata["known"] = verdict.known
+    if result.exchange is not None and result.exchange.conversation is not None:
+        metadata["conversation"] = result.exchange.conversation
+    if result.record.error is not None:
+        metadata["error"] = result.record.error[:_MESSAGE]
+    if result.known:
+        metadata["known"] = result.known
     if fixed:
         metadata["fixed"] = list[Json](fixed)
-    if verdict.notes:
-        metadata["notes"] = [note[:_MESSAGE] for note in verdict.notes]
+    if result.notes:
+        metadata["notes"] = [note[:_MESSAGE] for note in result.notes]
     return Annotation(
-        comment=_comment(verdict, names),
+        comment=_comment(result, names),
         marker=MARKERS.get(worst, ""),
         metadata=prefixed(metadata),
     )
 
 
-def _details(verdict: CheckResult) -> list[Json]:
-    checked = Checked(verdict.record, verdict.exchange, verdict.new[:_DETAILS])
+def _details(result: CheckResult) -> list[Json]:
+    checked = Checked(result.record, result.exchange, result.new[:_DETAILS])
     details: list[Json] = []
     for finding in checked.findings:
         detail = flat(checked, finding)
@@ -176,29 +176,29 @@ def mark_failure(flow: http.HTTPFlow, culprit: str) -> None:
     flow.marked = flow.marked or MARKERS["warning"]
 
 
-def _comment(verdict: CheckResult, names: list[str]) -> str:
+def _comment(result: CheckResult, names: list[str]) -> str:
     parts = [f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]] if names else []
-    if trouble := _trouble(verdict):
+    if trouble := _trouble(result):
         parts.append(trouble)
-    if verdict.known:
-        parts.append(f"+{verdict.known} known")
-    parts = parts or ["ok" if verdict.api else "not judged"]
-    if verdict.record.fixes:
-        parts.append(f"{len(verdict.record.fixes)} fixed")
-    if calls := verdict.calls:
+    if result.known:
+        parts.append(f"+{result.known} known")
+    parts = parts or ["ok" if result.api else "not judged"]
+    if result.record.fixes:
+        parts.append(f"{len(result.record.fixes)} fixed")
+    if calls := result.calls:
         parts.append("1 call" if calls == 1 else f"{calls} calls")
-    parts += [part for part in (verdict.model[:60], verdict.api) if part]
+    parts += [part for part in (result.model[:60], result.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))
-    worst = next((finding for finding in verdict.new if names and finding.name == names[0]), None)
+    worst = next((finding for finding in result.new if names and finding.name == names[0]), None)
     if worst is not None:
         parts.append(shorten(worst.message, _COMMENTED))
     return printable(" · ".join(parts))
 
 
-def _trouble(verdict: CheckResult) -> str:
+def _trouble(result: CheckResult) -> str:
     """Return why there is less to report than usual."""
-    record = verdict.record
+    record = result.record
     if record.end not in ("complete", "unknown"):
         return record.end
     if record.status is None:
@@ -290,13 +290,13 @@ def _headers(fields: Headers, body: bytes | None) -> list[tuple[str, str]]:
 
 
 def capture(
-    store: Store, flow: http.HTTPFlow, verdict: CheckResult, annotation: Callable[[CheckResult], Annotation]
+    store: Store, flow: http.HTTPFlow, result: CheckResult, annotation: Callable[[CheckResult], Annotation]
 ) -> None:
     """Write an exchange to both capture files."""
-    record, annotations = verdict.record, verdict.annotations()
+    record, annotations = result.record, result.annotations()
     size = len(record.request_body or b"") + len(record.response_body or b"") + 4096
     pieces = [Piece("exchanges.jsonl", functools.partial(encode, record, annotations))]
     try:
-        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(verdict))))
+        pieces.append(Piece("flows.mitm", flow_bytes(flow, record, annotation(result))))
     finally:  # a flow that cannot be copied costs its own file alone
         store.put_all(*pieces, size=size)

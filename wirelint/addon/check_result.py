@@ -113,13 +113,13 @@ def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor
         findings += engine.check(exchange)
     elif recorder.is_readable and not recorder.is_unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
-    return _verdict(recorder, clean, exchange, findings, redactor)
+    return _result(recorder, clean, exchange, findings, redactor)
 
 
 def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> CheckResult:
     """Return the result if checking itself failed: the record and the failures."""
     clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
-    return _verdict(recorder, clean, None, _faults(recorder, redactor), redactor)
+    return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
 
 
 def _read(recorder: ExchangeRecorder, end: End, error: str | None) -> Exchange | None:
@@ -149,7 +149,7 @@ def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
     return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
 
 
-def _verdict(
+def _result(
     recorder: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
 ) -> CheckResult:
     session = recorder.session

@@ -65,7 +65,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
     record = dataclasses.replace(came, id=copy.id, source="")
     exchange = dataclasses.replace(fixed.exchange, id=copy.id) if fixed.exchange is not None else None
     notes = came.annotations.get("notes")
-    verdict = CheckResult(
+    result = CheckResult(
         record,
         exchange,
         fixed.findings,
@@ -73,7 +73,7 @@ def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
         exchange.model if exchange is not None else "",
         tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else (),
     )
-    made = annotation(verdict)
+    made = annotation(result)
     copy.comment = copy.marked = ""
     annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
     return copy
@@ -155,7 +155,7 @@ class Commands:
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines; name fewer flows, as with ~marked"]
         many = "1 exchange" if clean == 1 else f"{clean} exchanges"
-        return [*lines, f"{many} with nothing to complain about"]
+        return [*lines, f"{many} without findings"]
 
     @command.command("wirelint.explain")  # type: ignore[untyped-decorator]
     def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
@@ -193,9 +193,9 @@ class Commands:
         made.append(tried.copy)
         fixed = tried.fixed
         self._cache.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
-        left = tally(fixed.remaining) or "nothing"
+        left = tally(fixed.remaining) or "none"
         many = "1 repair" if len(fixed.record.fixes) == 1 else f"{len(fixed.record.fixes)} repairs"
-        lines = [f"{one.id[:8]}: {many}, {left} left to complain about; see the copy {tried.copy.id[:8]}"]
+        lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
         return lines + [printable(shorten(title, 400)) for title in titles]
 

@@ -134,7 +134,7 @@ class ExchangeFixer:
         fields = {"content-type": "application/json"}
         if settings.header:
             fields[HEADER] = f'answered; rules="{repair.name}"'
-        told = "the request was not sent; the reply is wirelint's own"
+        note = "the request was not sent; the reply is wirelint's own"
         if edits:
             return self._answer_in_part(document, repair, edits)
         takes_json = "application/json" in self._flow.request.headers.get("accept", "") or isinstance(document, list)
@@ -142,11 +142,11 @@ class ExchangeFixer:
             self._flow.response = http.Response.make(status, orjson.dumps(document), fields)
         elif self._streams.answer(head, document):
             self._flow.response = http.Response.make(202, b"Accepted", {**fields, "content-type": "text/plain"})
-            told = "the request was not sent; the answer on the stream of its session is wirelint's own"
+            note = "the request was not sent; the answer on the stream of its session is wirelint's own"
         else:
             recorder.notes.append("the call is to be blocked, and was sent: the stream of its session was not found")
             return False
-        recorder.notes.append(told)
+        recorder.notes.append(note)
         recorder.note_fixes((repair,))
         return True
 

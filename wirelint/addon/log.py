@@ -28,22 +28,22 @@ _redactors = [Redactor()]
 _MESSAGE = 400
 
 
-def log_exchange(verdict: CheckResult) -> None:
+def log_exchange(result: CheckResult) -> None:
     """Log an exchange, its findings and fixes."""
     if not is_shown(logging.WARNING):
         return
-    say(exchange_line(verdict), look=terminal_log.exchange_look(verdict))
-    new = verdict.new
+    say(exchange_line(result), look=terminal_log.exchange_look(result))
+    new = result.new
     for finding in new[:_SHOWN]:
         log_finding(finding)
     if len(new) > _SHOWN:
-        _remark(f"… {len(new) - _SHOWN} more: wirelint show {verdict.record.id[:8]}")
-    fixes = verdict.record.fixes
+        _remark(f"… {len(new) - _SHOWN} more: wirelint show {result.record.id[:8]}")
+    fixes = result.record.fixes
     for fix in fixes[:_SHOWN]:
         say(fix_line(fix), look=terminal_log.fix_look(fix))
     if len(fixes) > _SHOWN:
-        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {verdict.record.id[:8]}")
-    for note in verdict.notes:
+        _remark(f"… {len(fixes) - _SHOWN} more fixes: wirelint show {result.record.id[:8]}")
+    for note in result.notes:
         _remark(f"note: {note}")
 
 
@@ -69,23 +69,23 @@ def _remark(text: str) -> None:
     say(f"  {text}", look=terminal_log.note_look(text))
 
 
-def exchange_line(verdict: CheckResult) -> str:
+def exchange_line(result: CheckResult) -> str:
     """`openai.chat kimi-k2 200 stream, 1.84 s (first token 0.42 s), 2 calls: 1 error, 2 fixed [3f2a9c11]`."""
-    record = verdict.record
+    record = result.record
     status = "no reply" if record.status is None else str(record.status)
-    facts = [f"{status} stream" if verdict.streamed else status]
+    facts = [f"{status} stream" if result.streamed else status]
     if record.timing.duration is not None:
         took = terminal_log.seconds(record.timing.duration)
         token = record.timing.first_token
         facts.append(
-            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and verdict.streamed else took
+            f"{took} (first token {terminal_log.seconds(token)})" if token is not None and result.streamed else took
         )
-    if verdict.calls:
-        facts.append("1 call" if verdict.calls == 1 else f"{verdict.calls} calls")
+    if result.calls:
+        facts.append("1 call" if result.calls == 1 else f"{result.calls} calls")
     if record.end != "complete":
         facts.append(record.end)
-    who = " ".join(part for part in (verdict.api or terminal_log.unread(verdict), shorten(verdict.model, 48)) if part)
-    return f"{who} {', '.join(facts)}: {_counts(verdict)} [{record.id[:8]}]"
+    who = " ".join(part for part in (result.api or terminal_log.unread(result), shorten(result.model, 48)) if part)
+    return f"{who} {', '.join(facts)}: {_counts(result)} [{record.id[:8]}]"
 
 
 def open_line(exchange: Exchange, model: str, findings: Sequence[Finding]) -> str:
@@ -140,21 +140,21 @@ def say(text: str, level: int = logging.INFO, look: terminal_log.Look | None = N
     logger.log(level, "%s", line, extra={terminal_log.LOOK: look} if look is not None else None)
 
 
-def _is_judged(verdict: CheckResult) -> bool:
-    exchange = verdict.exchange
+def _is_judged(result: CheckResult) -> bool:
+    exchange = result.exchange
     if exchange is None:
         return False
     settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
     return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
 
 
-def _counts(verdict: CheckResult) -> str:
-    counts = _tally(verdict.new)
-    if verdict.known:
-        counts.append(known_note(verdict.known))
-    counts = counts or ["ok" if _is_judged(verdict) else "not judged"]
-    if verdict.record.fixes:
-        counts.append(f"{len(verdict.record.fixes)} fixed")
+def _counts(result: CheckResult) -> str:
+    counts = _tally(result.new)
+    if result.known:
+        counts.append(known_note(result.known))
+    counts = counts or ["ok" if _is_judged(result) else "not judged"]
+    if result.record.fixes:
+        counts.append(f"{len(result.record.fixes)} fixed")
     return ", ".join(counts)
 
 
@@ -193,7 +193,7 @@ class Failures:
         self._logged.add(culprit)
         try:
             log_failure(culprit, error)
-        except Exception:  # fail open: nothing is left that could be told
+        except Exception:  # fail open: logging itself failed
             return
 
     def log_handled(self, faults: Iterable[Finding]) -> None:

@@ -6,7 +6,7 @@ stream is known too late: the model has already seen it. So each JSON-RPC respon
 own exchange as soon as it arrives (`ExchangeRecorder.split`): checked, captured and recorded in the ledger in that
 order. Captures keep the order, so offline checks agree.
 
-A response may arrive before the `POST` that asked for it has been finished; that `POST` is finished then. The stream
+A response may arrive before the `POST` that requested for it has been finished; that `POST` ends then. The stream
 of a `POST` gets one second after its response, since most servers close it then.
 
 Blocked calls: the other messages of a batch are sent on, and the reply gets our answers, in its array or as the first
@@ -90,11 +90,14 @@ class BatchAnswers:
         if raw:
             recorder.feed_whole(raw)
         try:
-            told = document_of(body_of(response, recorder.limit) or b"") if is_json(response) else None
+            replied = document_of(body_of(response, recorder.limit) or b"") if is_json(response) else None
         except TooLargeError:
             recorder.notes.append("the blocked call was not answered: the reply is too large")
             return
-        answers: list[Json] = [*(told if isinstance(told, list) else [] if told is None else [told]), *self._answers]
+        answers: list[Json] = [
+            *(replied if isinstance(replied, list) else [] if replied is None else [replied]),
+            *self._answers,
+        ]
         if not (200 <= response.status_code < 300):
             return
         response.status_code = 200
@@ -124,10 +127,10 @@ class SessionStreams:
             while len(self._open) > _MOST_STREAMS:
                 del self._open[next(iter(self._open))]
 
-    def answer(self, asked: Exchange, document: Json) -> bool:
+    def answer(self, post: Exchange, document: Json) -> bool:
         """Queue an answer on the session stream of a `POST`. Return False if the stream is unknown."""
         for stream in self._open.values():
-            if stream.is_of(asked):
+            if stream.is_of(post):
                 stream.queue.append(as_event(document))
                 return True
         return False
@@ -144,13 +147,13 @@ class _Stream:
     def is_open(self) -> bool:
         return self._recorder.session is not None
 
-    def is_of(self, asked: Exchange) -> bool:
+    def is_of(self, post: Exchange) -> bool:
         session = self._recorder.session
         if session is None:
             return False
         self._recorder.catch_up()
         exchange = session.look(self._recorder.now(), self._recorder.arrivals())
-        return exchange.reply is not None and place_of(exchange) == place_of(asked)
+        return exchange.reply is not None and place_of(exchange) == place_of(post)
 
     def due(self) -> float | None:
         return _LOOKS
@@ -167,16 +170,16 @@ class _Stream:
         return self.queue
 
 
-def asked_ids(request: Request | None) -> set[str]:
+def request_ids(request: Request | None) -> set[str]:
     """Return the ids of the JSON-RPC requests in a `POST`."""
     parts = [part for message in request.messages for part in message.parts] if request is not None else []
-    asked = [
+    requested = [
         part.id for part in parts if isinstance(part, ToolCall) or (isinstance(part, Rpc) and part.form == "request")
     ]
-    return {id_ for id_ in asked if id_ is not None}
+    return {id_ for id_ in requested if id_ is not None}
 
 
-def answered_ids(reply: Reply | None) -> set[str]:
+def response_ids(reply: Reply | None) -> set[str]:
     """Return the ids of the JSON-RPC responses in a reply."""
     found: set[str] = set()
     for part in (part for choice in reply.choices for part in choice.parts) if reply is not None else ():
@@ -255,10 +258,10 @@ class McpStreams(Generic[T]):
             if recorder.session is None:
                 return
             exchange = recorder.session.look(recorder.now(), recorder.arrivals())
-            answered = answered_ids(exchange.reply)
+            answered = response_ids(exchange.reply)
             for one, post in self._posts():
-                asked = asked_ids(post.request)
-                if asked and asked <= answered and place_of(post) == place_of(exchange):
+                requested = request_ids(post.request)
+                if requested and requested <= answered and place_of(post) == place_of(exchange):
                     self._end(one)
             if not any(self._ledger.tools.waits(exchange, id_) is not None for id_ in answered):
                 return
@@ -301,5 +304,5 @@ def _is_answered(recorder: ExchangeRecorder) -> bool:
     session = recorder.session
     if session is None:
         return False
-    asked = asked_ids(session.request)
-    return bool(asked) and asked <= answered_ids(session.reply())
+    requested = request_ids(session.request)
+    return bool(requested) and requested <= response_ids(session.reply())

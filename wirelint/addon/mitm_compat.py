@@ -1,10 +1,8 @@
 """The one module that uses internals of mitmproxy: it sends to a client when mitmproxy has no hook for it.
 
-mitmproxy calls the rewriter of a stream only when bytes have arrived, never when the upstream dies. For one exchange
-its layer, an `HttpStream`, gets a handler of events around its own:
-
+mitmproxy calls a stream only when bytes arrive, not when the upstream dies. The layer of an exchange gets an outer handler:
 - Held text leaves when its time is over (the layer requests a `Wakeup`) and when the upstream dies.
-- Empty data, which HTTP/2 allows in mid-stream, is dropped, so that an empty call of the stream means its end.
+- Empty data of HTTP/2 in mid-stream is dropped, so that an empty call of the stream means its end.
 - A body that breaks off while mitmproxy collects it is sent as far as it came, without an error page.
 - A WebSocket sends several messages in place of one.
 
@@ -14,7 +12,7 @@ Off, or with an untried mitmproxy, held text leaves with the next bytes or is lo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from mitmproxy import ctx, http, version
 from mitmproxy.proxy import commands, events, layer
@@ -24,28 +22,11 @@ from mitmproxy.proxy.layers.websocket import WebsocketLayer
 from wsproto.connection import ConnectionState
 from wsproto.events import CloseConnection, Event, TextMessage
 
+if TYPE_CHECKING:
+    from wirelint.addon.reply_fix import Held, HeldMessages
+
 is_enabled = True  # `wirelint_mitm_compat`
 Handler = Callable[[events.Event], layer.CommandGenerator[None]]
-
-
-class Held(Protocol):
-    """Text or messages held back from a client. No method raises."""
-
-    def due(self) -> float | None:
-        """Return the seconds until `release` has to be called; None if nothing is held."""
-
-    def release(self) -> Iterable[bytes]:
-        """Return the bytes whose time is over."""
-
-    def flush(self) -> Iterable[bytes]:
-        """Return all held bytes, because no more input will arrive."""
-
-
-class HeldMessages(Held, Protocol):
-    """WebSocket messages held back from a client."""
-
-    def take_ready(self) -> Iterable[bytes]:
-        """Return the messages to send before the current one."""
 
 
 def attach(flow: http.HTTPFlow, held: Held) -> bool:
@@ -121,7 +102,7 @@ def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
 
 
 def _waking(due: Callable[[], float | None], pass_on: Handler, wake: Handler) -> Handler:
-    """Return a handler that requests one `Wakeup` at a time for the moment when held text has to leave."""
+    """Return a handler that requests one `Wakeup` for the time when held text has to leave."""
     is_set = False
 
     def handle(event: events.Event) -> layer.CommandGenerator[None]:

@@ -209,15 +209,15 @@ def read(options: Mapping[str, str | None], given: Collection[str] | None = None
     values = {option.name: (options.get(option.name) or "").strip() for option in OPTIONS}
     given = _NAMES if given is None else given
     config = _config(values[CONFIG.name])
-    asked = _asked(values, given)
+    selection = _selection(values, given)
     if config.policy is not None and POLICY.name not in given:
         values[POLICY.name] = str(config.policy)
     values |= {name: value for key, value in config.live if (name := f"wirelint_{key}") not in given}
     known = _registry(values, config, given, _limits(values, config, given))
-    _check(asked, known, values)
+    _check(selection, known, values)
     try:
         config.check(known)
-        return _settings(values, known, Scopes(known, config.layer, config.routes, asked))
+        return _settings(values, known, Scopes(known, config.layer, config.routes, selection))
     except ConfigError as error:
         raise SettingError(str(error)) from error
     except SettingError as error:
@@ -249,7 +249,7 @@ def _config(value: str) -> Config:
         raise SettingError(f"{CONFIG.name}={value}: {error}" if value else str(error)) from error
 
 
-def _asked(values: Mapping[str, str], given: Collection[str]) -> Layer:
+def _selection(values: Mapping[str, str], given: Collection[str]) -> Layer:
     """Return the rule selection of the options; defaults leave it to the configuration."""
 
     def items(option: Option) -> tuple[str, ...]:
@@ -283,10 +283,10 @@ def _blamed(error: SettingError, config: Config) -> SettingError:
     return error
 
 
-def _check(asked: Layer, known: Registry, values: Mapping[str, str]) -> None:
+def _check(selection: Layer, known: Registry, values: Mapping[str, str]) -> None:
     """Raise SettingError for a selector that matches no rule."""
     try:
-        asked.check(known)
+        selection.check(known)
     except RuleError as error:
         key, _, said = str(error).partition(": ")
         name = f"wirelint_{key.replace('-', '_')}"
@@ -303,8 +303,8 @@ def _registry(values: Mapping[str, str], config: Config, given: Collection[str],
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
     except ConfigError as error:
-        stands = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
-        raise SettingError(f"{stands}: {error}") from error
+        source = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
+        raise SettingError(f"{source}: {error}") from error
     return Registry(tuple(rule.within(limits) for rule in registry.rules))
 
 

@@ -186,10 +186,10 @@ def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.Argume
 def reason(said: str) -> str:
     """Return the reason from mitmproxy's output: `mitmdump: error: unrecognized arguments: --nope` after its usage."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith(("usage:", " "))]
-    told = lines[-1] if lines else "mitmproxy refused its arguments"
+    text = lines[-1] if lines else "mitmproxy refused its arguments"
     for tool in _PARSERS:
-        told = told.removeprefix(f"{tool}: ").removeprefix("error: ")
-    return told
+        text = text.removeprefix(f"{tool}: ").removeprefix("error: ")
+    return text
 
 
 def _named(why: str, arguments: Sequence[str]) -> str:
@@ -210,7 +210,7 @@ def complaints(tool: Tool, given: Any, port: str) -> Iterator[str]:
         yield complaint
     if len(given.scripts) < 2:  # another script may bring options of its own
         for name, value in given.deferred.items():
-            # What stands in mitmproxy's config.yaml may be for other runs.
+            # Options from mitmproxy's config.yaml may be for other runs.
             if hasattr(value, "val") and not name.startswith("wirelint_"):
                 near = difflib.get_close_matches(name, given.keys(), 1)
                 hint = f"did you mean {near[0]}?" if near else f"{tool} --options lists those there are"

@@ -333,7 +333,7 @@ class ExchangeRecorder:
         room = _MOST_FIXES - len(self.fixes)
         self.fixes += repairs[:room]
         if len(repairs) > room:
-            self.notes.append(f"{len(repairs) - room} more fixes were made than are told here")
+            self.notes.append(f"{len(repairs) - room} more fixes are not listed")
 
     @property
     def size(self) -> int:

@@ -16,8 +16,8 @@ for every empty DATA frame; without `mitm_compat`, which drops those, the call o
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Protocol
 
 from mitmproxy import http
 
@@ -29,6 +29,26 @@ from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
+
+
+class Held(Protocol):
+    """Text or messages held back from a client. No method raises."""
+
+    def due(self) -> float | None:
+        """Return the seconds until `release` has to be called; None if nothing is held."""
+
+    def release(self) -> Iterable[bytes]:
+        """Return the bytes whose time is over."""
+
+    def flush(self) -> Iterable[bytes]:
+        """Return all held bytes, because no more input will arrive."""
+
+
+class HeldMessages(Held, Protocol):
+    """WebSocket messages held back from a client."""
+
+    def take_ready(self) -> Iterable[bytes]:
+        """Return the messages to send before the current one."""
 
 
 class ReplyFixer(ABC):
@@ -201,7 +221,7 @@ class HttpReplyFixer(ReplyFixer):
         self._decoder: Decoder | None = decoder(coding, recorder.limit, ratio=_SWELLS) if coding else None
         self._attached = self._attach()
         self._ends = has_known_end(response) or (not response.http_version.startswith("HTTP/1") and self._attached)
-        self._told_end = response.http_version.startswith("HTTP/1") or self._attached  # an empty call is an end
+        self._call_is_end = response.http_version.startswith("HTTP/1") or self._attached  # an empty call is an end
         self._undecoded: bytearray | None = bytearray()
         self._broken = False
         make_open_ended(flow.request, response)
@@ -238,7 +258,7 @@ class HttpReplyFixer(ReplyFixer):
             return False
 
     def _over(self) -> list[bytes]:
-        if self._decoder is not None and not self._decoder.finished and self._told_end and not self._settled:
+        if self._decoder is not None and not self._decoder.finished and self._call_is_end and not self._settled:
             self._break(CUT_OFF)
         if self._broken and self._flow.killable:
             # What came is no reply: without this the client would take it for one that ended well.
@@ -262,11 +282,11 @@ class HttpReplyFixer(ReplyFixer):
             self._decoder = None
             plain = error.plain
             large = isinstance(error, TooLargeError)
-            told = f"the reply is not what its content-encoding says: {'it swells' if large else error}"
-            self._recorder.mark_unread(told, keep_raw=True)
+            note = f"the reply is not what its content-encoding says: {'it swells' if large else error}"
+            self._recorder.mark_unread(note, keep_raw=True)
             if undecoded and not plain and not large and is_text(bytes(undecoded)):
                 return bytes(undecoded)
-            self._break(told)
+            self._break(note)
         if plain or (undecoded is not None and len(undecoded) > _UNDECODED):
             self._undecoded = None
         return plain

@@ -45,25 +45,25 @@ _WIDE = 104
 _MESSAGE = 400
 
 
-def exchange_look(verdict: CheckResult) -> Look:
+def exchange_look(result: CheckResult) -> Look:
     """An exchange that has ended. One without findings is a dim line."""
-    record = verdict.record
+    record = result.record
 
     def look(width: int) -> Iterator[Text]:
-        style = "" if verdict.new else "dim"
-        mark = Text(MARKS[verdict.worst], STYLES[verdict.worst]) if verdict.worst else Text("✓", "green dim")
+        style = "" if result.new else "dim"
+        mark = Text(MARKS[result.worst], STYLES[result.worst]) if result.worst else Text("✓", "green dim")
         took, token = record.timing.duration, record.timing.first_token
-        calls = f"{verdict.calls} call{'s' if verdict.calls > 1 else ''}" if verdict.calls else ""
-        if verdict.exchange is None or (record.status or 0) >= 400:
-            mark = mark if verdict.worst else Text("-", "dim")
+        calls = f"{result.calls} call{'s' if result.calls > 1 else ''}" if result.calls else ""
+        if result.exchange is None or (record.status or 0) >= 400:
+            mark = mark if result.worst else Text("-", "dim")
         yield _row(
-            mark, verdict.api or unread(verdict), verdict.model, record.status, seconds(took), calls, record.id, style,
-            width, verdict.streamed, f"first {seconds(token)}" if token is not None and verdict.streamed else "",
+            mark, result.api or unread(result), result.model, record.status, seconds(took), calls, record.id, style,
+            width, result.streamed, f"first {seconds(token)}" if token is not None and result.streamed else "",
         )  # fmt: skip
         if record.end not in ("complete", "unknown"):
             yield Text(f"{' ' * _BENEATH}{record.end}", "yellow")
-        if verdict.known:
-            yield Text(f"{' ' * _BENEATH}{known_note(verdict.known)}", "dim")
+        if result.known:
+            yield Text(f"{' ' * _BENEATH}{known_note(result.known)}", "dim")
 
     return look
 
@@ -98,9 +98,9 @@ def note_look(note: str) -> Look:
     return lambda width: hung(Text(printable(note), "dim"), width, _BENEATH, 2)
 
 
-def unread(verdict: CheckResult) -> str:
+def unread(result: CheckResult) -> str:
     """What to call an exchange without an API: one of none that is understood, unless reading it failed."""
-    return "unread request" if verdict.findings else "unknown API"
+    return "unread request" if result.findings else "unknown API"
 
 
 def seconds(milliseconds: float | None) -> str:

@@ -372,11 +372,11 @@ class UserInterface:
         """Handle the end of an exchange, before its body is read."""
         self._preview.remove_annotation(flow)
 
-    def judged(self, flow: http.HTTPFlow, verdict: CheckResult) -> None:
+    def judged(self, flow: http.HTTPFlow, result: CheckResult) -> None:
         """Cache the result of an exchange."""
         if is_shown():
-            checked = Checked(verdict.record, verdict.exchange, verdict.findings).folded
-            self._cache.keep(flow, checked, verdict.notes, verdict.record.id)
+            checked = Checked(result.record, result.exchange, result.findings).folded
+            self._cache.keep(flow, checked, result.notes, result.record.id)
             clear_console_cache()
 
     def show(self, flow: http.HTTPFlow) -> None:
@@ -386,7 +386,7 @@ class UserInterface:
             if view is not None:
                 view.update([flow])
         except Exception as error:  # fail open
-            self._failures.log("showing the verdict", error)
+            self._failures.log("showing the result", error)
 
     def _most(self) -> int | None:
         settings = self._state.settings()
