@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.selection import rotated, sampled
 from wirelint.capture import literals, streams
 from wirelint.capture.literals import Scope, find_in_json, find_in_text
-from wirelint.capture.probe import harmless
 from wirelint.capture.redact import Redactor
+from wirelint.capture.secret_patterns import harmless
 
 BASE62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 HEX = "0123456789abcdef"

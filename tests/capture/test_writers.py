@@ -21,8 +21,7 @@ from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.format import changes
 from wirelint.capture.readers import Problem, open_source
 from wirelint.capture.record import Record
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import write
+from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.fix import FixPolicy
 from wirelint.rule import Rule
 

@@ -1,4 +1,4 @@
-"""What may be wrong with the argument text of a call. Each call has one verdict, so that only one rule speaks of it.
+"""Faults of a call's argument text. Each call has one verdict, so that one rule reports it.
 
 `glued` finds more than one value where one belongs, `flaw` what else keeps the text from being a JSON object;
 `came_whole` tells whether a cut would be anybody's fault.
@@ -48,7 +48,7 @@ _DEEPEST = 64
 
 
 def mended(text: str) -> dict[str, Json] | None:
-    """The object that a damaged text spells; None when it spells none, or only with something added or left out."""
+    """Return the object that a damaged text spells; None when it spells none, or only with something added or left out."""
     text = text.strip(_SPACE)
     if not text.startswith("{"):
         return None
@@ -84,7 +84,7 @@ class _OtherwiseError(Exception):
 
 
 class _Reading:
-    """Walks through a text in which a known value is expected."""
+    """A walk through a text that should spell a known value."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -153,7 +153,7 @@ class _Reading:
             raise _OtherwiseError
 
     def _string(self, value: str) -> None:
-        """A quoted string. An escape that JSON does not have stands for itself (`\\d`), but then `\\n` may do so too."""
+        r"""Read a quoted string. An escape that JSON does not have stands for itself (`\d`); then `\n` may, too."""
         closing = _QUOTES.get(self.text[self.place : self.place + 1])
         if closing is None:
             raise _OtherwiseError
@@ -183,7 +183,7 @@ class _Reading:
         self._take(closing)
 
     def _escape(self) -> tuple[str, int]:
-        """What the escape at this place stands for, and its length."""
+        """Return the character that the escape at this place stands for, and the escape's length."""
         unit = _UNIT.match(self.text, self.place)
         if unit is not None:
             code = int(unit[1], 16)
@@ -196,7 +196,7 @@ class _Reading:
 
 
 def unquoted(text: str) -> dict[str, Json] | None:
-    """The object in a text that was encoded as a JSON string and lost the quotes: `{\\"city\\":\\"Oslo\\"}`."""
+    """Return the object in a text that was encoded as a JSON string and lost the quotes: `{\\"city\\":\\"Oslo\\"}`."""
     if not text.lstrip(_SPACE).startswith('{\\"'):
         return None
     try:
@@ -269,7 +269,7 @@ def _is_followed(exchange: Exchange, choice: Choice, call: ToolCall) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Glued:
-    """More than one value in the place of one.
+    """Several values in the place of one.
 
     `shape`: the values that say something are `equal`, or `differ`; what follows the first value `continues` it after a
     comma, or is `cut` off; the deltas `grow`, each repeats all that came before. `start`: the first value is the input of
@@ -289,7 +289,7 @@ class Glued:
 
 
 def glued(call: ToolCall) -> Glued | None:
-    """The values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
+    """Return the values of a call that holds more than one. Free text (custom tools) is no JSON and is never glued."""
     if call.form == "custom":
         return None
     if (grown := _grown(call)) is not None:
@@ -308,7 +308,7 @@ def glued(call: ToolCall) -> Glued | None:
 
 
 def _grown(call: ToolCall) -> tuple[str, int] | None:
-    """The last delta of a call whose deltas each repeat all that came before, and where the second one begins.
+    """Return the last delta of a call whose deltas each repeat all that came before, and where the second one begins.
 
     Joined they are no JSON. Two of them tell only if the last is an object; deltas that are equal are values that repeat.
     """
@@ -338,7 +338,7 @@ def breaks(text: str) -> bool:
 
 
 def _unwrapped(arguments: Arguments) -> Arguments:
-    """Arguments that came as a JSON string are read through it: the string is what a client hands on."""
+    """Return arguments that arrived as a JSON string, decoded: the string is what a client passes on."""
     value = arguments.value
     return Arguments(value) if isinstance(value, str) else arguments
 
@@ -369,7 +369,7 @@ def _canonical(value: Json) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Flaw:
-    """Why arguments are no JSON object. `repaired`: what they most likely say, None where that would be a guess."""
+    """The fault of arguments that are no JSON object. `repaired`: the most likely value, None where it would be a guess."""
 
     words: str
     layer: Literal["model", "gateway"] = "model"
@@ -379,7 +379,7 @@ class Flaw:
 
 
 def flaw(call: ToolCall, tool: Tool | None) -> Flaw | None:
-    """What is wrong with the arguments of a call that are neither one JSON object nor glued ones."""
+    """Return the fault of arguments that are neither one JSON object nor glued ones."""
     arguments = call.arguments
     if call.form == "custom" or arguments.mapping is not None or glued(call) is not None:
         return None
@@ -431,7 +431,7 @@ def _unreadable(arguments: Arguments) -> Flaw:
 
 
 def between_tokens(text: str) -> str | None:
-    """The text between the control tokens and the tags of tool calls at its edges; None if there are none."""
+    """Return the text between the control tokens and the tags of tool calls at its edges; None if there are none."""
     tokens = find(text)
     start, end, number = 0, len(text), len(tokens) - 1
     for token in tokens:
@@ -467,7 +467,7 @@ def _after_tags(text: str, start: int) -> int:
 
 
 def _without_tokens(text: str) -> Flaw | None:
-    """The verdict on arguments that are an object once the tokens at their edges are gone."""
+    """Return the verdict on arguments that are an object once the tokens at their edges are gone."""
     between = between_tokens(text)
     if between is None:
         return None
@@ -482,7 +482,7 @@ def _without_tokens(text: str) -> Flaw | None:
 
 
 def _before_closers(arguments: Arguments) -> dict[str, Json] | None:
-    """The object before surplus brackets or commas; anything else that follows may mean something."""
+    """Return the object before surplus brackets or commas; anything else that follows may mean something."""
     value = arguments.values[0]
     return value if isinstance(value, dict) and not arguments.rest.strip(f"}}],{_BLANK}") else None
 
@@ -492,7 +492,7 @@ _CONTROLS = {"\n": "line feed", "\r": "carriage return", "\t": "tab"}
 
 
 def _defect(text: str) -> tuple[str, bool]:
-    """The first thing that a JSON parser stumbles over, and whether it is the end of the text."""
+    """Return the first error of a JSON parser, and whether it is the end of the text."""
     try:
         json.loads(text, parse_constant=_refuse)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-r"""Native markup that stuck to the arguments of a call when a server's parser cut it out of the text.
+r"""Native markup left in a call's arguments by a server's parser.
 
 Three shapes: a key that carries its own tag (`{"path</arg_key>": "a.txt"}`), a value on which the tags hang that closed
 it (`{"path": "a.txt</parameter></function>"}`), and a value that swallowed the next parameter
@@ -33,7 +33,7 @@ _PLACES = frozenset(_PHRASES.words("places"))
 
 
 def strings(value: Json) -> Iterator[tuple[str, str]]:
-    """All strings in a JSON value in order, keys too, each with the dotted name it stands under."""
+    """Yield the strings of a JSON value in order, keys too, each with its dotted name."""
     waiting: list[tuple[str, Json]] = [("", value)]
     while waiting:
         path, item = waiting.pop()
@@ -64,7 +64,7 @@ _BLANK = " \t\r\n"
 
 
 class Gone:
-    """In the place of a value: the member is to be taken out."""
+    """Placeholder for a value whose member is to be removed."""
 
 
 GONE: Final = Gone()
@@ -81,14 +81,14 @@ class _Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The text of the object as it is now. `offset`: how much of it is as it was."""
+    """The new text of the object. `offset`: how much of it is unchanged."""
 
     text: str
     offset: int
 
 
 def rewrite(text: str, changes: Mapping[str, Json | Gone]) -> Rewritten | None:
-    """The text of one JSON object with some of its members changed, taken out or, where it lacks them, added.
+    """Return the text of one JSON object with some of its members changed, taken out or, where it lacks them, added.
 
     None when the text is no single object, or names a member that is to be changed twice.
     """
@@ -190,7 +190,7 @@ _CUT_ESCAPES = ("\\u003", "\\u00", "\\u0", "\\u", "\\")
 
 @dataclass(frozen=True, slots=True)
 class Polluted:
-    """What holds markup, in words, the markup, and the arguments without it; None where a line end stands before it."""
+    """Arguments with markup: the place in words, the markup, and the clean arguments (None if a line end precedes it)."""
 
     where: str
     markup: str
@@ -198,13 +198,13 @@ class Polluted:
 
 
 def closing_tag(text: str, end: int) -> re.Match[str] | None:
-    """The closing tag of a tool call that ends at an offset."""
+    """Return the closing tag of a tool call that ends at an offset."""
     place = text.rfind("</", max(end - 48, 0), end)
     return _CLOSER.fullmatch(text, place, end) if place >= 0 else None
 
 
 def opening_tag(text: str, start: int) -> re.Match[str] | None:
-    """The opening tag of a tool call, without attributes, that begins at an offset."""
+    """Return the opening tag of a tool call, without attributes, that begins at an offset."""
     return _OPENER.match(text, start)
 
 
@@ -213,7 +213,7 @@ def may_be_polluted(text: str) -> bool:
 
 
 def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted | None:
-    """The markup in the arguments of a call; None when there is none, or when it may be meant."""
+    """Return the markup in the arguments of a call; None when there is none, or when it may be meant."""
     if not isinstance(arguments, dict):
         return None
     properties = properties_of(tool.schema) if tool is not None else {}
@@ -240,7 +240,7 @@ def polluted(arguments: Json, tool: Tool | None, request: Request) -> Polluted |
 
 
 def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) -> str:
-    """The declared parameter that a key means when the tags are taken off it."""
+    """Return the declared parameter that a key means when the tags are taken off it."""
     if key in properties or not _KEY_TAG.search(key):
         return key
     name = _KEY_TAG.sub("", key)
@@ -248,7 +248,7 @@ def _name(key: str, properties: Mapping[str, Json], arguments: dict[str, Json]) 
 
 
 def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) -> str:
-    """The closing tags at the end of a value, from the first of them on."""
+    """Return the closing tags at the end of a value, from the first of them on."""
     closers = list(_closers_at_end(value))
     if not closers:
         return ""
@@ -266,7 +266,7 @@ def _tail(value: str, key: str, arguments: dict[str, Json], request: Request) ->
 def _swallowed(
     value: str, key: str, properties: Mapping[str, Json], arguments: dict[str, Json], request: Request
 ) -> str:
-    """The tags inside a value that end it and begin a parameter that is declared and missing.
+    """Return the tags inside a value that end it and begin a parameter that is declared and missing.
 
     Tags may have the names of the parameters: `</path>` in the value of path, and `<note>` behind it.
     """
@@ -287,7 +287,7 @@ def _swallowed(
 
 
 def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
-    """From the last to the first."""
+    """Yield the closing tags at the end of a text, from the last to the first."""
     end = len(value.rstrip())
     while end and value[end - 1] == ">" and (place := value.rfind("</", max(end - 48, 0), end)) >= 0:
         closer = _CLOSER.fullmatch(value, place, end)
@@ -298,7 +298,7 @@ def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
 
 
 class MarkupWatcher:
-    """Looks for closing tags at the end of a string of an argument text that is still arriving."""
+    """Watcher of closing tags at the end of a string of an argument text that is still arriving."""
 
     __slots__ = ("_length", "_tail", "_wrong")
 
@@ -327,7 +327,7 @@ class MarkupWatcher:
         return self._length - len(self._tail)
 
     def _look(self, text: str) -> int:
-        """The place from which on the text waits for more."""
+        """Return the offset from which on the text waits for more."""
         place = 0
         while begun := _BEGINS.search(text, place):
             place = begun.start()

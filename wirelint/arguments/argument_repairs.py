@@ -1,4 +1,4 @@
-"""What the arguments of a call should have been: the same verdict for the rule that reports and the repair that writes.
+"""Repairs of a call's arguments: one verdict for the rule that reports and the fix that writes.
 
 Theory of operation. A repair of a stream can only go on from what the client has already. So every verdict here is a
 whole argument text that begins as the one that came, up to the first place that gives the fault away; where that cannot
@@ -28,7 +28,7 @@ from wirelint.text.escaping import excerpt
 
 
 class Watcher(Protocol):
-    """Follows an argument text. `feed` tells how much of all that it was fed may leave.
+    """Follower of an argument text. `feed` returns how much of all text so far may leave.
 
     `suspicious`: something is wrong, or may be, and the whole must be looked at. `complete`: a value has ended and nothing
     has followed it.
@@ -44,7 +44,7 @@ class Watcher(Protocol):
 
 
 class Everything:
-    """Holds all of a call."""
+    """Watcher that holds all of a call back."""
 
     suspicious = True
     complete = False
@@ -54,7 +54,7 @@ class Everything:
 
 
 class ValuesWatcher:
-    """Looks for a second value, or more members, after the first. A first value that says nothing must not leave."""
+    """Watcher for a second value, or more members, after the first. An empty first value must not leave."""
 
     __slots__ = ("_scanner",)
 
@@ -86,7 +86,7 @@ class ValuesWatcher:
 
 
 class SyntaxWatcher:
-    """Looks for the first character that a JSON object cannot have there; a comma waits for what follows it."""
+    """Watcher for the first character that a JSON object cannot have there; a comma waits for what follows it."""
 
     __slots__ = ("_scanner",)
 
@@ -120,7 +120,7 @@ _FIRST_KEY = re.compile(r'\s*\{\s*(?:"(?P<key>[a-z]*)(?P<end>")?)?')
 
 
 class KindWatcher:
-    """Looks for a value whose kind the declared schema does not allow there, and that may spell one that it does.
+    """Watcher for a value of a kind that the declared schema forbids there, and that may spell an allowed one.
 
     A first key that is undeclared and may wrap the arguments is looked for too.
     """
@@ -149,7 +149,7 @@ class KindWatcher:
         return begun if begun is not None else scanner.length if scanner.wrong is None else scanner.wrong
 
     def _wrapper_begins(self, piece: str) -> int | None:
-        """Where a first key begins that wraps the arguments, or may."""
+        """Return the offset of a first key that wraps the arguments, or may."""
         assert self._head is not None
         head = self._head + piece
         begun = _FIRST_KEY.match(head)
@@ -165,7 +165,7 @@ class KindWatcher:
 
 
 class _KindScanner(Scanner):
-    """`wrong` is where the first such value begins."""
+    """Scanner of values of a forbidden kind. `wrong` is the offset of the first one."""
 
     __slots__ = ("_key", "_open", "_root", "wrong")
 
@@ -189,7 +189,7 @@ class _KindScanner(Scanner):
             self._open.append((place, 0 if character == "[" else ""))
 
     def _place(self) -> Json:
-        """The schema of the value that begins."""
+        """Return the schema of the value that begins."""
         if not self._open:
             return self._root
         around, at = self._open[-1]
@@ -221,7 +221,7 @@ _LONGEST = max(map(len, _WORDS))
 
 
 class VoidWatcher:
-    """A watcher (`argument_watchers.Watcher`). A member of the object leaves once its value shows that it is another word.
+    """Watcher for words that spell no value. A member leaves once its value shows that it is another word.
 
     Members that do not have one of `names` leave as they come. What is kept begins at the comma before the member, since
     that would go with it.
@@ -260,7 +260,9 @@ class VoidWatcher:
 
 
 class _Members(Scanner):
-    """`begun`: where members of the object begin whose value is a string, and where that begins. `member`: the last one."""
+    """Scanner of members whose value is a string: `begun` are their offsets and those of the values, `member` the last
+    one.
+    """
 
     __slots__ = ("_depth", "_key", "_names", "_wanted", "begun", "is_between", "member")
 
@@ -322,7 +324,7 @@ class Separated:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to make of a call's arguments. `text` is all of them; `order` says what to do, `done` what was done.
+    """A repair of a call's arguments. `text` is all of them; `order` says what to do, `done` what was done.
 
     `separated` are calls of their own that were found in it, to follow the call. `offset` is where the fault begins.
     """
@@ -366,7 +368,7 @@ def unglued(call: ToolCall, tools: Tools, *, parallel: bool = True) -> Change | 
 
 
 def _source(call: ToolCall) -> Arguments:
-    """The text that holds the values: the arguments, or the text that they are an encoding of."""
+    """Return the text that holds the values: the arguments, or the text that they are an encoding of."""
     value = call.arguments.value
     return Arguments(value) if isinstance(value, str) else call.arguments
 
@@ -376,7 +378,7 @@ def _says_something(value: Json) -> bool:
 
 
 def _piece(arguments: Arguments, number: int) -> str:
-    """The text of one of several values; white space before the first belongs to it."""
+    """Return the text of one of several values; white space before the first belongs to it."""
     start = arguments.ends[number - 1] if number else 0
     piece = arguments.text[start : arguments.ends[number]]
     return piece.lstrip(_BLANK) if number else piece
@@ -417,12 +419,12 @@ def _split(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
 
 
 def _canonical(value: Json) -> str:
-    """A text that is the same for values that are the same."""
+    """Return a text that is equal for equal values."""
     return json.dumps(value, sort_keys=True)
 
 
 def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, str | None]:
-    """The name and the id that the wire gave with one of several values; the call's own name where it gave none."""
+    """Return the name and the id that the wire gave with one of several values; the call's own name where it gave none."""
     if number == 0 or source is not call.arguments:
         return call.name, None
     start, end = source.ends[number - 1], source.ends[number]
@@ -432,7 +434,9 @@ def _label(call: ToolCall, source: Arguments, number: int) -> tuple[str | None, 
 
 
 def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: str | None = None) -> Change | None:
-    """The object that a complete one and the members that follow it make together, when nothing of either gets lost."""
+    """Return the object that a complete one and the members that follow it make together, when nothing of either gets
+    lost.
+    """
     begun = first.values[0]
     if not isinstance(begun, dict):
         return None
@@ -454,7 +458,7 @@ def _joined(call: ToolCall, first: Arguments, offset: int, tools: Tools, rest: s
 
 
 def _one_source(call: ToolCall, found: Glued, tools: Tools) -> Change | None:
-    """Deltas win over the start. It loses nothing when they hold all that the start says."""
+    """Return the deltas in the place of start and deltas. Nothing is lost when they hold all that the start says."""
     assert call.start_input is not None
     deltas = Arguments(call.deltas)
     match found.shape:
@@ -500,7 +504,7 @@ def _deltas_win(call: ToolCall, deltas: Arguments, tools: Tools) -> Change | Non
 
 
 def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
-    """Arguments without their flaw; None when what they say would be a guess, does not fit, or cannot follow a stream."""
+    """Return arguments without their flaw; None when that is a guess, does not fit, or cannot follow a stream."""
     value = found.repaired
     if value is None or (tool is not None and accepts(tool, value) is False):
         return None
@@ -512,12 +516,12 @@ def in_order(call: ToolCall, found: Flaw, tool: Tool | None) -> Change | None:
 
 
 def as_text(call: ToolCall) -> Change:
-    """Arguments that came as JSON where the API has JSON as text."""
+    """Return arguments that arrived as JSON, as text."""
     return Change(call.arguments.text, "safe", "write them as text", "wrote the arguments as text")
 
 
 def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
-    """Arguments with wrong types read as what they spell, or taken out of a wrapper, where that makes them valid."""
+    """Return arguments with wrong types converted, or without their wrapper, where that makes them valid."""
     arguments = call.arguments.mapping
     inner = unwrapped(arguments, tool)
     if inner is not None and glued(call) is None:
@@ -538,7 +542,9 @@ def retyped(call: ToolCall, tool: Tool, schema: Validator) -> Change | None:
 
 
 def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] | None:
-    """The object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema fits it."""
+    """Return the object in `{"arguments": {…}}`, or in a whole call that stands for its arguments, when the schema
+    fits it.
+    """
     properties = properties_of(tool.schema)
     wrappers = [key for key in arguments or () if key in WRAPPERS and key not in properties]
     if arguments is None or len(wrappers) != 1 or not arguments.keys() <= {wrappers[0], "name"} - properties.keys():
@@ -550,7 +556,7 @@ def unwrapped(arguments: dict[str, Json] | None, tool: Tool) -> dict[str, Json] 
 
 
 def _from(text: str, value: Json, watcher: Watcher) -> str | None:
-    """A text of `value` that begins as `text` does, as far as that may leave before the rest is known."""
+    """Return a text of `value` that begins as `text` does, as far as that may leave before the rest is known."""
     begun = text[: watcher.feed(text)]
     rest = continuation(begun, value)
     return None if rest is None else begun + rest

@@ -1,4 +1,4 @@
-"""The rest of a JSON text whose beginning has left already.
+"""Completion of a JSON text whose beginning has been sent already.
 
 Theory of operation. The beginning is read beside the value that the whole is to have: what is complete in it must be
 said by the value, what is cut in the middle (a string, an escape, a number, a literal) is brought to its end, and what
@@ -50,7 +50,7 @@ class _At(Enum):
 
 
 class Scanner:
-    """`feed` it with the pieces of a text; what it has found stands in its fields, as offsets in the whole text.
+    """Incremental JSON scanner. Its fields hold what it has found, as offsets in the whole text.
 
     `top` is the first character of the top-level value, at `top_at`; empty as long as there was only white space.
     `filled`: that value is an object and has a key. `closed` is the offset after the top-level value, `second` that of
@@ -235,7 +235,7 @@ _LONGEST_TOKEN = 400
 
 
 def _agreed(token: str) -> int:
-    """How many characters of an unfinished number or literal are right."""
+    """Return how many characters of an unfinished number or literal are right."""
     literal = _LITERALS.get(token[:1])
     if literal is None:
         return _NUMBER_BEGUN.match(token).end()  # type: ignore[union-attr]
@@ -256,7 +256,7 @@ _DEEPEST = 400
 
 
 def continuation(prefix: str, value: Json) -> str | None:
-    """What makes `prefix` a JSON text of `value`; None when nothing can.
+    """Return the text that makes `prefix` a JSON text of `value`; None when there is none.
 
     >>> continuation('{"city": "Os', {"city": "Oslo", "days": 2})
     'lo","days":2}'
@@ -269,7 +269,7 @@ def continuation(prefix: str, value: Json) -> str | None:
 
 
 def write(value: Json) -> str:
-    """A value as JSON text, without white space; escaped to ASCII where it holds what UTF-8 cannot carry."""
+    """Return a value as JSON text, without white space; escaped to ASCII where it holds what UTF-8 cannot carry."""
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # lone surrogates, integers of more than 64 bits
@@ -368,7 +368,7 @@ class _Joiner:
         yield ",".join(f"{write(key)}:{write(inner)}" for key, inner in left.items()) + "}"
 
     def _key(self, left: dict[str, Json]) -> tuple[str, str]:
-        """The next key, and what it lacks to be complete."""
+        """Return the next key, and what it lacks to be complete."""
         start = self.place
         if self.text[start] != '"':
             raise _NoWayError
@@ -430,7 +430,7 @@ class _Joiner:
         yield write(value[said:])[1:]
 
     def _escape(self, wanted: str) -> tuple[int, str]:
-        """Passes an escape that stands for `wanted`, or the beginning of one; gives what it lacks."""
+        """Pass an escape, whole or cut, that stands for `wanted`; return its rest."""
         text = self.text
         if self.place + 1 == len(text):
             self.place += 1
@@ -479,7 +479,7 @@ def _end_of_string(text: str, start: int) -> int | None:
 
 
 def _units(character: str) -> str:
-    """A character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
+    """Return a character as JSON's `\\u` escapes: one, or two for those beyond the first plane."""
     code = ord(character)
     if code < 0x10000:
         return f"\\u{code:04x}"
@@ -501,7 +501,7 @@ def _whole(given: str, value: float) -> str:
 
 
 def _finished(given: str, value: float) -> str:
-    """What an unfinished number lacks: digits, a power of ten."""
+    """Return the rest of an unfinished number: digits, a power of ten."""
     if write(value).startswith(given):
         return write(value)[len(given) :]
     wanted = Decimal(write(value))
@@ -520,7 +520,7 @@ def _finished(given: str, value: float) -> str:
 
 
 def _digits(mantissa: str, wanted: Decimal) -> str:
-    """The mantissa with the digits that the wanted number has beyond it."""
+    """Return the mantissa with the digits that the wanted number has beyond it."""
     digits = "".join(map(str, wanted.as_tuple().digits)).lstrip("0")
     shown = mantissa.lstrip("-").replace(".", "").lstrip("0")
     full = mantissa + ("" if "." in mantissa else ".") + digits[len(shown) :]

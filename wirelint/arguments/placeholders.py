@@ -1,4 +1,4 @@
-"""Values such as stand in for one that nobody knew: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
+"""Placeholder values that stand in for unknown ones: `default`, `null`, `your_api_key`, `/path/to/…`, `user@example.com`.
 
 A model that has to fill a parameter and was not told what with writes what the documentation of such tools is full of.
 Where a value of that kind may be real for its parameter, as `default` is for a namespace, the parameter's purpose decides,
@@ -38,13 +38,13 @@ _ORDER: tuple[Purpose, ...] = ("kind", "command", "path", "host", "address", "pe
 
 @lru_cache(maxsize=1024)
 def words_of(name: str) -> tuple[str, ...]:
-    """`subWorkspace` → sub, workspace."""
+    """Return the words of a name: `subWorkspace` → sub, workspace."""
     return tuple(word.lower() for word in _WORD.findall(name[:200]))
 
 
 @lru_cache(maxsize=1024)
 def purpose(name: str) -> Purpose:
-    """What a parameter of this name is for. The last word says most: `file_content` is prose, `content_file` a path."""
+    """Return the purpose of a parameter. The last word says most: `file_content` is prose, `content_file` a path."""
     words = words_of(name)
     if not words:
         return "other"
@@ -58,7 +58,7 @@ def purpose(name: str) -> Purpose:
 
 
 def _of_rest(words: tuple[str, ...]) -> Purpose:
-    """Of `file_name`, `user_names`, `path_list`: the word before."""
+    """Return the purpose by the word before the last: `file_name`, `user_names`, `path_list`."""
     if len(words) == 1:
         return "person" if words[0] == "name" else "other"
     found = _of_word(words[-2], words)
@@ -84,7 +84,7 @@ _THINGS = _PHRASES.text("things")
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """What gives a value away. `why` completes "… is": `no path but what documentation writes for one`.
+    """The sign of a placeholder. `why` completes "… is": `no path but what documentation writes for one`.
 
     `void`: it spells that there is no value, so nothing is lost without it. `stem`: what somebody who meant it would say.
     """
@@ -116,7 +116,7 @@ _DUMMY_PERSON = re.compile(r"^(?:john|jane|joe)[ ._](?:doe|smith|public)$", re.I
 
 
 def sign(value: str, name: str, described: str = "") -> Sign | None:
-    """What gives a text away that stands in a parameter of this name. `described`: what the tool says of the parameter."""
+    """Return the sign of a placeholder in a parameter of this name. `described`: the parameter's description."""
     plain_value = value.strip()
     if not plain_value or len(value) > LONGEST:
         return None
@@ -146,7 +146,7 @@ def sign(value: str, name: str, described: str = "") -> Sign | None:
 
 
 def _word(value: str, folded: str, what: Purpose, words: tuple[str, ...], described: str) -> Sign | None:
-    """A word in the place of a value: for nothing at all, for what is not known, for whatever there is."""
+    """Return the sign of a word for nothing, for the unknown, or for anything."""
     if folded in _VOID and what != "kind":
         return Sign("the word for nothing, not a value", "high", void=True, word=True)
     if folded in _NOTHING and what in _REFERENCES:
@@ -187,7 +187,7 @@ def _dummy(value: str, folded: str, what: Purpose) -> Sign | None:
 
 
 def _echo(value: str, name: str, what: Purpose) -> Sign | None:
-    """A parameter's own name in the place of its value: `file_path` for file_path."""
+    """Return a parameter's own name in the place of its value: `file_path` for file_path."""
     words = words_of(name)
     if len(words) > 1 and what in _REFERENCES and words_of(value) == words and value.replace("_", "").isalnum():
         return Sign("the name of its own parameter", "medium", word=True)
@@ -195,7 +195,7 @@ def _echo(value: str, name: str, what: Purpose) -> Sign | None:
 
 
 def _in_command(value: str) -> Sign | None:
-    """A path of the documentation among the words of a command; what is quoted or piped in may be text."""
+    """Return a path of the documentation among the words of a command; what is quoted or piped in may be text."""
     if any(mark in value for mark in ("'", '"', "<<", "`", "\n", "echo", "printf", "grep", "sed ")):
         return None
     for word in value.split():
@@ -205,7 +205,7 @@ def _in_command(value: str) -> Sign | None:
 
 
 def _yours(value: str) -> str:
-    """What is left to be filled in of a value, `your-domain` of `https://your-domain.com/`; empty when nothing is.
+    """Return the part of a value to be filled in, `your-domain` of `https://your-domain.com/`; empty when there is none.
 
     Pages have names with `your` in them (`/help/reset-your-password`), so it has to begin a step, and in the paths of most
     sites it has to be spelt as no page is.
@@ -239,7 +239,7 @@ _SHORTEST_VALUE = 2
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """An argument that an error refuses. `sign`: what gives the value away as a stand-in, if anything does."""
+    """An argument that an error refuses. `sign`: the sign of a placeholder in it, if any."""
 
     name: str
     value: str
@@ -282,7 +282,7 @@ _HAS_A_DEFAULT = re.compile(r"terraform|tofu|pulumi", re.IGNORECASE)
 
 
 class Leaf(NamedTuple):
-    """A value inside arguments: where it stands, and the name of its parameter."""
+    """A value inside arguments: its place, and the name of its parameter."""
 
     path: tuple[str | int, ...]
     name: str
@@ -295,7 +295,7 @@ class Leaf(NamedTuple):
 
 
 def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
-    """The texts and numbers of arguments. Bounded."""
+    """Yield the texts and numbers of arguments. Bounded."""
     stack = [Leaf((name,), name, value) for name, value in reversed(arguments.items())]
     count = 0
     while stack and count < _MOST_VALUES:
@@ -314,7 +314,7 @@ def leaves(arguments: dict[str, Json]) -> Iterator[Leaf]:
 
 
 def declared(root: Json, path: Iterable[str | int]) -> Json:
-    """What a schema says of a place; None when it says nothing."""
+    """Return the schema of a place; None when there is none."""
     found = root
     for step in path:
         found = member(found, step, root) if isinstance(step, str) else element(found, step, root)
@@ -322,7 +322,7 @@ def declared(root: Json, path: Iterable[str | int]) -> Json:
 
 
 class Said:
-    """What the conversation and the tool's declaration say. Built when something is first looked for."""
+    """The words of the conversation and the tool's declaration, built when first needed."""
 
     __slots__ = ("_heard", "_others", "_request", "_worked")
 
@@ -410,7 +410,7 @@ def _joined(messages: Iterable[Message]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Invention:
-    """A value that nobody said. `instead`: what may stand there, `null` or nothing at all, where that loses nothing."""
+    """A value without a source. `instead`: what may replace it without loss, `null` or nothing."""
 
     leaf: Leaf
     sign: Sign
@@ -418,7 +418,7 @@ class Invention:
 
 
 def inventions(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
-    """The values among arguments that stand in for ones that nobody knew."""
+    """Yield the values among arguments that stand in for ones that nobody knew."""
     for leaf in leaves(arguments):
         value = leaf.value if isinstance(leaf.value, str) else _number(leaf)
         found = sign(value, leaf.name) if value is not None else None
@@ -439,14 +439,14 @@ def _takes(leaf: Leaf, tool: Tool) -> bool:
 
 
 def _number(leaf: Leaf) -> str | None:
-    """A number is a stand-in for an id only."""
+    """Return the sign of a number: it is a placeholder for an id only."""
     if isinstance(leaf.value, int) and leaf.value > _LEAST_ID and purpose(leaf.name) == "id":
         return str(leaf.value)
     return None
 
 
 def describe(schema: Json) -> str:
-    """What a schema says in words, with the values it gives as examples."""
+    """Return the words of a schema, with its examples."""
     if not isinstance(schema, dict):
         return ""
     words = [schema.get(key) for key in ("title", "description", "default", "examples", "example", "pattern")]
@@ -480,7 +480,9 @@ def _instead(leaf: Leaf, found: Sign, tool: Tool) -> str:
 
 
 def voidable(tool: Tool) -> frozenset[str]:
-    """The arguments of a tool in the place of which the word for nothing can be taken out: null does, or nothing does."""
+    """Return the arguments of a tool in the place of which the word for nothing can be taken out: null does, or
+    nothing does.
+    """
     properties = tool.schema.get("properties") if tool.schema is not None else None
     if not isinstance(properties, dict) or tool.hosted:
         return frozenset()
@@ -511,7 +513,7 @@ def _is_typed(schema: dict[str, Json]) -> bool:
 
 
 def _guessed_places(arguments: dict[str, Json], tool: Tool, said: Said) -> Iterator[Invention]:
-    """A place below another one that only the words of the query name: no one said that there is such a place."""
+    """Yield a place below another one that only the words of the query name: no one said that there is such a place."""
     needed = required(tool)
     places = [
         (name, value)

@@ -1,4 +1,4 @@
-"""JSON Schemas of tools: compiled once, and what a set of arguments breaks.
+"""JSON Schemas of tools, compiled once, their violations, and the declared tool that a wrong name means.
 
 Theory of operation. Declared schemas are written for many dialects at once: drafts 4 to 2020-12, OpenAPI (`nullable`,
 boolean bounds), Gemini (`OBJECT`), hand-made ones (`"type": "str"`, `"required": true`). Providers take them all, so a
@@ -33,7 +33,7 @@ _ERRORS_READ = 50
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that a value breaks. `path` leads to the place in the value, `keyword` is the schema's.
+    """A violation. `path` leads to the place in the value, `keyword` is the schema's.
 
     `types` are the JSON types that would have been allowed there; empty when types are not the matter.
     """
@@ -65,7 +65,7 @@ class Validator:
             return True
 
     def violations(self, value: Json) -> tuple[Violation, ...]:
-        """What the value breaks, shallow places first; at most a few dozen."""
+        """Return the violations of a value, shallow places first; at most a few dozen."""
         if self.accepts(value):
             return ()
         found: list[Violation] = []
@@ -77,7 +77,9 @@ class Validator:
         return tuple(sorted(found, key=lambda violation: (len(violation.path), violation.where)))
 
     def coerced(self, value: Json) -> Json:
-        """The value with wrong types read as what they spell (`"20"` → 20), if that alone makes it valid; else None."""
+        """Return the value with wrong types read as what they spell (`"20"` → 20), if that alone makes it valid; else
+        None.
+        """
         violations = self.violations(value)
         if not violations or not all(violation.types and violation.path for violation in violations):
             return None
@@ -90,7 +92,7 @@ class Validator:
 
 
 def validator(tool: Tool | None) -> Validator | None:
-    """The validator of a tool's arguments; None when there is no schema, or none that can be understood."""
+    """Return the validator of a tool's arguments; None when there is no schema, or none that can be understood."""
     if tool is None or tool.schema is None:
         return None
     source = orjson.dumps(tool.schema)
@@ -98,7 +100,7 @@ def validator(tool: Tool | None) -> Validator | None:
 
 
 def plain(tool: Tool | None) -> dict[str, Json] | None:
-    """A tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
+    """Return a tool's schema in plain JSON Schema; None when there is none, or none that can be understood."""
     if tool is None or tool.schema is None:
         return None
     source = orjson.dumps(tool.schema)
@@ -106,7 +108,7 @@ def plain(tool: Tool | None) -> dict[str, Json] | None:
 
 
 def accepts(tool: Tool | None, value: Json) -> bool | None:
-    """Whether a tool takes these arguments; None when that is unknown."""
+    """Return whether a tool takes these arguments; None when that is unknown."""
     if tool is None or not isinstance(value, dict):
         return None
     if tool.schema is None:
@@ -116,7 +118,7 @@ def accepts(tool: Tool | None, value: Json) -> bool | None:
 
 
 def required(tool: Tool | None) -> tuple[str, ...]:
-    """The parameters that a tool cannot do without, as its schema names them at the top."""
+    """Return the parameters that a tool cannot do without, as its schema names them at the top."""
     names = tool.schema.get("required") if tool is not None and tool.schema is not None else None
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
@@ -169,7 +171,7 @@ class _TooDeepError(Exception):
 
 
 def _plain(schema: Json, depth: int) -> Json:
-    """A schema in plain JSON Schema. Only places of schemas are walked: a parameter may be called `nullable`."""
+    """Return a schema in plain JSON Schema. Only places of schemas are walked: a parameter may be called `nullable`."""
     if depth > _DEEPEST:
         raise _TooDeepError
     if not isinstance(schema, dict):
@@ -294,7 +296,7 @@ def _json(value: object) -> str:
 
 
 def _replace(value: Json, path: tuple[str | int, ...], types: frozenset[str]) -> tuple[Json] | None:
-    """A copy of `value` with what stands at `path` read as one of `types`; None when it spells none of them."""
+    """Return a copy of `value` with what stands at `path` read as one of `types`; None when it spells none of them."""
     if not path:
         read = _read_as(value, types)
         return None if type(read) is type(value) else (read,)
@@ -327,7 +329,7 @@ _SCHEMA_PLACES_DEEPEST = 8
 
 
 def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
-    """The kinds of values that a schema allows."""
+    """Return the kinds of values that a schema allows."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return ANY
     allowed = _declared(schema.get("type"))
@@ -342,7 +344,7 @@ def kinds(schema: Json, root: Json, depth: int = 0) -> Kinds:
 
 
 def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
-    """A schema that a member of an object must fit; None when nothing is said of it."""
+    """Return a schema that a member of an object must fit; None when nothing is said of it."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
     found: list[Json] = []
@@ -359,7 +361,7 @@ def member(schema: Json, key: str, root: Json, depth: int = 0) -> Json:
 
 
 def element(schema: Json, number: int, root: Json, depth: int = 0) -> Json:
-    """A schema that the element of an array at this position must fit; None when nothing is said of it."""
+    """Return a schema that the element of an array at this position must fit; None when nothing is said of it."""
     if not isinstance(schema, dict) or depth > _SCHEMA_PLACES_DEEPEST:
         return None
     items, first = schema.get("items"), schema.get("prefixItems")
@@ -380,7 +382,7 @@ def _declared(declared: Json) -> Kinds:
 
 
 def _parts(schema: dict[str, Json], root: Json) -> Iterable[Json]:
-    """The schemas that hold as well."""
+    """Yield the schemas that hold as well."""
     parts = schema.get("allOf")
     if isinstance(parts, list):
         yield from parts
@@ -453,7 +455,7 @@ class Match:
 
 
 def match(written: str, declared: Iterable[str]) -> Match | None:
-    """The declared tool that `written`, which is not declared, stands for; None when there is none or several."""
+    """Return the declared tool that `written`, which is not declared, stands for; None when there is none or several."""
     offered = tuple(dict.fromkeys(name for name in declared if name))
     if not offered or not written.strip() or len(written) > _LONGEST:
         return None
@@ -476,7 +478,7 @@ def _whole(written: str) -> Iterator[tuple[str, str]]:
 
 
 def _readings(written: str) -> Iterator[tuple[str, str]]:
-    """What a name may have been before something was added to it, most likely first."""
+    """Yield the possible originals of a name to which something was added, most likely first."""
     plain = written.strip(" \t\r\n*`'\"")
     yield plain, "blanks or quotes around it"
     if _MARKUP.search(plain):
@@ -496,14 +498,16 @@ def _readings(written: str) -> Iterator[tuple[str, str]]:
 
 
 def _bare(name: str) -> str:
-    """Without the framing of a native call: `functions.NAME:0`."""
+    """Return a name without the framing of a native call: `functions.NAME:0`."""
     name = _COUNTER.sub("", name)
     prefix = _PREFIX.match(name)
     return name[prefix.end() :] if prefix and prefix.end() < len(name) else name
 
 
 def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
-    """The only declared name with the same last segment, when one of the two has a namespace that the other lacks."""
+    """Return the only declared name with the same last segment, when one of the two has a namespace that the other
+    lacks.
+    """
     name = declared_name(written, offered)
     if name not in offered:
         return None
@@ -512,7 +516,9 @@ def _by_tail(written: str, offered: tuple[str, ...]) -> Match | None:
 
 
 def tails(name: str) -> tuple[str, ...]:
-    """A tool's name, and what is left of it without a namespace or the prefix of its server: `mcp__files__read`, `read`."""
+    """Return a tool's name, and what is left of it without a namespace or the prefix of its server:
+    `mcp__files__read`, `read`.
+    """
     found = [name, _bare(name)]
     found += [_MCP.sub("", one, count=1) for one in found]
     found += [tail for one in found for mark in ("__", ".", "/", ":") if (tail := one.rpartition(mark)[2])]

@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 import orjson
 
-from wirelint.capture.probe import harmless
-from wirelint.capture.secret_patterns import SHAPES, Shape, find_shapes, shapes_in
+from wirelint.capture.secret_patterns import SHAPES, Shape, find_shapes, harmless, shapes_in
 from wirelint.capture.secrets import Span, holds_secret, is_secret_name, split_scheme
 
 _DEEPEST = 5

@@ -25,9 +25,9 @@ from wirelint.capture.secrets import Span, is_marked, is_placeholder
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
 #
-# These are the *signs*. Wherever a form matches there is a sign: `probe` proves by them that a text holds none. Only at a
-# sign the forms of its anchor are tried, one character long or a bounded number of characters back; what one has matched is
-# not tried by the same one again. So the search is linear in any text.
+# These are the *signs*. There is a sign wherever a form matches, so a text without signs holds no form. The forms of an
+# anchor are tried at a sign only, one character long or a bounded number of characters back, and a form does not try
+# again what it has matched. So the search is linear in any text.
 
 _SEPARATORS = "_-."
 _RARE = "JZKAG/~p"
@@ -288,6 +288,16 @@ def _is_mixed(text: str) -> bool:
     return _has_digit(text) and not is_placeholder(text)
 
 
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+def _is_variable_secret(text: str) -> bool:
+    """Return True if the value of a variable is no name, path, date, UUID or stand-in."""
+    if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or _UUID.fullmatch(text) or text.startswith(("/", ".", "~")):
+        return False
+    return _has_digit(text) and any(map(str.isalpha, text))
+
+
 def _is_real(text: str) -> bool:
     return not is_placeholder(text)
 
@@ -323,6 +333,13 @@ _ASSIGNED = (
     r"|(?:client|app|signing|webhook|jwt|auth|api)[_-]?secret|password|passwd)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'`,;&()<>\[\]{}\\$|]{8,})"
 )
 """`OPENAI_API_KEY=…`, `x-api-key: …` in a shell command, a log, a configuration file."""
+
+_VARIABLE = (
+    r"(?<![A-Za-z0-9_])(?!(?:[A-Z0-9_]{0,40}_)?(?:(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|ROUTING|IDEMPOTENCY|PUBLIC|HASH|INDEX"
+    r"|LOOKUP|GROUP|OBJECT)_KEY|(?:NEXT|PAGE|PAGINATION|CONTINUATION|STOP|EOS|BOS|PAD)_TOKEN))"
+    r"[A-Z][A-Z0-9_]{0,63}_(?:TOKEN|KEY|SECRET|PASSWORD)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/_=.~-]{12,})"
+)
+"""`LINE_NOTIFY_TOKEN=…`: an environment variable of any vendor."""
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
 _QUERY = (
@@ -401,6 +418,7 @@ SHAPES: tuple[Shape, ...] = (
         ),
     ),
     Shape(_assigns, _pattern(_ASSIGNED, _is_mixed, 1)),
+    Shape(_assigns, _pattern(_VARIABLE, _is_variable_secret, 1)),
     Shape(_any_of(*_QUERY_HINTS), _pattern(_QUERY, lambda text: not is_placeholder(text), 1)),
     # Registries of packages, whose prefixes hold no character that is rare in JSON: NuGet, crates.io.
     Shape(
@@ -420,7 +438,11 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         _any_of("machine"),
         _pattern(
-            r"machine\s{1,8}\S{1,256}\s{1,8}login\s{1,8}\S{1,256}\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})", _is_real, 1
+            # In prose, `the machine needs login and password` is followed by a word.
+            r"machine\s{1,8}(?:(?=\S{0,256}[.:])|(?=(?:\S{1,256}\s{1,8}){4}\S{0,64}[0-9]))\S{1,256}\s{1,8}login\s{1,8}\S{1,256}"
+            r"\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})",
+            _is_real,
+            1,
         ),
     ),
     Shape(_any_of("://"), _pattern(r"://[^/\s:@\"'\\]{0,64}:([^/\s:@\"'\\\[\]]{3,256})@(?=[\w\[])", _anything, 1)),
@@ -437,3 +459,79 @@ def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]
     for hint, find in shapes:
         if hint(text):
             yield from find(text)
+
+
+# --- a quick look ------------------------------------------------------------------------------------------------------
+#
+# Theory of operation. Every secret with a form, a shape or a telling name comes with a few bytes that are rare in ordinary
+# traffic: a prefix before a long run of letters, a name before a colon. `harmless` searches for those bytes and nothing
+# else. Each of its searches begins with one literal byte, which the pattern engine skips to at memory speed.
+#
+# False positives of these searches cost time, and a miss would leak a secret. So a harmless text holds no secret in itself,
+# in a part of it, or in a JSON literal that it holds, at any depth. No search looks at the characters before a prefix or
+# after a run, where an escape or the end of a fragment would make a difference. Names are searched in the text without
+# white space, quotation marks, backslashes and non-ASCII characters: `"api_key": "`, `api_key = '` and `\"apiKey\":\"` are
+# the same there.
+
+# Characters that a pattern without regard to case takes for an ASCII letter (Unicode, CaseFolding and SpecialCasing).
+_FOLDED = (("\u212a", b"k"), ("\u017f", b"s"), ("\u0130", b"i"), ("\u0131", b"i"))
+
+_PLAIN = bytes.maketrans(b"ABCDEFGHIJKLMNOPQRSTUVWXYZ=", b"abcdefghijklmnopqrstuvwxyz:")
+_BETWEEN = b" \t\n\v\f\r\x1c\x1d\x1e\x1f\"'\\" + bytes(range(0x80, 0x100))
+
+
+_STRUCTURES = (
+    # An escape of a printable ASCII character or of a folded one, which may hide anything; one of white space between
+    # name and colon.
+    ("\\", r"(?:/|u(?:00[2-7]|(?i:212a|017f|013[01]))|(?:[bfnrt]|u[0-9a-fA-F]{4})\s*[:=])"),
+    ("A", r"(?<=A)(?=[KS]IA[A-Z0-9]{16})"),
+    ("*", r"(?<=[A-Za-z0-9_-]\*)(?=\*\*+[A-Za-z0-9_-]{2})"),
+    ("K", r"(?<=PRIVATE K)(?=EY)"),
+)
+"""A character that is seldom there at all, and what has to stand around it: signs of secrets that `shapes` describes."""
+
+_PROBE_QUERY = re.compile(
+    rb"=(?:(?<=[kK][eE][yY]=)|(?<=[sS][iI][gG]=)|(?<=[uU][rR][eE]=)|(?<=[iI][aA][lL]=))[^\s&\"'`<>()\[\]]{8}"
+)
+
+# `(?<=...)` three letters wide first: it lets almost none of the keys of ordinary traffic through to the others.
+_NAMES = re.compile(
+    rb":(?<=[krospai][erwsoali][yntdels]:)(?:(?<=[-_.iptegnsrh]key:)|(?<=token:)|(?<=secret:)|(?<=password:)|(?<=passwd:)"
+    rb"|(?<=pwd:)|(?<=passphrase:)|(?<=authorization:)|(?<=credential:)|(?<=credentials:)|(?<=cookie:))"
+)
+
+
+_PACKAGE_KEYS = re.compile(PACKAGE_KEYS.encode())
+_ZEROS = ZEROS.encode()
+
+_USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
+"""`https://user:password@`. A backslash may begin an escape of a letter; what stands for itself excludes itself."""
+
+
+@cache
+def _signs() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+    return tuple((anchor.encode(), re.compile(sign.encode())) for anchor, sign in signs(*_STRUCTURES))
+
+
+def harmless(text: str) -> bool:
+    """Return True if `text` holds no secret that has a shape or a telling name. False does not mean that it holds one."""
+    raw = text.encode("utf-8", "surrogatepass")
+    for first, sign in _signs():
+        if first in raw and sign.search(raw) is not None:
+            return False
+    if len(raw) != len(text):
+        for character, letter in _FOLDED:
+            if character in text:
+                raw = raw.replace(character.encode(), letter)
+    if b"@" in raw and _USER.search(raw) is not None:
+        return False
+    if b"=" in raw and _PROBE_QUERY.search(raw) is not None:
+        return False
+    if (b"oy2" in raw or b"cio" in raw) and _PACKAGE_KEYS.search(raw) is not None:
+        return False
+    if b"SSWS" in raw or b"key-data" in raw or _ZEROS in raw:
+        return False
+    if b"machine" in raw and b"login" in raw and b"password" in raw:
+        return False
+    plain = raw.translate(_PLAIN, _BETWEEN)
+    return b"bearer" not in plain and _NAMES.search(plain) is None

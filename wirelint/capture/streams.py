@@ -19,7 +19,7 @@ import bisect
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -37,12 +37,12 @@ from wirelint.capture.literals import (
     unescape,
     unescape_mapped,
 )
-from wirelint.capture.probe import harmless
+from wirelint.capture.secret_patterns import harmless
 from wirelint.capture.secrets import Span
 from wirelint.events import Frame
 from wirelint.model import Json
 from wirelint.wire import Framing, Sniffer
-from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split
+from wirelint.wire.aws_eventstream import content_of, looks_like_messages, split, with_content
 
 _LINE = re.compile(r"[^\r\n]*(\r\n|\n|\r|\Z)")
 _DATA = re.compile(r"[ \t\ufeff]*data:[ ]?")
@@ -62,6 +62,14 @@ class Edit(NamedTuple):
     start: int
     end: int
     secret: str | None
+
+
+class ByteEdit(NamedTuple):
+    """`size` bytes replaced the bytes `start` to `end` of a body."""
+
+    start: int
+    end: int
+    size: int
 
 
 class Body:
@@ -86,9 +94,40 @@ class Body:
             raw = content_of(raw)
         return raw.decode("utf-8", "surrogateescape")
 
-    def is_message(self, number: int) -> bool:
-        """Return True if the text of a frame is the content of an AWS message."""
-        return self.framing == "messages" and number < self._messages
+    def apply(self, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
+        """The body with its edits made, and their places in its bytes. A changed AWS message counts as one change."""
+        pieces: list[bytes] = []
+        made: list[ByteEdit] = []
+        by_frame = {number: list(group) for number, group in itertools.groupby(edits, lambda edit: edit.frame)}
+        begin = 0
+        for number, frame in enumerate(self.frames):
+            raw = frame.raw
+            if number in by_frame:
+                raw, places = _edited(self.text(number), by_frame[number], mark)
+                if self.framing == "messages" and number < self._messages:
+                    raw = with_content(frame.raw, raw)
+                    places = [ByteEdit(0, len(frame.raw), len(raw))]
+                made += [ByteEdit(begin + place.start, begin + place.end, place.size) for place in places]
+            pieces.append(raw)
+            begin += len(frame.raw)
+        return b"".join(pieces), made
+
+
+def _edited(text: str, edits: list[Edit], mark: Callable[[str], str]) -> tuple[bytes, list[ByteEdit]]:
+    pieces: list[bytes] = []
+    made: list[ByteEdit] = []
+    position = place = 0
+    for edit in edits:
+        between = text[position : edit.start].encode("utf-8", "surrogateescape")
+        removed = len(text[edit.start : edit.end].encode("utf-8", "surrogateescape"))
+        replacement = mark(edit.secret).encode() if edit.secret is not None else b""
+        pieces += between, replacement
+        place += len(between)
+        made.append(ByteEdit(place, place + removed, len(replacement)))
+        place += removed
+        position = edit.end
+    pieces.append(text[position:].encode("utf-8", "surrogateescape"))
+    return b"".join(pieces), made
 
 
 def find_in_body(body: Body, known: tuple[str, ...]) -> list[Edit]:

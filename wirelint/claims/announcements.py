@@ -1,4 +1,4 @@
-"""What a text ends on announcing: an action that is said to come next, and comes not.
+"""Announcements at the end of a text: an action that the model says comes next, but does not carry out.
 
 Only the end of a text counts: an announcement that is followed by the answer, a question, an offer or a block of text has
 been kept, or waits for the user. Sentences that speak of a condition, of another time or of the user's part announce
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
 from wirelint.claims.claims import verb_of
-from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
+from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
 _PHRASES = lexicon.Phrases("announcements")
 
@@ -40,7 +40,7 @@ _BESIDES = _PHRASES.pattern("besides", intent_bases=_INTENT_BASES)
 
 
 def asked(text: str) -> frozenset[Kind]:
-    """The kinds of action that a user's words ask for."""
+    """Return the kinds of action that a user's words ask for."""
     kinds: set[Kind] = set()
     text = _PHRASES["how_to"].sub(" ", text)
     for match in _ASKS.finditer(text):
@@ -54,27 +54,27 @@ def asked(text: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
-def assented(words: str, before: str) -> frozenset[Kind]:
-    """The kinds of action that a reply has offered and the user has agreed to: "Shall I refund it?" "Yes please"."""
+def accepted_offer(words: str, before: str) -> frozenset[Kind]:
+    """Return the kinds of action that a reply has offered and the user has agreed to: "Shall I refund it?" "Yes please"."""
     if len(words) > _LONGEST_ASSENT or not _PHRASES["assent"].match(words):
         return frozenset()
     return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
 
 
-def looks_back(text: str) -> bool:
+def asks_about_past(text: str) -> bool:
     """Return True if a user asks about what was done before, not for something to be done."""
     return _PHRASES["looks_back"].search(text) is not None
 
 
-def composes(text: str) -> bool:
+def asks_for_text(text: str) -> bool:
     """Return True if a user asks for a text, in which "I" is whoever the text speaks for."""
     if _PHRASES["composes"].search(text) is not None:
         return True
     return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
 
 
-def besides(text: str) -> frozenset[Kind]:
-    """The kinds of action that are ordered beside a text to be composed: "draft a note and send it to Ann"."""
+def orders_beside_text(text: str) -> frozenset[Kind]:
+    """Return the kinds of action that are ordered beside a text to be composed: "draft a note and send it to Ann"."""
     payload = _PHRASES["payload"].search(text)
     order = text[: payload.start()] if payload else text
     kinds: set[Kind] = set()
@@ -91,7 +91,7 @@ def plays(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """An action that is said to come next. `start`, `end`: its sentence. `at_once`: it is about to happen.
+    """An action that a text says comes next. `start`, `end`: its sentence. `at_once`: it is about to happen.
 
     `bare`: a gerund is all there is ("Searching the code for callers."), which can be the answer to a question as well.
     """
@@ -145,7 +145,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
         return True
     if not tail.isascii() and _PHRASES["cjk"].search(tail):
         return True
-    return has_word_at_end(text, tail, _SOON_WORDS)
+    return has_word_of(tail, _SOON_WORDS)
 
 
 def _is_doing(text: str) -> bool:
@@ -167,7 +167,7 @@ def _is_doing(text: str) -> bool:
 
 
 def announcement(prose: Prose, *, thought: bool = False) -> Announcement | None:
-    """The action that a text ends on announcing, or None: it ends on something else, asks, offers or waits.
+    """Return the action that a text ends on announcing, or None: it ends on something else, asks, offers or waits.
 
     `thought`: the text is reasoning, in which a model speaks to itself.
     """
@@ -190,7 +190,7 @@ def says_nothing(prose: Prose) -> bool:
 
 
 def announced_verb(prose: Prose, verbs: Iterable[str]) -> Announcement | None:
-    """What the end of a text announces in one of some verbs that no table has."""
+    """Return the announcement at the end of a text whose verb is one of `verbs`, which no table has."""
     last = prose.sentences[-1] if prose.sentences else None
     match = (
         _PHRASES["any_soon"].search(last.masked) if last is not None and not (last.question or last.bullet) else None
@@ -214,7 +214,9 @@ def is_alone(prose: Prose, found: Announcement) -> bool:
 
 
 def _last(prose: Prose, *, thought: bool) -> Sentence | None:
-    """The last sentence that is more than a plea for patience; None when the text ends on code, a quotation or a table."""
+    """Return the last sentence that is more than a plea for patience; None when the text ends on code, a quotation or
+    a table.
+    """
     for sentence in reversed(prose.sentences[-3:]):
         if sentence.question:
             return None

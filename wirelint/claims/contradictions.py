@@ -1,4 +1,4 @@
-"""Where a reply contradicts the results of its own turn.
+"""Contradictions between a reply and the results of its own turn.
 
 Each check answers one question, and says nothing as soon as one result of the turn supports the text: hits denied,
 hits that were never counted, a failure told as a success, tests that did not pass, an argument that was not sent,
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, Topic, alternatives, stem, topics_of, words_of
-from wirelint.claims.acts import told_back
-from wirelint.claims.claims import Claim, claims
+from wirelint.claims.claims import Claim, claims, shared_words
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
 from wirelint.claims.order_check import carried_out
 from wirelint.claims.side_effects import Reach, reach
@@ -50,8 +49,8 @@ def _acts(fact: Fact) -> bool:
     return fact.able.shell or bool(fact.able.kinds - {"search", "read"})
 
 
-def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """A program that ran well, or something done, where every call of the turn that could have done it gave an error."""
+def false_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield programs and acts that a text reports as successful although every call that could be meant failed."""
     acting = [fact for fact in known if _acts(fact)]
     if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
         return
@@ -77,8 +76,8 @@ def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]
             return
 
 
-def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """An act of whatever tool, told as done, where every call of the turn was one of that tool and gave an error."""
+def false_acts(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield acts of any verb reported as done although every call of the turn failed and used one tool."""
     if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
         return
     if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
@@ -87,7 +86,7 @@ def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
         yield Contradiction(told.start, told.end, f"the result is an error: {known[-1].shown}")
 
 
-def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
     if not any(fact.outcome.error for fact in known) or admits(prose):
         return
     for claim in claims(prose):
@@ -128,8 +127,8 @@ def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
     return len(set(_WORD.findall(claim.object.lower())) & sent) >= 2
 
 
-def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Several calls of a tool that were made together, one of which failed, told as if all had been carried out."""
+def partial_failures(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
+    """Yield reports that all of several calls, made together to one tool, succeeded although one failed."""
     acting = [fact for fact in together if _acts(fact)]
     failed = [fact for fact in acting if fact.outcome.error]
     if not failed or len(failed) == len(acting) or len({fact.able.tool.name for fact in acting}) != 1 or admits(prose):
@@ -146,7 +145,7 @@ def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fa
             return
 
 
-def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     tested = [fact for fact in known if any(_tests(fact.result.text))]
     if not tested:
         return
@@ -179,7 +178,7 @@ def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact
 
 @remembered
 def _tests(text: str) -> tuple[bool, frozenset[tuple[int, str]]]:
-    """Whether a result tells of failures, and its figures of tests."""
+    """Return whether a result reports failures, and its numbers of tests."""
     lower = text.lower()
     if "fail" not in lower and "passed" not in lower:  # found out a hundred times as fast
         return False, frozenset()
@@ -212,7 +211,7 @@ def _looking(known: Sequence[Fact]) -> list[Fact]:
 def denied_hits(
     prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str = ""
 ) -> Iterator[Contradiction]:
-    """`words`: what the user asked for, which names the hits in the user's own tongue."""
+    """Yield denials of hits. `words` are the user's, which name the hits in the user's own language."""
     looking = _looking(known)
     if not looking or any(fact.outcome.empty for fact in looking):
         return
@@ -244,8 +243,10 @@ def denied_hits(
             return
 
 
-def emptied(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str) -> Iterator[Contradiction]:
-    """A calendar, an inbox or a cart that is said to be empty, where the only result is a list of what is in it.
+def empty_places(
+    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str
+) -> Iterator[Contradiction]:
+    """Yield calendars, inboxes and carts reported as empty although the only result lists their contents.
 
     `words`: what the user asked; a part of the place of which they spoke is all of it.
     """
@@ -273,7 +274,7 @@ def _has_none(prose: Prose, sentence: Sentence, fact: Fact) -> bool:
 
 
 def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: bool) -> re.Match[str] | None:
-    """Where a sentence says that there is nothing: of hits of any kind, of the tool's own nouns, after an error of all."""
+    """Return the match of a denial: of hits of any kind, of the tool's own nouns, after an error of anything."""
     line = sentence.masked
     if zero := _PHRASES["zero"].search(line):
         return zero
@@ -284,7 +285,7 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
         return things
     for abroad in _PHRASES["no_things_abroad"].finditer(line):
         noun = next(filter(None, abroad.groups()))
-        if _is_hit(noun, looking) or told_back(noun, words):
+        if _is_hit(noun, looking) or shared_words(noun, words):
             return abroad
     return None
 
@@ -368,7 +369,7 @@ def wrong_counts(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fa
 
 
 def _told_number(sentence: Sentence, fact: Fact) -> int | None:
-    """How many hits a sentence speaks of: of any name, or named by the tool that looked."""
+    """Return the number of hits that a sentence reports: of hits of any kind, or named by the tool that looked."""
     match = _PHRASES["counted"].search(sentence.masked)
     if match is None:
         things = _COUNTED_THINGS.finditer(sentence.masked)
@@ -388,26 +389,26 @@ _PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "
 def contradictions(
     prose: Prose, known: Sequence[Fact], ran: Sequence[Ran], request: Request | None = None
 ) -> Iterator[Contradiction]:
-    """What in a text the facts of its turn contradict."""
+    """Yield the statements of a text that the facts of its turn contradict."""
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
     words = last_words(request) if request is not None else ""
     yield from denied_hits(prose, sentences, known, words)
-    yield from emptied(prose, sentences, known, words)
+    yield from empty_places(prose, sentences, known, words)
     yield from wrong_counts(prose, sentences, known)
-    yield from told_successes(prose, known)
-    yield from told_runs(prose, sentences, known)
-    yield from told_done(prose, known)
-    yield from told_tests(prose, sentences, known)
+    yield from false_successes(prose, known)
+    yield from false_runs(prose, sentences, known)
+    yield from false_acts(prose, known)
+    yield from false_test_reports(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
     yield from _details(prose, sentences, known)
     if request is not None:
-        yield from told_both(prose, sentences, _together(request, ran))
+        yield from partial_failures(prose, sentences, _together(request, ran))
         yield from _unheard(prose, sentences, known, request)
         yield from _unheard_lines(prose, known, request)
 
 
 def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
-    """The results of the calls that were made last, all in one reply."""
+    """Return the results of the calls that were made last, all in one reply."""
     last = next((message for message in reversed(request.turn) if message.calls), None)
     made = {call.id for call in last.calls} if last is not None else set()
     return facts(request, [one for one in ran if one.call is not None and one.call.id in made])
@@ -416,7 +417,7 @@ def _together(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
 def _unheard(
     prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], request: Request
 ) -> Iterator[Contradiction]:
-    """Figures and days of private data (orders, tables, calendars) of which nothing was heard but errors."""
+    """Yield figures and days of private data (orders, tables, calendars) when every result is an error."""
     if not known or not all(fact.outcome.error for fact in known) or admits(prose):
         return
     if not all(fact.able.topics & _PRIVATE and fact.able.kinds & {"search", "read", "run"} for fact in known):
@@ -439,7 +440,7 @@ def _unheard(
 
 
 def _unheard_lines(prose: Prose, known: Sequence[Fact], request: Request) -> Iterator[Contradiction]:
-    """Lines of files ("src/a.py:12") that are cited although the search had no match and nobody named the file."""
+    """Yield cited lines of files ("src/a.py:12") when the search had no match and nobody named the file."""
     if not known or not all(fact.outcome.empty or _PHRASES["no_output"].match(fact.result.text) for fact in known):
         return
     if not any(fact.able.shell or "search" in fact.able.kinds for fact in known):
@@ -480,7 +481,7 @@ def _wrong_argument(prose: Prose, sentences: Sequence[Sentence], ran: Sequence[R
 
 
 def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
-    """Details of the very thing that could not be had: every result is an error, and the text does not say so."""
+    """Yield details of the requested thing when every result is an error and the text does not admit it."""
     if not known or not all(fact.outcome.error for fact in known) or admits(prose):
         return
     targets = {
@@ -531,14 +532,14 @@ _LEADS = frozenset({"error", "mcp", "tool", "failed", "exception"})
 
 
 def error_of(passed: Sequence[Passed]) -> Passed | None:
-    """The call that failed, where every call like it is known to have failed."""
+    """Return the failed call if every call like it is known to have failed."""
     if not passed or not all(one.answered and one.error is True for one in passed):
         return None
     return passed[-1]
 
 
-def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
-    """The results of the turn, where one of them is an error of an MCP server; none otherwise.
+def mcp_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
+    """Return the results of the turn if one of them is an error of an MCP server, else nothing.
 
     That it is one is told by what the server answered on this wire, or by the result itself: some clients hand on the
     envelope in which a server sends it.
@@ -562,8 +563,10 @@ def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple
     )
 
 
-def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request) -> Iterator[Contradiction]:
-    """The statements of a text that make something else of the errors among `served_errors`."""
+def misreported_errors(
+    prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request
+) -> Iterator[Contradiction]:
+    """Yield the statements of a text that misreport the errors among `mcp_errors`."""
     if served and not _passes_on(prose.text, served):
         yield from (found for found in contradictions(prose, served, ran, request) if "error" in found.against)
 

@@ -1,4 +1,4 @@
-"""What really ran in the present turn, and what its results say: an error, nothing, or how many hits.
+"""Calls that ran in the present turn, and their outcomes: an error, nothing, or a number of hits.
 
 Text protocols count as well: a user message that is itself the result of a tool is evidence, though no API field says
 so.
@@ -62,7 +62,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a result says. `counts`: every number that may be the number of hits (empty: unknown)."""
+    """The outcome of a result. `counts`: every number that may be the number of hits (empty: unknown)."""
 
     error: bool
     counts: frozenset[int]
@@ -73,7 +73,7 @@ class Outcome:
 
 
 def last_words(request: Request) -> str:
-    """What the user said last, reminders of the client left out; empty when no user spoke."""
+    """Return the user's last words without reminders of the client; empty when no user spoke."""
     last = request.last_user
     return last.words if last is not None else ""
 
@@ -103,7 +103,7 @@ def _is_result(text: str) -> bool:
 
 
 def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
-    """Calls of some messages with their results, in the order of the results; unpaired ones too.
+    """Return the calls of some messages with their results, in the order of the results; unpaired ones too.
 
     Where the API has no ids, results answer the calls of their name in order.
     """
@@ -120,7 +120,7 @@ def ran(messages: tuple[Message, ...]) -> tuple[Ran, ...]:
 
 
 def _next_of(calls: deque[ToolCall], name: str | None) -> ToolCall | None:
-    """Takes out the first call of a name; the first of all for a result without one."""
+    """Remove and return the first call of a name; the first of all for a result without one."""
     for number, call in enumerate(itertools.islice(calls, _LOOKED_AT)):
         if name in (None, "", call.name):
             del calls[number]
@@ -183,13 +183,13 @@ _REFUSALS = frozenset(_PHRASES.words("refusals"))
 
 
 def outcome(result: ToolResult) -> Outcome:
-    """What a result says about itself."""
+    """Return the outcome that a result states."""
     return _told(result.text, result.is_error is True)
 
 
 @remembered
 def _told(text: str, marked: bool) -> Outcome:
-    """The same of its text. `marked`: the API calls it an error."""
+    """Return the outcome of a result's text. `marked`: the API marks the result as an error."""
     text = text.strip()
     document = _decoded(text)
     error = marked or _is_error(text, document)
@@ -326,7 +326,7 @@ def _heard_of(name: str, calls: list[ToolCall], request: Request) -> bool:
 
 
 def calls_before(claim: Claim, request: Request) -> list[ToolCall]:
-    """The calls on record that could have done what is claimed."""
+    """Return the calls on record that could have done what is claimed."""
     before = [call for message in request.messages for call in message.calls if call.name]
     return [call for call in before if fits(_of(call, request), claim.kinds, claim.verb, claim.object)]
 
@@ -348,7 +348,9 @@ def brought_along(claim: Claim, request: Request) -> bool:
 
 
 def tools_used(request: Request) -> tuple[Ability, ...]:
-    """The abilities of the tools that were called in the conversation; none when any of it may have been anything."""
+    """Return the abilities of the tools that were called in the conversation; none when any of it may have been
+    anything.
+    """
     if request.hosted or not request.tools_known or request.is_partial:
         return ()
     if not any(message.calls for message in request.turn):
@@ -366,7 +368,7 @@ def tools_used(request: Request) -> tuple[Ability, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A statement, where it stands, and what the result says instead."""
+    """A statement, its offsets, and the result that contradicts it."""
 
     start: int
     end: int
@@ -377,7 +379,7 @@ class Contradiction:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A result of the turn with what it says and what its call could do."""
+    """A result of the turn with its outcome and the abilities of the called tool."""
 
     result: ToolResult
     outcome: Outcome
@@ -390,7 +392,7 @@ class Fact:
 
 
 def facts(request: Request, ran: Sequence[Ran]) -> tuple[Fact, ...]:
-    """The results of a turn, each with the ability of the tool that gave it."""
+    """Return the results of a turn, each with the ability of the tool that gave it."""
     made: list[Fact] = []
     for one in ran:
         if one.result is None:

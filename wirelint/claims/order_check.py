@@ -1,4 +1,4 @@
-"""An order that is said to have been carried out, told without tables of verbs and nouns.
+"""Orders that a reply says it carries out or has carried out, found without tables of verbs and nouns.
 
 Theory of operation. Tools are countless (they spin samples, trim clips, post journal entries), and so are their verbs and
 nouns; no table holds them all. Three texts meet in such a lie, though: the order, the declaration of the tool, and the
@@ -18,9 +18,21 @@ from typing import TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, Topic, stem, words_of
-from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, told_back
 from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
-from wirelint.claims.claims import EARLIER, UNREAL, Claim
+from wirelint.claims.claims import (
+    DONE_CHINESE,
+    EARLIER,
+    FEW,
+    LONGEST_REPLY,
+    UNREAL,
+    Act,
+    Claim,
+    accounts,
+    acts,
+    folded,
+    regrets,
+    shared_words,
+)
 from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
@@ -50,7 +62,7 @@ _OUTSIDE: frozenset[Kind] = frozenset({"search", "send", "book", "delete", "run"
 
 
 def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]) -> Ability | None:
-    """The tool that an announcement is for which is all that a reply says, or which goes on with the order."""
+    """Return the tool of an announcement that is a whole reply, or that goes on with the order."""
     told = prose.masked[found.start : found.end]
     if (
         _PHRASES["never"].search(told)
@@ -61,7 +73,7 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
     ):
         return None
     alone = is_alone(prose, found)
-    shared = told_back(found.object, words)
+    shared = shared_words(found.object, words)
     if not alone and not (found.at_once and shared):
         return None
     english = found.verb in AHEAD or found.verb in GERUND
@@ -84,7 +96,7 @@ def _is_elsewhere(text: str, one: Ability) -> bool:
 
 
 def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[Ability]) -> Ability | None:
-    """The tool with which an order must have been carried out whose very words a claim takes up.
+    """Return the tool of a claim that repeats the words of the user's order.
 
     `heard`: all that was said in the conversation; particulars that are not in it are news from somewhere.
     """
@@ -110,12 +122,14 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
     ):
         return None
     # "I just checked.": of what, the rest of the reply tells
-    shared = told_back(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
+    shared = shared_words(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
     if claim.form in ("said", "after"):
         enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
     elif claim.form == "news":
         near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
-        enough = (near or bool(told_back(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+        enough = (
+            (near or bool(shared_words(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+        )
     elif claim.form == "stands":
         enough = bool(wanted and shared)
     else:
@@ -143,7 +157,7 @@ def _is_reckoned(text: str) -> bool:
 
 
 def _least(claim: Claim, wanted: frozenset[Kind], *, news: bool) -> int:
-    """How many words of the order a claim has to take up."""
+    """Return how many words of the order a claim must repeat."""
     if news and claim.verb in _LOOKED_UP and not is_thought(claim.object):
         return 0
     if wanted or ("search" in claim.kinds and claim.verb not in _SEEN):
@@ -158,15 +172,15 @@ def is_news(text: str, heard: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _figures(text: str) -> frozenset[str]:
-    """The figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
+    """Return the figures of some length in a text. Each claim of it asks, and 100 KB take 1 ms (`tests.fuzz`)."""
     return frozenset([figure for figure in _PHRASES["particular"].findall(text) if len(figure) > 1])
 
 
 # --- verbs that only a tool's own name has --------------------------------------------------------------------------------
 
 
-def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
-    """An announcement in the verb of a tool's name, which is all that a reply says: "Translating it now..."."""
+def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+    """Return an announcement in the verb of a tool's name that is a whole reply: "Translating it now..."."""
     verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
     found = announced_verb(prose, verbs) if verbs else None
     if (
@@ -184,8 +198,8 @@ def is_brief(prose: Prose) -> bool:
     return len(prose.text.strip()) <= _LONGEST_PLAIN_ORDER
 
 
-def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
-    """A claim in the verb of a tool's name, in a reply that shows nothing of it: "I've translated document 8."."""
+def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
     told = prose.text.strip()
     if not is_brief(prose) or "\n" in told or "\n" in words.strip():
         return None
@@ -207,7 +221,9 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
         if match is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
             continue
         rest = prose.text[sentence.start + match.end() : sentence.end]
-        if not is_given(rest) and (told_back(prose.text[sentence.start : sentence.end], words) or is_news(told, words)):
+        if not is_given(rest) and (
+            shared_words(prose.text[sentence.start : sentence.end], words) or is_news(told, words)
+        ):
             return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
     return None
 
@@ -219,13 +235,13 @@ _DESCRIBES = frozenset(_PHRASES.words("describes"))
 
 
 def _own_verbs(able: Iterable[Ability]) -> Mapping[str, Ability]:
-    """The verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
+    """Return the verbs of tool names and descriptions that no table has: `translate` of `translate_document`."""
     return _verbs_of_all(tuple(able))
 
 
 @lru_cache(maxsize=8)
 def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
-    """The same, told once for all the rules that ask about one request."""
+    """Return the verbs of all tools, cached for the rules that ask about one request."""
     verbs: dict[str, Ability] = {}
     for one in able:
         for verb in _verbs_of(one.tool.name, one.tool.description[:_LONGEST_LEAD]):
@@ -235,7 +251,7 @@ def _verbs_of_all(able: tuple[Ability, ...]) -> Mapping[str, Ability]:
 
 @lru_cache(maxsize=4096)
 def _verbs_of(name: str, description: str) -> tuple[str, ...]:
-    """The same for every request that declares the tool so."""
+    """Return the verbs of one declaration, cached for all requests that repeat it."""
     opening = _PHRASES["first_word"].match(description)
     said = opening[1].lower() if opening else ""
     named = [word for word in name_words(name) if word.isalpha() and len(word) >= _SHORTEST]
@@ -258,8 +274,8 @@ def _pasts(verb: str) -> tuple[str, str]:
 _STEM = 5
 
 
-def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
-    """A claim, in another language than English, in the very verb of the order: "Redémarre-le." "J'ai redémarré …"."""
+def claim_in_order_verb(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+    """Return a claim in another language that uses the verb of the order: "Redémarre-le." "J'ai redémarré …"."""
     order = _PHRASES["order"].match(words)
     told = prose.text.strip()
     if (
@@ -275,7 +291,7 @@ def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[
     stem = folded(order["verb"])[:_STEM]
     for sentence in prose.sentences:
         have = None if sentence.question else _PHRASES["have"].search(sentence.masked)
-        if have is None or _PHRASES["never"].search(sentence.masked) or not told_back(sentence.masked, words):
+        if have is None or _PHRASES["never"].search(sentence.masked) or not shared_words(sentence.masked, words):
             continue
         verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
         doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None
@@ -314,7 +330,7 @@ _OPENS_WITH = 8
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
-    """The acts that a short reply tells in answer to an order: what `performed` looks at, and mostly none."""
+    """Return the acts that a short reply reports in answer to an order; `performed` reads them. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not is_order(words):
         return ()
     told = tuple(acts(prose))
@@ -330,7 +346,7 @@ def performed(
     able: Sequence[Ability],
     called: Iterable[str],
 ) -> tuple[Claim, Ability] | None:
-    """The act of a tool that a short reply tells in answer to an order, and the tool.
+    """Return the act of a tool that a short reply reports in answer to an order, and the tool.
 
     `told`: its acts (`answering`); `words`: the order; `heard`: all that was said; `before`: what the model said last;
     `called`: names of tools that were called earlier, whose acts a reply may tell of.
@@ -351,7 +367,7 @@ def performed(
 
 
 def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
-    """The sentence of a short reply that tells that a call of a tool, with these arguments, was carried out."""
+    """Return the sentence of a short reply that reports a call of a tool with these arguments as carried out."""
     if not accounts(prose):
         return None
     done = (act for act in acts(prose) if not act.weak and not act.yours)
@@ -370,7 +386,7 @@ Reading: TypeAlias = tuple[Sentence, re.Match[str]]
 
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:
-    """What a short reply tells as read from an instrument: what `read_off` looks at, and mostly none."""
+    """Return the sentences of a short reply that report an instrument's value; `read_off` reads them. Mostly none."""
     if len(prose.text) > LONGEST_REPLY or not words or not _SIGNS_OF_READING.stand_in(prose.masked):
         return ()
     told = tuple(_readings(prose))
@@ -395,7 +411,7 @@ def _reading(line: str) -> re.Match[str] | None:
 def read_off(
     prose: Prose, told: Iterable[Reading], words: str, heard: str, able: Sequence[Ability], called: Iterable[str]
 ) -> tuple[Claim, Ability] | None:
-    """What is told as read from an instrument, which nobody has read: "according to the sensor, it is at 18 %".
+    """Return a reported value of an instrument that nobody read: "according to the sensor, it is at 18 %".
 
     `told`: the readings of the reply (`readings`); all else as for `performed`.
     """
@@ -404,9 +420,17 @@ def read_off(
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
         sure = (
-            is_news(sentence.masked, heard) if found.re is _PHRASES["read_off"] else bool(told_back(prose.text, words))
+            is_news(sentence.masked, heard)
+            if found.re is _PHRASES["read_off"]
+            else bool(shared_words(prose.text, words))
         )
-        if not sure or topics_in(noun) & _WRITTEN or heads_text(noun) or is_given(found[0]) or told_back(noun, words):
+        if (
+            not sure
+            or topics_in(noun) & _WRITTEN
+            or heads_text(noun)
+            or is_given(found[0])
+            or shared_words(noun, words)
+        ):
             continue
         nouns = _stems(noun)
         for one in able:
@@ -436,7 +460,7 @@ def _is_order(words: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _named(name: str, description: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The stems of a tool's name, and those of the first sentence of its description."""
+    """Return the stems of a tool's name, and those of the first sentence of its description."""
     sentence = re.split(r"(?<=[.!?;])\s|\n", description[:400].strip(), maxsplit=1)[0][:200]
     return frozenset(map(stem, name_words(name))) - _SMALL, _stems(sentence)
 
@@ -459,7 +483,7 @@ def _links(
     verb, order = stem(act.verb), _stems(words)
     said = _stems(told) - {verb}
     named, thing = bool(said & name), bool(said & (name | described | _fields(one)))
-    shared = told_back(told, words)
+    shared = shared_words(told, words)
     news = is_news(line, heard)
     own, wanted = verb in name, verb in order
     echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
@@ -507,7 +531,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
     if act.verb == DONE_CHINESE:
         asked = _PHRASES["question_chinese"].search(words) is None
-        return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
+        return asked and bool(shared_words(told, words)) and shares_signs(told, one.tool)
     own = {
         folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
     }
@@ -519,7 +543,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     wanted = any(word.startswith(act.verb) for word in order)
     said = {folded(word) for word in _PHRASES["letters"].findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
-    shared = told_back(told, words)
+    shared = shared_words(told, words)
     return (
         bool(shared)
         and not heads_text(told)

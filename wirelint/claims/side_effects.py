@@ -1,4 +1,4 @@
-"""Whether a claimed action reaches outside of the conversation, so that only a tool could have done it.
+"""Side effects: which claimed actions reach outside of the conversation, so that only a tool can do them.
 
 "I've written a function", "I read your question", "I created an outline below" are acts of the reply itself: what
 they speak of stands in the text, or was given by the user. "I've saved it to utils.py", "I read the log file", "I
@@ -24,7 +24,7 @@ _PHRASES = lexicon.Phrases("side_effects")
 
 
 class Reach(IntEnum):
-    """How surely an action reaches outside."""
+    """Certainty that an action reaches outside."""
 
     NO = 0
     MAYBE = 1
@@ -52,7 +52,7 @@ _OUTER: frozenset[Topic] = frozenset({"calendar", "order", "travel", "ticket", "
 
 
 def reach(claim: Claim, prose: Prose, able: Ability) -> Reach:
-    """How surely only a tool, `able`, could have done what is claimed."""
+    """Return the certainty that only a tool, `able`, can do the claimed action."""
     if claim.form in ("outcome", "missed", "state") or names(able.tool, claim.object):
         return Reach.SURE
     if of_a_text(claim.object, able.tool) or (

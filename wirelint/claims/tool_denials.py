@@ -32,7 +32,7 @@ _ABROAD = Cues("kein", "werkzeug", "outil", "herramient", "ferrament", "strument
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """`said` is the sentence's words, at `start` of the text. `outright`: of tools, and not of abilities alone."""
+    """A denial. `said` is its sentence, at `start` of the text. `outright`: of tools, and not of abilities alone."""
 
     said: str
     start: int
@@ -47,7 +47,7 @@ def may_deny(text: str) -> bool:
 
 
 def denial(text: str, asked: str, tools: Sequence[Tool]) -> Denial | None:
-    """The first denial of what a declared tool is for. `asked`: what the user last said."""
+    """Return the first denial of an ability that a declared tool has. `asked`: the user's last words."""
     return next(_denials(unquoted(text), asked, tools), None) if may_deny(text) else None
 
 
@@ -93,7 +93,7 @@ def _is_undone(deed: str, tools: Sequence[Tool]) -> bool:
 
 
 def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bool:
-    """The same, in another language: "kein Werkzeug, um Dateien zu löschen"."""
+    """Return True if a denial in another language is about a deed that no tool does: "kein Werkzeug, um zu löschen"."""
     words = _PHRASES["to_the_end"].match(text, said.end())
     told = [_plain(word) for word in _PHRASES["word"].findall(words[0])] if words is not None else []
     kinds = {kind for word in told for stem, kinds in _STEMS.items() if word.startswith(stem) for kind in kinds}
@@ -104,7 +104,7 @@ def _is_for_another(said: re.Match[str], text: str, tools: Sequence[Tool]) -> bo
 
 
 def _about(text: str) -> frozenset[str]:
-    """The words of a text that say what it is about."""
+    """Return the words of a text that say what it is about."""
     return words_of(" ".join(word for word in _PHRASES["word"].findall(text.lower()) if word not in _EMPTY))
 
 
@@ -127,7 +127,7 @@ def _meets(about: frozenset[str], tools: Sequence[Tool]) -> bool:
 
 
 def _names(about: frozenset[str], tools: Sequence[Tool]) -> bool:
-    """The same, by the names of the tools alone, without the verbs that many names begin with."""
+    """Return True if a text shares a word with the tools' names, verbs that many names begin with aside."""
     topics = {topic for word in about for topic in TOPIC_OF.get(word, ())}
     return any(
         about & (_about(_spelled(tool.name)) - _VERBS) or topics & topics_of(_spelled(tool.name)) for tool in tools

@@ -1,4 +1,4 @@
-"""Which declared tool could have done a claimed or announced action, told from tool names and descriptions.
+"""Abilities of declared tools, read from names and descriptions, and which actions fit them.
 
 A tool is read as an *ability*: kinds of action (its verbs), topics (its nouns), and whether it is a shell, which can
 do anything to files and programs. A claim and a tool meet when a kind fits and they share a topic or a word, or when
@@ -41,7 +41,7 @@ _TELLING: frozenset[Kind] = frozenset({"search", "send", "book", "delete"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ability:
-    """What a declared tool can do. `shell`: runs commands; `words`: the nouns of its name and description."""
+    """The abilities of a declared tool. `shell`: runs commands; `words`: the nouns of its name and description."""
 
     tool: Tool
     kinds: frozenset[Kind]
@@ -51,13 +51,13 @@ class Ability:
 
 
 def abilities(tools: Iterable[Tool]) -> tuple[Ability, ...]:
-    """The abilities of the tools that the client runs."""
+    """Return the abilities of the tools that the client runs."""
     return _abilities(tuple(tools))
 
 
 @lru_cache(maxsize=8)
 def _abilities(tools: tuple[Tool, ...]) -> tuple[Ability, ...]:
-    """The same, told once for all the rules that ask about one request."""
+    """Return the abilities of some tools, cached for the rules that ask about one request."""
     return tuple(ability(tool) for tool in tools if not tool.hosted)
 
 
@@ -68,7 +68,7 @@ def ability(tool: Tool) -> Ability:
 
 @lru_cache(maxsize=4096)
 def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], frozenset[Topic], frozenset[str], bool]:
-    """Kinds, topics, words and whether it is a shell: the same for every request that declares the tool so."""
+    """Return kinds, topics, words and whether the tool is a shell, cached for requests that repeat the declaration."""
     named = _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower()
     parts = name_words(name)
     sentence = re.split(r"(?<=[.!?。])\s|\n", description, maxsplit=1)[0][:200]
@@ -93,14 +93,16 @@ def _read(name: str, description: str, type_: str) -> tuple[frozenset[Kind], fro
 
 
 def name_words(name: str) -> list[str]:
-    """The words of a tool's name, however it joins them."""
+    """Return the words of a tool's name, however it joins them."""
     return [
         word for word in _PHRASES["camel"].sub("_", name).replace("-", "_").replace(".", "_").lower().split("_") if word
     ]
 
 
 def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
-    """The kinds of a tool's verbs. A word that is a noun as well is one behind a verb: "list mail", "search posts"."""
+    """Return the kinds of a tool's verbs. A word that is a noun as well is one behind a verb: "list mail", "search
+    posts".
+    """
     kinds: set[Kind] = set()
     before = ""
     for word in words:
@@ -112,7 +114,7 @@ def _kinds_of_all(words: Iterable[str]) -> set[Kind]:
 
 
 def _kinds_elsewhere(parts: list[str], sentence: str) -> set[Kind]:
-    """The kinds of a tool that is named or described in another language than English: `crear_pedido`."""
+    """Return the kinds of a tool that is named or described in another language than English: `crear_pedido`."""
     said = {bare(word) for word in (*parts[:2], *re.findall(r"[^\W\d_]+", sentence.lower())[:2])}
     spelled = (word if word in _ELSEWHERE else word.removesuffix("t") for word in said)
     kinds = {kind for word in spelled for kind in _ELSEWHERE.get(word, ())}
@@ -128,7 +130,7 @@ def _kinds_of(word: str) -> frozenset[Kind]:
 
 
 def topics_in(text: str, verb: str = "") -> frozenset[Topic]:
-    """The topics of what an action is done to: its nouns, and `file` and `web` for paths and addresses."""
+    """Return the topics of an action's object: those of its nouns, and `file` and `web` for paths and addresses."""
     topics = set(topics_of(_PHRASES["code"].sub(" ", text)))
     if verb in VERB_TOPICS:
         topics.add(VERB_TOPICS[verb])
@@ -172,8 +174,8 @@ def shares_signs(text: str, tool: Tool) -> bool:
     return any(pair in text for pair in pairs)
 
 
-def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
-    """The tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
+def tool_by_words(able: Iterable[Ability], text: str) -> Ability | None:
+    """Return the tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
     noun = _PHRASES["tool_noun"].match(text)
     words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()
     return next((one for one in able if words & words_of(" ".join(name_words(one.tool.name)))), None)

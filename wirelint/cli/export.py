@@ -15,8 +15,7 @@ from wirelint.capture.offline import NOT_JUDGED, Checked
 from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import har_file
+from wirelint.capture.writers import Staging, TargetError, har_file
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import Selection, force_option, inform, paths_argument, rule_options
 from wirelint.cli.progress import Bar

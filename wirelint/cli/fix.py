@@ -19,8 +19,7 @@ from wirelint.capture.fixing import fix as fix_records
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
-from wirelint.capture.staging import Staging, TargetError
-from wirelint.capture.writers import write
+from wirelint.capture.writers import Staging, TargetError, write
 from wirelint.cli import completion
 from wirelint.cli.guidance import guided
 from wirelint.cli.options import (

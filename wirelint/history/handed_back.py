@@ -1,4 +1,4 @@
-"""The results that a request hands to the model for the first time, beside what servers of tools really answered."""
+"""Results that a request hands to the model for the first time, compared with what MCP servers answered."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _MOST = 200_000
 """Characters of either text that are compared."""
 
 
-def retelling(told: str, truth: str) -> Retelling:
-    """How a text in a history retells what a tool gave."""
+def compare_result(told: str, truth: str) -> Retelling:
+    """Return how a text in a history retells a tool's result."""
     told, truth = told[:_MOST], truth[:_MOST]
     if told.split() == truth.split():
         return "same"
@@ -62,7 +62,7 @@ def retelling(told: str, truth: str) -> Retelling:
 
 
 def _words(text: str, depth: int = 0) -> Iterator[str]:
-    """Words and numbers, case aside. JSON gives those of its members, also where it stands in a string of JSON."""
+    """Yield words and numbers without case. JSON yields those of its members, also inside of a string."""
     stripped = text.strip()
     if depth < 4 and stripped[:1] in ("{", "[", '"'):
         try:
@@ -75,7 +75,7 @@ def _words(text: str, depth: int = 0) -> Iterator[str]:
 
 
 def _bare(text: str) -> Iterator[str]:
-    """The words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
+    """Yield the words of a text as they stand, whatever it is; escapes of JSON and HTML undone."""
     plain = _ESCAPED.sub(_unescaped, html.unescape(text) if "&" in text else text)
     for word in _WORD.findall(plain):
         yield "null" if word == "None" else word.casefold()
@@ -123,7 +123,7 @@ class Back:
         return self.call.name or ""
 
     def passed(self, wire: McpLedger) -> tuple[Passed, ...]:
-        """The calls of this tool with these arguments that reached a server."""
+        """Return the calls of this tool with these arguments that reached a server."""
         return wire.passed(self.name, self.declared, digest_of(self.call.arguments))
 
     @property
@@ -146,7 +146,7 @@ class Back:
 
 
 def handed_back(request: Request, ledger: Ledger, conversation: str | None = None) -> Iterator[Back]:
-    """The results behind the last message of the assistant; older ones were judged when they came.
+    """Yield the results behind the last message of the assistant; older ones were judged when they came.
 
     Where a request goes on from a reply that the provider keeps, the call is the one that passed on this wire.
     """
@@ -164,7 +164,7 @@ def handed_back(request: Request, ledger: Ledger, conversation: str | None = Non
 
 
 def _calls_before(messages: tuple[Message, ...], position: int) -> list[ToolCall]:
-    """The calls of the assistant's last messages, which some APIs split in several."""
+    """Return the calls of the assistant's last messages, which some APIs split in several."""
     calls: list[ToolCall] = []
     while position and messages[position - 1].role == "assistant":
         position -= 1
@@ -185,7 +185,7 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
 
 
 def never_ran(tool: Tool, wire: McpLedger) -> str:
-    """What to say of a declared tool that a server on this wire serves, and of which no call has ever reached it."""
+    """Return the message about a declared tool that a server on this wire serves and that no call ever reached."""
     serving = wire.serving(tool.name, tool) if wire else ()
     if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):
         return ""
@@ -193,12 +193,12 @@ def never_ran(tool: Tool, wire: McpLedger) -> str:
 
 
 def confirmed(request: Request, ledger: Ledger) -> frozenset[str]:
-    """The pointers of results that are what a server on this wire has answered to their calls."""
+    """Return the pointers of results that are what a server on this wire has answered to their calls."""
     wire = ledger.tools
     if not wire:
         return frozenset()
     return frozenset(
         back.result.pointer
         for back in handed_back(request, ledger)
-        if any(one.answered and retelling(back.result.text, one.text) == "same" for one in back.passed(wire))
+        if any(one.answered and compare_result(back.result.text, one.text) == "same" for one in back.passed(wire))
     )

@@ -1,4 +1,4 @@
-"""Which form of tool-call id a target demands: by the model's name and the API, by the host, by what an error says.
+"""Forms of tool-call ids that targets demand: by model name and API, by host, by an error's text.
 
 Theory of operation. Most servers take any id. Five targets do not, and each is an object of one small class that judges
 an id and mints an acceptable one from it. A model's name decides for Kimi K2 (whose templates were trained on one form, so
@@ -32,7 +32,7 @@ _PHRASES = lexicon.Phrases("id_demands")
 
 
 class Demand(Protocol):
-    """What a target demands of ids. `form` says it in words that follow "the target wants"."""
+    """A target's demand of ids. `form` completes "the target wants"."""
 
     @property
     def target(self) -> str: ...
@@ -41,11 +41,11 @@ class Demand(Protocol):
     def form(self) -> str: ...
 
     def fault(self, id_: str, name: str | None) -> str | None:
-        """What is wrong with an id, as a clause; None when the target takes it."""
+        """Return the fault of an id, as a clause; None when the target takes it."""
         ...
 
     def mint(self, id_: str, name: str | None, ordinal: int, taken: Collection[str]) -> str | None:
-        """An id that the target takes, made from a refused one; the same one every time.
+        """Return an id that the target takes, made from a refused one; equal at every run.
 
         `ordinal` is the number that a counted id gets; it, or the next that is free.
         """
@@ -53,7 +53,7 @@ class Demand(Protocol):
 
 
 class KimiK2:
-    """Any foreign id is fine; a broken one of its own kind misleads the model, and parsers that split it."""
+    """Kimi K2. Any foreign id is fine; a broken native one misleads the model, and parsers that split it."""
 
     target = "Kimi K2"
     form = "`functions.NAME:N`"
@@ -107,7 +107,7 @@ class Anthropic:
 
 
 class Converse:
-    """Bedrock's Converse takes up to 64 characters, and passes them on: Claude behind it takes fewer kinds of them."""
+    """Bedrock's Converse. It takes up to 64 characters and passes them on; Claude behind it takes fewer kinds of them."""
 
     target = "Bedrock's Converse"
     _MOST = 64
@@ -154,7 +154,7 @@ class Limited:
 
 
 def _digest(text: str, taken: Collection[str], prefix: str, length: int) -> str:
-    """An id of a prefix and letters and digits made from a text; the same every time, and none that is taken."""
+    """Return an id of a prefix and letters and digits made from a text; the same every time, and none that is taken."""
     for salt in range(len(taken) + 1):
         made = hashlib.sha256(f"{salt}:{text}".encode("utf-8", "surrogatepass")).hexdigest()
         if f"{prefix}{made[:length]}" not in taken:
@@ -177,7 +177,7 @@ def is_kimi_k3(model: str) -> bool:
 
 
 def demand_of(exchange: Exchange) -> Demand | None:
-    """What the target of an exchange demands; None where any id will do, or where that is not known."""
+    """Return the demand of an exchange's target; None where any id will do, or where it is unknown."""
     if is_kimi_k2(exchange.model):
         return KimiK2()
     host = urlsplit(exchange.url).hostname or ""
@@ -209,7 +209,7 @@ _PATTERN_OF_AWS = re.compile(r"a-zA-Z0-9_.:-", re.IGNORECASE)
 
 
 def complaint(exchange: Exchange) -> Demand | None:
-    """What the error reply of an exchange demands of ids, when it speaks of ids at all."""
+    """Return the demand in the error reply of an exchange, when it speaks of ids at all."""
     error = exchange.reply.error if exchange.reply is not None else None
     if error is None:
         return None
@@ -277,7 +277,7 @@ class ItemId:
 
 
 def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
-    """The items of a request whose ids the target refuses, in order."""
+    """Yield the items of a request whose ids the target refuses, in order."""
     request = exchange.request
     if request is None or request.api != "openai.responses":
         return
@@ -302,7 +302,7 @@ def wrong_item_ids(exchange: Exchange) -> Iterator[ItemId]:
 
 
 def _mix(id_: str, item: Mapping[str, Json], begins: str) -> str | None:
-    """Of what else an id is, as a clause."""
+    """Return what else an id belongs to, as a clause."""
     if id_ and id_ == item.get("call_id") and not id_.startswith(begins):
         return "it is the id of its call"
     if is_placeholder(id_) or is_placeholder(id_.partition("_")[2]):
@@ -327,7 +327,7 @@ def _fault(id_: str, begins: str) -> str | None:
 
 
 def _refused(exchange: Exchange) -> frozenset[int]:
-    """The numbers of the items whose ids an error reply names."""
+    """Return the numbers of the items whose ids an error reply names."""
     error = exchange.reply.error if exchange.reply is not None else None
     if error is None:
         return frozenset()
@@ -368,7 +368,7 @@ _NOTHING = _History(frozenset(), 0, None)
 
 
 def mint(context: RewriteContext, name: str | None) -> str:
-    """A new id for a call of `name`; it is then among `situation.taken`.
+    """Return an id that the target takes, made from a refused one; equal at every run.
 
     Unique among the ids of the request and those taken. The same at every run over the exchange, if ids are asked for in
     the same order.
@@ -385,7 +385,7 @@ def mint(context: RewriteContext, name: str | None) -> str:
 
 
 def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
-    """A new id; None where the API's calls need none and no call of this conversation came with one."""
+    """Return a new id; None where the API's calls need none and no call of this conversation came with one."""
     if traits(context.exchange.api).call_ids:
         return mint(context, name)
     request = context.exchange.request
@@ -395,7 +395,7 @@ def mint_where_used(context: RewriteContext, name: str | None) -> str | None:
 
 
 def _counted_prefix(context: RewriteContext, history: _History) -> str | None:
-    """What stands before the name where ids are counted: `functions.` (Kimi K2), nothing (K3); None where they are not."""
+    """Return the prefix of counted ids: `functions.` (Kimi K2), nothing (K3); None where ids are not counted."""
     model = context.exchange.model
     # Where ids are strict a client may refuse such an id; it is given only to one that has been given it before.
     if traits(context.exchange.api).strict_ids or not (is_kimi_k2(model) or is_kimi_k3(model)):
@@ -422,7 +422,7 @@ def _count(context: RewriteContext, stem: str, history: _History) -> str:
 
 
 def _model_id(context: RewriteContext, history: _History) -> str:
-    """An id whose form the new one is to have."""
+    """Return an id whose form the new one takes."""
     exchange = context.exchange
     demand = demand_of(exchange)
     if isinstance(demand, Mistral):
@@ -435,7 +435,9 @@ def _model_id(context: RewriteContext, history: _History) -> str:
 
 
 def _sample(context: RewriteContext, history: _History) -> str | None:
-    """An id of a known form: of this reply, else the last that the conversation's upstream gave, else of the history."""
+    """Return an id of a known form: of this reply, else the last that the conversation's upstream gave, else of the
+    history.
+    """
     if len(context.taken) <= _MOST_LOOKED_AT:
         siblings = [id_ for id_ in context.taken if id_ not in history.ids and form_of(id_) is not None]
         if siblings:
@@ -453,7 +455,7 @@ def _draw(context: RewriteContext, sample: str, history: _History) -> str:
 
 
 def _imitate(sample: str, seed: str) -> str:
-    """An id with the fixed parts, the length and the kind of characters of another.
+    """Return an id with the fixed parts, the length and the kind of characters of another.
 
     >>> _imitate("chatcmpl-tool-0a1b2c3d4e5f6071", "7" * 64)
     'chatcmpl-tool-7777777777777777'
@@ -475,7 +477,7 @@ def _imitate(sample: str, seed: str) -> str:
 
 
 def _alphabet(text: str) -> str:
-    """The characters that ids like this are made of."""
+    """Return the characters that ids like this are made of."""
     used = set(text) - set("-_")
     # A few characters can be digits by chance.
     narrow: tuple[str, ...] = (string.digits, string.digits + "abcdef") if len(text) >= _TELLING else ()
@@ -500,6 +502,6 @@ def _history_of(request: Request) -> _History:
 
 
 def _number(id_: str) -> int:
-    """The number of a counted id, -1 for others."""
+    """Return the number of a counted id, -1 for others."""
     counted = _COUNTED.fullmatch(id_)
     return int(counted["number"]) if counted is not None else -1

@@ -1,4 +1,4 @@
-"""Ids of tool calls: the forms that vendors give them, the ways in which clients mangle them, and which id is which.
+"""Tool-call ids: forms of vendors, ways in which clients mangle them, and matching.
 
 Theory of operation. An id is opaque to an honest client: it comes with a call and goes back, unchanged, on the call and
 on its result. Three questions follow from that, each answered by a pure function over strings.
@@ -33,7 +33,7 @@ _LONGEST = 1024
 
 
 class Form(NamedTuple):
-    """The ids that one maker gives. The pattern is a fingerprint, not a promise."""
+    """The ids of one maker. The pattern is a fingerprint, not a promise."""
 
     maker: str
     pattern: re.Pattern[str]
@@ -47,14 +47,14 @@ FORMS: tuple[Form, ...] = tuple(
 
 
 class Match(NamedTuple):
-    """That an id is another one altered: how, in words that follow "with", and how certain."""
+    """An alteration between two ids: how, in words that follow "with", and how certain."""
 
     how: str
     certainty: Certainty
 
 
 class Origin(NamedTuple):
-    """What an id was before it was altered. `id` is None when the form shows the damage and not the original."""
+    """The original of an altered id. `id` is None when the form shows the damage and not the original."""
 
     id: str | None
     how: str
@@ -65,7 +65,7 @@ _BETWEEN = bytes(code for code in range(0x80) if not chr(code).isalnum())
 
 
 def form_of(id_: str) -> str | None:
-    """Who makes ids of this form, or None."""
+    """Return the maker of ids of this form, or None."""
     return _form_of(id_) if len(id_) <= _LONGEST else None
 
 
@@ -75,7 +75,7 @@ def _form_of(id_: str) -> str | None:
 
 
 def key(id_: str) -> str:
-    """What survives every known way of mangling an id but cutting: its letters and digits, in one case."""
+    """Return the letters and digits of an id in one case: they survive every known mangling but cutting."""
     if id_.isascii():
         return id_.encode().translate(None, _BETWEEN).lower().decode()
     return "".join(filter(str.isalnum, id_)).casefold()
@@ -125,7 +125,7 @@ _EQUAL: tuple[tuple[Certainty, Callable[[str], str]], ...] = (
 
 
 def match(call_id: str, other: str, name: str | None = None) -> Match | None:
-    """Whether `other` is the id of a call, altered. `name` is the called function's. None for equal and for unrelated."""
+    """Return the alteration if `other` is the altered id of a call of `name`; None for equal and for unrelated ids."""
     if call_id == other or not call_id or not other or max(len(call_id), len(other)) > _LONGEST:
         return None
     for certainty, normal in _EQUAL:
@@ -136,7 +136,7 @@ def match(call_id: str, other: str, name: str | None = None) -> Match | None:
 
 
 def alteration(before: str, after: str) -> str:
-    """What was done to an id, computed from both forms; they have the same letters and digits, prefixes aside.
+    """Describe the alteration between two forms with the same letters and digits, prefixes aside.
 
     >>> alteration("functions.read_map:3", "functionsread_map3")
     '`.` and `:` removed'
@@ -155,7 +155,7 @@ def alteration(before: str, after: str) -> str:
 
 
 def _between(before: str, after: str) -> Iterator[str]:
-    """What became of the characters between the letters and digits, which are the same."""
+    """Describe the change of the characters between the letters and digits, which are equal."""
     were, are = _gaps(before), _gaps(after)
     if len(were) != len(are):  # letters that fold to two
         return
@@ -179,7 +179,7 @@ def _between(before: str, after: str) -> Iterator[str]:
 
 
 def _letters(before: str, after: str) -> Iterator[str]:
-    """What became of the case of the letters."""
+    """Describe the change of the letters' case."""
     was, now = ("".join(filter(str.isalnum, id_)) for id_ in (before, after))
     if was != now:
         change = "lower-cased" if now == was.lower() else "upper-cased" if now == was.upper() else ""
@@ -187,7 +187,7 @@ def _letters(before: str, after: str) -> Iterator[str]:
 
 
 def _prefixes(before: str, after: str) -> Iterator[str]:
-    """What became of the prefix of an id that is equal without it, and of the rest."""
+    """Describe the change of the prefix of an id that is equal without it, and of the rest."""
     old, new = (found[0] if (found := _PREFIX.match(id_)) else "" for id_ in (before, after))
     if old and new:
         yield f"its prefix `{old}` replaced by `{new}`"
@@ -201,7 +201,7 @@ def _prefixes(before: str, after: str) -> Iterator[str]:
 
 
 def _gaps(id_: str) -> list[str]:
-    """The characters before, between and after the letters and digits of an id, one string for each such place."""
+    """Return the characters before, between and after the letters and digits of an id, one string for each such place."""
     gaps = [""]
     for character in id_:
         if character.isalnum():
@@ -252,7 +252,7 @@ def _match_cut(call_id: str, other: str) -> Match | None:
 
 
 def _beginning(id_: str, count: int) -> str:
-    """An id up to its `count`th letter or digit."""
+    """Return an id up to its `count`th letter or digit."""
     for position, character in enumerate(id_, 1):
         count -= character.isalnum()
         if not count:
@@ -300,7 +300,7 @@ def is_placeholder(id_: str) -> bool:
 
 
 def restore(id_: str, name: str | None) -> Origin | None:
-    """What an id was before a known alteration, judged by its form and the called function's name; None: no sign of one.
+    """Return the original of an id before a known alteration, by its form and the function's name; None without a sign.
 
     >>> restore("functions_web_fetch_0", "web_fetch").id
     'functions.web_fetch:0'
@@ -327,7 +327,7 @@ def _restore(id_: str, name: str | None) -> Origin | None:
 
 
 def native_id(id_: str, name: str | None) -> str | None:
-    """`functions.NAME:N` where an id is that, or can have been nothing else: the prefix, the own name, a number."""
+    """Return `functions.NAME:N` where an id is that or can be nothing else: the prefix, the own name, a number."""
     if not name or not key(name):
         return None
     name = name.strip()  # a name with a blank is another rule's finding; the id is sound
@@ -343,7 +343,7 @@ def native_id(id_: str, name: str | None) -> str | None:
 
 
 def restore_counted(id_: str, name: str | None, prefix: str) -> Origin | None:
-    """What `read0` or `read_0` was on a call of `read` where the model's own ids are `read:0` behind a prefix.
+    """Return the original of `read0` or `read_0` on a call of `read` where the model's ids are `read:0` with a prefix.
 
     Too little to go by unless the model is known: clients make up ids of this form too, with longer numbers.
     """

@@ -1,4 +1,4 @@
-"""Which tool result of a request's history answers which call: paired once, by exact id, then by similarity.
+"""Pairing of the calls and results of a request's history: by exact id, then by similarity.
 
 Theory of operation. Results are taken in order. One whose id is that of an open call answers it; where several open calls
 share the id, the latest turn's first. What is left over is then compared with the calls that nothing has answered, those
@@ -75,7 +75,7 @@ class Pairing:
 
 @lru_cache(maxsize=1)  # several rules ask, one after the other, for the same request
 def pair(request: Request) -> Pairing:
-    """Pairs the calls and results of a history. Results without an id pair by name and order, or not at all.
+    """Pair the calls and results of a history. Results without an id pair by name and order, or not at all.
 
     They are orphans only where the API has no ids, so that they show all that there is to know.
     """
@@ -160,7 +160,7 @@ class _Pairer:
         return sorted(numbers, key=lambda number: (-self.pairs[number].position, number))
 
     def _pair_nameless(self, answer: Answer) -> bool:
-        """OpenAI's first function calls had no ids; some servers leave them out on one side to this day."""
+        """Pair a result without an id. OpenAI's first function calls had none; some servers leave them out to this day."""
         id_, free = answer.result.call_id, not self.ids_needed
         if id_ is not None and not free:
             return False
@@ -218,7 +218,7 @@ class _Pairer:
         return True
 
     def _pair_by_place(self, left: Sequence[Answer]) -> None:
-        """Pairs what is left of a turn in order, if its ids say nothing and there are as many calls as results."""
+        """Pair the rest of a turn in order, if its ids say nothing and there are as many calls as results."""
         turns: dict[int, list[Answer]] = {}
         for answer in left:
             turns.setdefault(self._turn_before(answer.position), []).append(answer)
@@ -266,7 +266,7 @@ _ASSISTANT = (None, "assistant", "model")
 
 
 def orphans(request: Request) -> tuple[Answer, ...]:
-    """The results of a history that answer no call, as far as can be known."""
+    """Return the results of a history that answer no call, as far as can be known."""
     found = pair(request).orphans
     if not found or request.is_partial:
         return ()
@@ -279,7 +279,7 @@ def _told(id_: str | None, *, needed: bool) -> bool:
 
 
 def removals(request: Request, found: Sequence[Answer]) -> dict[str, tuple[Edit, ...]]:
-    """The edits that take results out of a history, by the results' pointers; nothing for those that must stay."""
+    """Return the edits that take results out of a history, by the results' pointers; nothing for those that must stay."""
     history = history_of(request.api)
     if history.blocks:
         return _blocks(request, history, found)
@@ -313,7 +313,7 @@ def _blocks(request: Request, history: History, found: Sequence[Answer]) -> dict
 def _taken_out(
     messages: Sequence[Json], number: int, blocks: Mapping[str, str], gone: dict[int, str | None], history: History
 ) -> dict[str, tuple[Edit, ...]]:
-    """The edits for the results of one message, which joins `gone` when nothing is left of it.
+    """Return the edits for the results of one message, which joins `gone` when nothing is left of it.
 
     `blocks`: the pointers of the results' blocks, by those of the results. `gone` holds, for each message before it that
     is taken out, who speaks in the last one before that which stays.
@@ -344,7 +344,7 @@ def _role(message: Json) -> str | None:
 
 
 def _words(block: Mapping[str, Json]) -> Iterator[Json]:
-    """What a result says, as blocks that a user message may hold. The vendors refuse blank text."""
+    """Yield the words of a result, as blocks that a user message may hold. The vendors refuse blank text."""
     told = block.get("toolResult")
     if isinstance(told, dict):
         yield from _of_converse(told.get("content"))
@@ -394,14 +394,16 @@ _COUNTED = re.compile(r"(?P<stem>(?:[^0-9]*|.*[:_.-])(?<![0-9]))(?P<number>[0-9]
 
 
 def give_id(part: ToolCall | ToolResult, new: str, api: str) -> Edit:
-    """The edit that puts an id on a call or on a result, where the API has it."""
+    """Return the edit that puts an id on a call or on a result, where the API has it."""
     history = history_of(api)
     place = history.call_id if isinstance(part, ToolCall) else history.result_id
     return Edit("replace", f"{part.pointer}/{place}", new)
 
 
 def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
-    """The edits that give a call and its result an id; none for what has it already, or may go without one and does."""
+    """Yield the edits that give a call and its result an id; none for what has it already, or may go without one and
+    does.
+    """
     needed = traits(api).call_ids
     if pair.call.id != new and (needed or pair.call.id):
         yield give_id(pair.call, new, api)
@@ -410,7 +412,7 @@ def rename(pair: Pair, new: str, api: str) -> Iterator[Edit]:
 
 
 def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str) -> Iterator[Edit]:
-    """The edits for further results of calls that are renamed. `names`: new ids by old ones."""
+    """Yield the edits for further results of calls that are renamed. `names`: new ids by old ones."""
     for repeat in repeats:
         new = names.get(repeat.result.call_id or "")
         if new is not None:
@@ -418,7 +420,8 @@ def rename_repeats(repeats: Iterable[Answer], names: Mapping[str, str], api: str
 
 
 def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken: Collection[str]) -> str:
-    """An id for another call that shares `id_`: the next number of a counted one, else the same with a number behind it.
+    """Return an id for another call that shares `id_`: the next number of a counted one, else the same with a number
+    behind it.
 
     The same one every time, so that what a prompt cache has stored stays valid. `name` is the called function's.
 
@@ -442,7 +445,7 @@ def next_id(id_: str, name: str | None, model: str, demand: Demand | None, taken
 
 
 def _native_stem(id_: str, name: str | None, model: str, demand: Demand | None) -> str | None:
-    """What stands before the number of Kimi's own ids, where this id is one, or would be taken for a broken one."""
+    """Return the part before the number of Kimi's own ids, where this id is one, or would be taken for a broken one."""
     if not name:
         return None
     form = form_of(id_)
@@ -461,7 +464,7 @@ def _number(id_: str) -> int:
 
 
 def _count(stem: str, number: int, taken: Collection[str]) -> str:
-    """The first free number: among as many as are taken and one more, one is free."""
+    """Return the first free number: among as many as are taken and one more, one is free."""
     numbers = range(number, number + 1 + len(taken))
     return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
@@ -504,7 +507,7 @@ class Succession:
         return self._given or (scanner.closed is not None and scanner.second is None and scanner.top == "{")
 
     def text(self, piece: str) -> None:
-        """Argument text of the call."""
+        """Take in argument text of the call."""
         while piece:
             before = self._scanner.length
             self._scanner.feed(piece)
@@ -518,7 +521,7 @@ class Succession:
         return self.judge(id_, name, follows=True) != self.judge(id_, name, follows=False)
 
     def judge(self, id_: str | None, name: str | None, *, follows: bool) -> CheckResult:
-        """What an announcement is. `follows`: argument text comes after it, before the next one."""
+        """Return the verdict on an announcement. `follows`: argument text comes after it, before the next one."""
         other_id = bool(id_ and self.id and id_ != self.id)
         other_name = bool(name and self.name and name != self.name)
         if not other_id and not other_name:
@@ -533,7 +536,7 @@ class Succession:
         return "stray" if other_id and (follows or self.unstable or self._repeated) else "same"
 
     def take(self, verdict: CheckResult, id_: str | None, name: str | None) -> None:
-        """Goes on after an announcement that was judged."""
+        """Go on after an announcement with its verdict."""
         if verdict == "anew":
             self.id, self.name = id_ or None, name or self.name
             self._given = False
@@ -545,7 +548,7 @@ class Succession:
 
 
 class Announced(NamedTuple):
-    """A later announcement of a call, as it was judged. `id` is that of the call which it came upon."""
+    """A later announcement of a call with its verdict. `id` is the id of the call at that time."""
 
     piece: Piece
     verdict: CheckResult
@@ -553,7 +556,7 @@ class Announced(NamedTuple):
 
 
 def announced(call: ToolCall, api: str) -> Iterator[Announced]:
-    """The announcements of a streamed call after its first, judged one by one."""
+    """Yield the announcements of a streamed call after its first, each with its verdict."""
     if not call.pieces:
         return
     first, *later = call.pieces

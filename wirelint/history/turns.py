@@ -1,4 +1,4 @@
-"""A history as turns: what the user's side said, what the assistant said, in turn, in a form that clients do not change.
+"""A history as turns of the user's side and the assistant, in a form that survives clients' changes.
 
 The same words come back in many shapes: one message or several, a string or a list of parts, trimmed, without thinking,
 with other ids, with arguments written anew. A turn is all that one side says before the other one speaks again. Its `mark`
@@ -33,7 +33,7 @@ _THINKING = re.compile(r"<(think|thinking|thought|reasoning)>.*?</\1>", re.DOTAL
 
 
 class Turn:
-    """What one side says until the other speaks. `said` are a user's words, which reminders are no part of."""
+    """The words of one side until the other speaks. `said` are a user's words without reminders."""
 
     __slots__ = ("_ends", "_mark", "_parts", "_size", "assistant")
 
@@ -94,7 +94,7 @@ class Turn:
 
     @property
     def ends(self) -> tuple[str, str]:
-        """How it begins and how it ends, of which one at least is left when it was cut or something was put to it.
+        """Its beginning and its end, of which one survives when it was cut or something was added.
 
         Of calls it is what is called; empty where nothing can be told.
         """
@@ -105,12 +105,14 @@ class Turn:
         return self._ends
 
     def extended(self, parts: Iterable[Part]) -> Turn:
-        """The same turn with more said in it."""
+        """Return the turn with more words in it."""
         return Turn(self.assistant, [*self._parts, *parts])
 
 
 def turns_of(request: Request) -> list[Turn]:
-    """The turns of a history, the user's side first and last unless the assistant is; system messages are left out."""
+    """Return the turns of a history, the user's side first and last unless the assistant is; system messages are left
+    out.
+    """
     turns: list[Turn] = []
     parts: list[Part] = []
     assistant: bool | None = None
@@ -125,7 +127,7 @@ def turns_of(request: Request) -> list[Turn]:
 
 
 def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
-    """What a reply adds to a history: a turn for each candidate. It goes on with what the assistant has begun to say."""
+    """Return the turns that a reply adds to a history, one per candidate, joined to what the assistant has begun."""
     if reply is None:
         return []
     begun = asked[-1] if asked and asked[-1].assistant else Turn(True, [])
@@ -133,7 +135,7 @@ def answers(reply: Reply | None, asked: Sequence[Turn]) -> list[Turn]:
 
 
 def content_of(name: str, arguments: str) -> str:
-    """A digest of what is called with what: equal for arguments that are equal as JSON."""
+    """Return a digest of a call's name and arguments: equal for arguments that are equal as JSON."""
     plain = arguments.strip()
     if (value := Arguments(arguments).value) is not None:
         with contextlib.suppress(orjson.JSONEncodeError):  # lone surrogates, numbers beyond 64 bits: the text will do
@@ -168,7 +170,7 @@ def _user(parts: Sequence[Part]) -> str:
 
 @remembered
 def _given(text: str) -> str:
-    """A digest of what a tool gave, white space and thinking aside."""
+    """Return a digest of a result, white space and thinking aside."""
     return short(_plain([text])).hex()
 
 
@@ -201,7 +203,7 @@ _EMPTY = frozenset({"", "-", "0", "null", "nil", "none", "undefined", "default",
 
 
 def session_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """The name that the client gives the conversation, as it stands there; None when it gives none.
+    """Return the name that the client gives the conversation, as it stands there; None when it gives none.
 
     `headers` are lower-cased. A `prompt_cache_key` counts where it was drawn for one conversation (`019a…-73c1-…`): what
     can be read (`support-bot-v2`) is mostly the name of a prompt that many conversations share.
@@ -233,7 +235,7 @@ def _said(headers: Mapping[str, str], body: Mapping[str, Json]) -> Iterator[str]
 
 
 def _claude_code(user: Json) -> Json:
-    """The session in what Claude Code sends as its user: `user_…_session_…`, since 2.1.78 a JSON object."""
+    """Return the session in Claude Code's user field: `user_…_session_…`, since 2.1.78 a JSON object."""
     if not isinstance(user, str):
         return None
     if user.startswith("{"):

@@ -1,4 +1,4 @@
-"""What a request itself says of markup, tokens and tags: whoever asked for them must not be warned of them.
+"""Mentions of markup, tokens and tags in a request: a reply that uses what was asked for is no leak.
 
 Who speaks matters. The system prompt, the tools' descriptions, the user and a prefilled answer *ask*; tool results and the
 arguments of earlier calls are only *heard*, and an answer may well repeat what was heard. What the assistant said before
@@ -89,12 +89,12 @@ def asks_for_dialogue(request: Request) -> bool:
 
 
 def last_words(request: Request) -> str:
-    """What the user said last; empty when nothing is known of it."""
+    """Return the user's last words; empty when they are unknown."""
     return request.last_user.text if request.last_user is not None else ""
 
 
 def prefill(request: Request) -> str:
-    """The beginning of the answer that the request gives itself, if it does."""
+    """Return the beginning of the answer that the request gives itself, if it does."""
     last = request.messages[-1] if request.messages else None
     return last.text if last is not None and last.role == "assistant" and not last.calls else ""
 

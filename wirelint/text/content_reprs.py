@@ -1,4 +1,4 @@
-"""Content parts that were turned into text as a structure: `[{'type': 'text', 'text': 'Hi'}]` where `Hi` was meant.
+"""Content parts printed as a structure in a text: `[{'type': 'text', 'text': 'Hi'}]` in the place of `Hi`.
 
 Theory of operation. A program that should have joined the text of some content parts formatted their list instead: by
 Python's `repr`, by a JSON encoder, or by JavaScript's `[object Object]`. What is left is a text of which all, or all
@@ -43,11 +43,11 @@ _MOST_DEEP = 24
 
 
 class _UnreadableError(Exception):
-    """What stands there is no literal."""
+    """The text at this place is no literal."""
 
 
 class LiteralReader:
-    """Reads one literal of a text from an offset on.
+    """Reader of one literal of a text, from an offset on.
 
     Afterwards, `position` is the offset behind it and `failed` tells whether there was none. `pythonic`: something in it
     is written as Python does and JSON does not.
@@ -60,7 +60,7 @@ class LiteralReader:
         self.pythonic = False
 
     def read(self) -> Json:
-        """The value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
+        """Return the value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
         try:
             return self._value(0)
         except _UnreadableError:
@@ -68,7 +68,7 @@ class LiteralReader:
             return None
 
     def read_items(self) -> Iterator[Json]:
-        """The items of the list that begins here, one by one, or the only value where there is no list.
+        """Yield the items of the list that begins here, one by one, or the only value where there is no list.
 
         Whoever finds one that he does not want can stop, and spare himself the rest.
         """
@@ -177,7 +177,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _join_surrogates(text: str) -> str:
-    """Two escapes of a UTF-16 unit each, as JSON has them, made one character."""
+    """Return a text with pairs of UTF-16 surrogates, as JSON escapes them, joined to one character."""
     if text.isascii() or not re.search(r"[\ud800-\udfff]", text):
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
@@ -216,7 +216,7 @@ def may_be_foreign(text: str) -> bool:
 
 
 def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
-    """What a text says that is nothing but such a structure, and who prints it so; None when it is none.
+    """Return the words of a text that is nothing but such a structure, and the printing program; else None.
 
     Nothing is said (None) by a message that holds more than words.
     """
@@ -324,7 +324,9 @@ def may_hold_repr(text: str) -> bool:
 
 
 def find_reprs(text: str) -> tuple[ContentRepr, ...]:
-    """The structures of a text that stand where words should: all there is, or one per speaker, or the last paragraph."""
+    """Return the structures of a text that stand where words should: all there is, or one per speaker, or the last
+    paragraph.
+    """
     if len(text) > _MOST_READ or not may_hold_repr(text):
         return ()
     if _OBJECTS.fullmatch(text):
@@ -340,7 +342,7 @@ def find_reprs(text: str) -> tuple[ContentRepr, ...]:
 
 
 def find_untyped(text: str) -> tuple[ContentRepr, ...]:
-    """A text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
+    """Return a text that is nothing but parts without a type, as Converse and Gemini have them: `[{'text': 'Hi'}]`.
 
     In Python's notation alone, and only worth asking where such parts are the API's own.
     """
@@ -364,7 +366,9 @@ def _says_more(part: Mapping[str, Json]) -> bool:
 
 
 def unwrap(text: str) -> str | None:
-    """The text with every structure replaced by what it says, however often it was wrapped; None if one says nothing."""
+    """Return the text with every structure replaced by what it says, however often it was wrapped; None if one says
+    nothing.
+    """
     for _ in range(_MOST_NESTED):
         found = find_reprs(text)
         if not found:
@@ -401,7 +405,7 @@ def _framed(text: str) -> Iterator[ContentRepr]:
 
 
 def _apart(text: str) -> Iterator[ContentRepr]:
-    """A last paragraph that is a structure with words in it, behind one that does not introduce it."""
+    """Yield a last paragraph that is a structure with words in it, behind one that does not introduce it."""
     start = None
     for mark in _APART.finditer(text):
         start = mark
@@ -415,7 +419,7 @@ def _apart(text: str) -> Iterator[ContentRepr]:
 
 
 def _read(text: str, start: int) -> tuple[str | None, int, Syntax] | None:
-    """What the content parts that are written at `start` say, the offset after them, and their notation."""
+    """Return the words of the content parts at `start`, the offset after them, and their notation."""
     reader = LiteralReader(text, start)
     words: list[str] = []
     only_words = True

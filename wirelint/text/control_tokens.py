@@ -1,4 +1,4 @@
-"""The tokens that chat templates put around turns, and where they stand in text that should be free of them.
+"""Tokens that chat templates put around turns, and their occurrences in text that should be free of them.
 
 Theory of operation. A server takes these tokens out before anybody sees a reply; one that is left shows a stop token that
 was not known, a template of another model, or a model that talks on as the next speaker. Three kinds are told apart.
@@ -137,7 +137,7 @@ class Framing:
 
     @property
     def overrun(self) -> Occurrence | None:
-        """The token after which the text goes on though the turn is over, or where somebody else begins to speak."""
+        """Return the token after which the text goes on though the turn is over, or where somebody else begins to speak."""
         for token in self.tokens:
             inside = self.leading < token.end and token.start < self.trailing
             if token.other_speaker or (token.ends_turn and inside):
@@ -150,7 +150,7 @@ def may_hold_token(text: str) -> bool:
 
 
 def find(text: str) -> tuple[Occurrence, ...]:
-    """Everything in a text that is spelt like a token of a chat template, whether or not it counts as one."""
+    """Return every occurrence in a text that is spelt like a token of a chat template."""
     if not may_hold_token(text):
         return ()
     shadow = _shadow(text)
@@ -162,7 +162,7 @@ def find(text: str) -> tuple[Occurrence, ...]:
 
 
 def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
-    """What of `tokens` (from `find`, in order) counts as framing of the text; None when nothing does."""
+    """Return the framing among `tokens` (from `find`, in order); None when none counts."""
     leading, trailing = _edges(text, tokens)
     row = _Row(text, tokens, leading, trailing)
     counted = [token for position, token in enumerate(tokens) if row.counts(position)]
@@ -173,13 +173,13 @@ def frame(text: str, tokens: tuple[Occurrence, ...]) -> Framing | None:
 
 
 def in_name(name: str) -> int | None:
-    """Where markup begins in the name of a tool; None when there is none."""
+    """Return the offset of markup in the name of a tool; None when there is none."""
     mark = _NAME_MARK.search(_shadow(name))
     return mark.start() if mark else None
 
 
 def residue(text: str, model: str) -> int:
-    """The length of a role's or channel's name that begins a text because the tokens around it were taken out."""
+    """Return the length of a role's or channel's name that begins a text because the tokens around it were taken out."""
     start = len(text) - len(text.lstrip())
     match = _PHRASES["residue"].match(text, start) or (family(model) == "gemma" and _GEMMA_RESIDUE.match(text, start))
     return match.end() if match else 0
@@ -204,7 +204,7 @@ def residue_may_come(text: str, model: str) -> bool:
 
 
 def ends_in_token(text: str) -> int:
-    """The length of the end of a text that may become a token when more comes; 0 for none."""
+    """Return the length of the end of a text that may become a token when more comes; 0 for none."""
     shadow = _shadow(text)
     start = max(len(shadow) - _LONGEST_CUT, 0)
     for place in _TOKEN_BEGINS.finditer(shadow, start):
@@ -220,7 +220,7 @@ def may_become_token(text: str) -> bool:
 
 
 def native(token: str, model: str) -> bool | None:
-    """Whether a token belongs to the template of the model's family; None when either is not known."""
+    """Return True if a token belongs to the template of the model's family; None when either is unknown."""
     known = family(model)
     users = {name for template in TEMPLATES if token in _all(template) for name in template.families}
     return known in users if known is not None and users else None
@@ -263,7 +263,7 @@ def _strength(token: str) -> Strength:
 
 
 def _cut_token(shadow: str) -> Occurrence | None:
-    """A known token that the end of the text cuts off."""
+    """Return a known token that the end of the text cuts off."""
     cut = _CUT.search(shadow, max(len(shadow.rstrip()) - 44, 0), len(shadow.rstrip()))
     if cut is None or not any(token.startswith(cut[0]) and token != cut[0] for token in SURE):
         return None
@@ -284,7 +284,7 @@ def _edges(text: str, tokens: tuple[Occurrence, ...]) -> tuple[int, int]:
 
 
 class _Row:
-    """The tokens of one text, judged one by one in the light of the others."""
+    """The tokens of one text; each is judged with regard to the others."""
 
     def __init__(self, text: str, tokens: tuple[Occurrence, ...], leading: int, trailing: int) -> None:
         self.text, self.tokens, self.leading, self.trailing = text, tokens, leading, trailing

@@ -1,4 +1,4 @@
-r"""The sink of all text: an output that shows escaped whatever a terminal, a browser or a reader would obey.
+r"""Escaping of all output: characters that a terminal, a browser or a reader would obey are shown as escapes.
 
 Names, texts and addresses come from the wire, and any of them may hold an escape sequence that hides or rewrites what is on
 the screen, a control that turns the writing direction, or characters that nobody sees. Whoever makes a message need not
@@ -61,7 +61,7 @@ _OURS = re.compile(r"(\x1b\[[012]m)")
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text of the wire as anybody may get it: every character that acts, or hides, is shown escaped, `keep` excepted."""
+    """Return text of the wire with every character escaped that acts or hides, `keep` excepted."""
     if text.isascii() and text.isprintable():
         return text
     return _ACTIVE.sub(lambda match: match[0] if match[0] in keep else _escaped(match[0]), text)
@@ -75,7 +75,7 @@ def _escaped(character: str) -> str:
 
 
 class Guard:
-    """A text output with what acts shown escaped; line ends and tabs are layout. All else is that of the output below."""
+    """A text output that escapes what acts; line ends and tabs are layout. All else goes to the output below."""
 
     def __init__(self, below: TextIO) -> None:
         self.below = below
@@ -98,18 +98,18 @@ class Guard:
 
 
 def guarded(output: TextIO) -> TextIO:
-    """An output with a guard before it."""
+    """Return an output with a guard before it."""
     return output if isinstance(output, Guard) else Guard(output)  # type: ignore[return-value]
 
 
 def unguarded(output: TextIO) -> TextIO:
-    """The output behind a guard, for what has escaped its text already, or is a program of its own."""
+    """Return the output behind a guard, for text that is escaped already and for programs' own output."""
     return output.below if isinstance(output, Guard) else output
 
 
 @contextmanager
 def guard() -> Iterator[None]:
-    """Standard output and standard error with guards, as long as the block lasts."""
+    """Put guards before standard output and standard error while the block lasts."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = guarded(sys.stdout), guarded(sys.stderr)
     try:
@@ -120,7 +120,7 @@ def guard() -> Iterator[None]:
 
 @contextmanager
 def no_guard() -> Iterator[None]:
-    """Standard output and standard error as they were before `guard`, as long as the block lasts."""
+    """Restore standard output and standard error to what they were before `guard` while the block lasts."""
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = map(unguarded, before)
     try:
@@ -150,7 +150,7 @@ codecs.register_error(ERRORS, _replace)
 
 
 def settle(*outputs: TextIO) -> None:
-    """Has outputs show what they can of everything, instead of failing."""
+    """Let outputs replace characters that they cannot show, instead of failing."""
     for output in outputs:
         if isinstance(output, io.TextIOWrapper):
             output.reconfigure(errors=ERRORS)

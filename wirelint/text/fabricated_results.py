@@ -1,4 +1,4 @@
-"""Markup in which tool results are handed to models, found where a model wrote it itself.
+"""Result markup of chat templates in a text that the model wrote itself.
 
 Every chat template has its own: tags (`<tool_response>`), control tokens (`<｜tool▁outputs▁begin｜>`), a header for the
 tool's role, a label of a text protocol (`Observation:` after an `Action:`). A model that writes one goes on with what
@@ -19,7 +19,7 @@ _PHRASES = lexicon.Phrases("fabricated_results")
 
 @dataclass(frozen=True, slots=True)
 class Invented:
-    """A result that stands in a text: its opening markup and what follows it. Offsets are those of the text."""
+    """A result in a text: its opening markup and the offsets of it and its body."""
 
     marker: str
     start: int
@@ -44,7 +44,7 @@ _QUOTES = "\"'“”‘’«»„「『"
 
 
 def invented_result(text: str) -> Invented | None:
-    """The first result that a text makes up, unquoted and with a body; None when there is none."""
+    """Return the first result that a text makes up, unquoted and with a body; None when there is none."""
     if not _HINTS.stand_in(text):
         return None
     shown = unquoted(text)
@@ -82,7 +82,7 @@ _HINT = re.compile("|".join(re.escape(hint) for hint in _HINTS.words))
 
 
 def next_marker(text: str, start: int) -> tuple[int, int] | None:
-    """Where the next thing stands that looks like the beginning of a result, quoted or not: its offsets."""
+    """Return the offsets of the next beginning of a result, quoted or not."""
     if not _HINT.search(text, start):
         return None
     found = _MARKER.search(text, start)
@@ -95,7 +95,7 @@ def may_lead_to_marker(text: str) -> bool:
 
 
 def cut_marker(text: str) -> int:
-    """The length of the end of a text that may go on to be a marker; 0 for the end of nearly every text."""
+    """Return the length of the end of a text that may go on to be a marker; 0 for the end of nearly every text."""
     size = len(text)
     line = text.rfind("\n", max(size - _LONGEST_LINE - 1, 0)) + 1
     if size - line <= _LONGEST_LINE and (line or size <= _LONGEST_LINE) and _CUT_LINE.match(text, line):

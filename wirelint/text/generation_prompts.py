@@ -24,7 +24,7 @@ _BLANK = " \t\r\n"
 
 @dataclass(frozen=True, slots=True)
 class ChatTemplate:
-    """How a family writes turns.
+    """The notation of turns of one family.
 
     `turn` matches the header of a turn, its group `role` who speaks; `assistant` are the roles of the model. `ends` close
     a turn; none: a turn lasts until the next one. `header` begins the model's turn, `glue` stands between turns.
@@ -73,7 +73,7 @@ _USERS = frozenset({"user", "USER", "User", "human"})
 
 
 def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
-    """The template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
+    """Return the template that made a prompt; None for plain text. `family`: that of the model, where it is known."""
     begin = _PHRASES["beginnings"].match(prompt)
     start = begin.end() if begin is not None else 0
     if prompt.startswith("<|user|>", start) or prompt.startswith("<|system|>", start):
@@ -85,7 +85,7 @@ def template_of(prompt: str, family: str | None = None) -> ChatTemplate | None:
 
 
 def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
-    """Four families begin turns in the same way."""
+    """Return the template of a prompt of bars: four families begin turns in the same way."""
     if "[gMASK]" in prompt[:40] or family == "glm":
         return _GLM
     if "<|end|>" in prompt:
@@ -94,7 +94,7 @@ def _of_bars(prompt: str, family: str | None) -> ChatTemplate:
 
 
 def missing_header(prompt: str, family: str | None = None) -> Missing | None:
-    """What a prompt lacks that a template made; None when it lacks nothing, or it is not known what it is."""
+    """Return what a templated prompt lacks; None when it lacks nothing, or the template is unknown."""
     template = template_of(prompt, family)
     if template is None or _PHRASES["filling"].search(prompt) is not None:
         return None

@@ -46,7 +46,7 @@ _KEYS = r'"(?=(?:arguments|parameters|tool_(?:calls|name|call_id|uses)|recipient
 
 
 class MarkCount:
-    """Counts the marks of one text while it comes.
+    """Counter of the marks of one text while it arrives.
 
     `plain_from`: the offset from which on it is plain, once that is known.
     """
@@ -65,7 +65,7 @@ class MarkCount:
         self.plain_from: int | None = None
 
     def add(self, text: str) -> int | None:
-        """Takes in more of the text; gives `plain_from`."""
+        """Take in more of the text; return `plain_from`."""
         for start in range(0, len(text), _AT_ONCE):
             if self.plain_from is not None:
                 break
@@ -93,7 +93,7 @@ class MarkCount:
 
 
 def plain_from(text: str, names: frozenset[str] = frozenset()) -> int | None:
-    """The offset from which on a whole text is plain; None when it is not, which is nearly always."""
+    """Return the offset from which on a whole text is plain; None when it is not, which is nearly always."""
     if len(text) < STEP or sum([text.count(first) for first in _FIRSTS]) + _words_in(text) <= MOST_MARKS:
         return None
     return MarkCount(names).add(text)
@@ -104,7 +104,7 @@ def _words_in(text: str) -> int:
 
 
 def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]:
-    """Where marks begin between two offsets, in order."""
+    """Return the offsets of marks between two offsets, in order."""
     marks, words = _patterns()
     found = [match.start() for match in marks.finditer(text, start) if match.start() < end]
     if _words_in(text):
@@ -117,7 +117,7 @@ def _places(text: str, start: int, end: int, names: frozenset[str]) -> list[int]
 
 @lru_cache(maxsize=64)
 def _named(firsts: frozenset[str]) -> re.Pattern[str]:
-    """Where a name may stand for a tag, or begin a line; `firsts` are the first characters of the names."""
+    """Return a pattern of places where a name may stand for a tag, or begin a line. `firsts`: first characters of names."""
     firsts_ = "".join(map(re.escape, sorted(firsts)))
     return re.compile(rf"[<\[\n](?=[\s/|]{{0,8}}([{firsts_}][\w.:-]{{0,63}}))")
 
@@ -127,7 +127,7 @@ _WORD_CUES = ("to=", "functions", "functools", "multi_tool_use", "function call"
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What marks are; the words among them by themselves, since texts without them are many."""
+    """Return the patterns of marks, words apart, since texts without them are many."""
     after: dict[str, set[str]] = {}
     for bracket, lead in (*_of_dialects(), *map(_of_literal, _literals())):
         if bracket in _OPENING and any(map(str.isalnum, lead)) and not (lead.isalpha() and len(lead) < 3):
@@ -168,7 +168,7 @@ def _of_literal(literal: str) -> tuple[str, str]:
 
 
 def without_loops(reply: Reply, names: frozenset[str]) -> Reply:
-    """The reply with each text up to where it is plain; the same object where none is, which is nearly always."""
+    """Return the reply with each text up to where it is plain; the same object where none is, which is nearly always."""
     choices = tuple([_choice_without_loops(choice, names) for choice in reply.choices])
     changed = any(one is not other for one, other in zip(choices, reply.choices, strict=True))
     return replace(reply, choices=choices) if changed else reply
@@ -209,14 +209,14 @@ _LONGEST_TURN = 2000
 
 @dataclass(frozen=True, slots=True)
 class Runaway:
-    """Where the next speaker begins, from the label to the end of the text."""
+    """The place where the next speaker begins, from the label to the end of the text."""
 
     label: str
     start: int
 
 
 def find_runaway(text: str) -> Runaway | None:
-    """The place at which a text goes on as the user; None when it does not, or may be meant to."""
+    """Return the place at which a text goes on as the user; None when it does not, or may be meant to."""
     if not _MARKS.stand_in(text):
         return None
     for pattern in (_LABEL, _LINE):

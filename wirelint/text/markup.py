@@ -1,4 +1,4 @@
-"""Native tool-call markup in a reply, judged: which of it is a call that went astray, and how sure that is.
+"""Leaked native tool-call markup in a reply, with a certainty for each leak.
 
 Theory of operation. `wirelint.dialects` finds everything that reads like a call, `quoting` knows what is quoted.
 What is left may still be an answer to somebody who asked about markup, a protocol that the prompt itself sets up, or a
@@ -88,7 +88,7 @@ class Leak:
 
 
 def leaks(exchange: Exchange) -> Iterator[Leak]:
-    """The native markup of a reply that no reader should have seen."""
+    """Yield the native markup of a reply that no reader should have seen."""
     request, reply = exchange.request, exchange.reply
     if request is None or reply is None or not exchange.ok or is_raw(exchange.api, request):
         return
@@ -118,13 +118,13 @@ def siblings(text: str, blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def call_spans(text: str, request: Request) -> Iterator[tuple[int, int]]:
-    """The stretches of a text that are tool calls in native markup, whatever is to be said of them."""
+    """Yield the stretches of a text that are tool calls in native markup, whatever is to be said of them."""
     if may_hold_markup(text, request.tools):
         yield from ((block.start, block.end) for block in find(text, request.tools) if block.calls)
 
 
 def blame(leak: Leak, model: str) -> Literal["gateway", "model"]:
-    """Who is at fault: the server that did not convert its own model's notation, or a model that writes another's.
+    """Return the party at fault: the server that did not convert its model's notation, or the model that writes another's.
 
     Damaged markup is the model's too, where the vendor serves it itself: its calls are converted or broken.
     """
@@ -148,14 +148,16 @@ def may_quote(text: str, start: int, end: int) -> bool:
 
 
 def masked(text: str, start: int, end: int) -> str:
-    """The text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after it."""
+    """Return the text with a leak made plain, in as many characters: what stands in it quotes nothing that comes after
+    it.
+    """
     return text[:start] + _WORDS.sub("x", text[start:end]) + text[end:]
 
 
 def judge(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], shown: str | None = None
 ) -> Leak | None:
-    """What a run of sibling blocks in a part is; None when it is no leak. The part may hold the text only so far.
+    """Return the leak that a run of sibling blocks in a part is; None when it is none. The part may be incomplete.
 
     `shown` is the text in which quoting is told, where the leaks before this one are `masked`.
     """
@@ -184,7 +186,7 @@ def judge(
 def _certainty(
     request: Request, choice: Choice, part: Said, blocks: tuple[Block, ...], *, declared: bool
 ) -> Certainty | None:
-    """How sure it is that this was meant as a call; None when it was not, or when nothing tells."""
+    """Return the certainty that markup is a lost call; None when it is not, or when nothing tells."""
     calls = [call for block in blocks for call in block.calls]
     text = part.text[blocks[0].start : blocks[-1].end]
     prompted, asked = asks_for(request, *_heads(text)), asks_about_calls(request)
@@ -263,7 +265,7 @@ def _was_called(request: Request, calls: Sequence[NativeCall]) -> bool:
 
 
 def _heads(text: str) -> tuple[str, ...]:
-    """The first few tags of markup without their attributes: what a text that asks for it would hold too."""
+    """Return the first few tags of markup without their attributes: what a text that asks for it would hold too."""
     plain = html.unescape(text) if "&" in text else text
     heads = dict.fromkeys(match[0] for match, _ in zip(_TAG_HEAD.finditer(plain), range(_HEADS_WANTED), strict=False))
     return tuple(heads) or (plain[:16],)

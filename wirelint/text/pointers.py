@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): what they name in a decoded body."""
+"""JSON Pointers (RFC 6901): values in a decoded body, and their places in its text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from wirelint.model import Json
 
 
 def tokens(pointer: str) -> list[str]:
-    """The reference tokens of a pointer. Raises ValueError when it is none."""
+    """Return the reference tokens of a pointer. Raises ValueError when it is none."""
     if not pointer:
         return []
     if pointer[0] != "/":
@@ -20,12 +20,12 @@ def tokens(pointer: str) -> list[str]:
 
 
 def escaped(token: str) -> str:
-    """A member's name as a reference token."""
+    """Return a member's name as a reference token."""
     return token.replace("~", "~0").replace("/", "~1")
 
 
 def at(value: object, pointer: str) -> Json:
-    """What stands at a place of a decoded body; None where nothing does.
+    """Return the value at a place of a decoded body; None where nothing is.
 
     >>> at({"messages": [{"role": "user"}]}, "/messages/0/role")
     'user'
@@ -41,7 +41,7 @@ def at(value: object, pointer: str) -> Json:
 
 
 def document_order(value: object, pointer: str) -> tuple[tuple[int, str], ...]:
-    """Where a place stands in a decoded body, as a key to sort by: members in the order of the document, items by number.
+    """Return a key that sorts places of a decoded body: members in the order of the document, items by number.
 
     What is not there comes after what is, numbers as numbers.
 
@@ -78,7 +78,7 @@ _scan = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str, str
 
 
 def locate(text: str, pointer: str) -> tuple[int, int, bool]:
-    """Where the value at a pointer begins and ends, and whether it is there; else the nearest value around its place.
+    """Return start and end of the value at a pointer, and whether it exists; else of the nearest value around it.
 
     Of repeated keys the last counts. A text that is no JSON is one value.
     """
@@ -96,7 +96,7 @@ def locate(text: str, pointer: str) -> tuple[int, int, bool]:
 
 
 def spelled(text: str, start: int, end: int, wanted: str, *, whole: bool = False) -> tuple[int, int] | None:
-    """Where a text stands in the strings of a stretch of JSON, escapes and all; None where it does not.
+    """Return the span of a text in the strings of a stretch of JSON, escapes included; None where it is not.
 
     `whole`: the string is nothing but that text.
     """
@@ -112,7 +112,7 @@ def spelled(text: str, start: int, end: int, wanted: str, *, whole: bool = False
 
 
 def matching(text: str, start: int, end: int, pattern: re.Pattern[str]) -> tuple[int, int] | None:
-    """Where a pattern matches in one of the strings of a stretch of JSON, as it is spelled; None where in none.
+    """Return the span of a pattern's match in the strings of a stretch of JSON, as spelled; None without a match.
 
     Of a pattern with a group `at` that group is the match.
     """
@@ -125,7 +125,7 @@ def matching(text: str, start: int, end: int, pattern: re.Pattern[str]) -> tuple
 
 
 def within(raw: str, at: int, start: int, end: int) -> tuple[int, int]:
-    """Offsets in a decoded string as places of the text in which it is spelled `raw`, from `at` on."""
+    """Convert offsets in a decoded string to offsets of the text that spells it `raw`, from `at` on."""
     if "\\" not in raw:
         return at + start, at + end
     first = last = None
@@ -140,7 +140,7 @@ def within(raw: str, at: int, start: int, end: int) -> tuple[int, int]:
 
 
 def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
-    """The strings of a stretch of JSON: where each begins, as it is spelled, and what it says."""
+    """Yield the strings of a stretch of JSON: offset, spelling and decoded text."""
     for found in _STRING.finditer(text, start, end):
         raw = found[1]
         decoded = raw
@@ -153,7 +153,7 @@ def _strings(text: str, start: int, end: int) -> Iterator[tuple[int, str, str]]:
 
 
 def _step(text: str, start: int, token: str) -> tuple[int, int] | None:
-    """Where the member or element of a container stands; None when it has none of this name."""
+    """Return the span of the member or element of a container; None when it has none of this name."""
     if text.startswith("{", start):
         return _member(text, start, token)
     if text.startswith("[", start) and token.isdecimal():

@@ -1,4 +1,4 @@
-"""What of a text is its author's own statement: code, quotations and block quotes masked, the rest cut into sentences.
+"""Prose of a text: code, quotations and block quotes masked, the rest cut into sentences.
 
 Theory of operation. A mask has the length of the text, so every offset found in it is an offset of the text. Blocks
 (fences, indented code, block quotes, HTML) are found by a CommonMark parser; code spans and quotation marks by a scan
@@ -59,20 +59,9 @@ def has_word_of(text: str, words: frozenset[str]) -> bool:
     return not words.isdisjoint(_said(text))
 
 
-def has_word_at_end(text: str, tail: str, words: frozenset[str]) -> bool:
-    """The same of the end of a text, told by the whole of it, which has mostly been read before.
-
-    `tail` begins where `text` may have been cut within a word.
-    """
-    if words.isdisjoint(_said(text)):
-        cut = tail.split(None, 1)
-        return bool(cut) and has_word_of(cut[0], words)
-    return has_word_of(tail, words)
-
-
 @lru_cache(maxsize=8)
 def _said(text: str) -> frozenset[str]:
-    """The words of a text, as they stand and between marks: several rules ask for them, each for words of its own."""
+    """Return the words of a text, as they stand and between marks, cached for rules that look for different words."""
     said = set(text.lower().split())  # most words of a long text come again and again
     for word in [word for word in said if not word.isalnum()]:
         said.update(word.translate(_SPACES).split())
@@ -129,7 +118,9 @@ class Prose:
 
 @lru_cache(maxsize=64)
 def read(text: str) -> Prose:
-    """The prose of a text; of its first `_LONGEST` characters and `MOST_SENTENCES` sentences when it is very long."""
+    """Return the prose of a text; of its first `_LONGEST` characters and `MOST_SENTENCES` sentences when it is very
+    long.
+    """
     text = text[:_LONGEST]
     masked = mask(text)
     flat = _SOFT_BREAK.sub(" ", masked) if "\n" in masked else masked
@@ -137,7 +128,8 @@ def read(text: str) -> Prose:
 
 
 def unquoted(text: str) -> str:
-    """The text with fences, indented code, block quotes and code spans masked; markup and quotation marks left alone.
+    """Return the text with fences, indented code, block quotes and code spans masked; markup and quotation marks left
+    alone.
 
     For tags, which CommonMark takes for HTML blocks.
     """
@@ -146,7 +138,7 @@ def unquoted(text: str) -> str:
 
 
 def mask(text: str) -> str:
-    """The text with blocks and quotations as `QUOTE` and code spans as `CODE`, of the same length."""
+    """Return the text with blocks and quotations as `QUOTE` and code spans as `CODE`, of the same length."""
     shown = _mask_blocks(text) if _may_hold_blocks(text) else text
     if "`" in shown:
         shown = _mask_spans(shown)
@@ -205,7 +197,7 @@ def _mask_paragraph(text: str) -> str:
 
 
 def _sentences(masked: str) -> Iterator[Sentence]:
-    """The sentences of a text; of one that has more than `MOST_SENTENCES`, those at its beginning and at its end."""
+    """Yield the sentences of a text; of one that has more than `MOST_SENTENCES`, those at its beginning and at its end."""
     ends = [0, *_ends(masked), len(masked)]
     pieces = list(itertools.pairwise(ends))
     if len(pieces) > MOST_SENTENCES:
@@ -246,7 +238,7 @@ _SAYS_SO = _PHRASES.words("says_so")
 
 
 def lines_of(answer: str) -> tuple[bytes, ...]:
-    """Marks of the longest lines of an answer that may be a summary; none of a short one."""
+    """Return digests of the longest lines of an answer that may be a summary; none of a short one."""
     if len(answer) < _SHORTEST:
         return ()
     lines = sorted({line.strip() for line in answer.splitlines()}, key=lambda line: (-len(line), line))
@@ -254,7 +246,7 @@ def lines_of(answer: str) -> tuple[bytes, ...]:
 
 
 def quoted_in(text: str) -> Iterator[bytes]:
-    """Marks of the lines of a text that says that it tells of something earlier."""
+    """Yield digests of the lines of a text that says it is about something earlier."""
     if len(text) < _SHORTEST or not mentions(text, _SAYS_SO):
         return
     lines = [stripped for line in text.splitlines() if len(stripped := line.strip()) >= _LINE]

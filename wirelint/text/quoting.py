@@ -1,4 +1,4 @@
-"""Which parts of a Markdown text are quoted: fenced and indented code, inline code, block quotes.
+"""Quoted parts of a Markdown text: fenced and indented code, inline code, block quotes.
 
 Theory of operation. A CommonMark parser (markdown-it-py) decides; nothing here guesses at Markdown. Block tokens carry the
 lines they stand on, and those become offsets. Inline tokens carry no offsets: for each inline token, its lines are laid
@@ -38,7 +38,7 @@ class _Span(NamedTuple):
 
 
 def quoted_spans(text: str) -> tuple[tuple[int, int], ...]:
-    """The quoted stretches as (start, end) offsets, in order and without overlaps."""
+    """Return the quoted stretches as (start, end) offsets, in order and without overlaps."""
     return tuple((span.start, span.end) for span in _spans(text))
 
 
@@ -123,7 +123,7 @@ class _Lines:
 
 
 def _code_spans(lines: _Lines, token: Token) -> Iterator[_Span]:
-    """The inline code of one inline token."""
+    """Yield the inline code of one inline token."""
     children = token.children or []
     if token.map is None or not any(child.type == "code_inline" for child in children):
         return
@@ -147,7 +147,9 @@ class _Places:
 
 
 def _lay_out(lines: _Lines, token: Token) -> _Places | None:
-    """Where each content line stands: the parser has taken indentation and markers off its front, blanks off its end."""
+    """Return the source offsets of a token's lines: the parser removed indentation and markers before, blanks after
+    them.
+    """
     places = _Places()
     number = token.map[0] if token.map is not None else 0
     offset = 0
@@ -196,7 +198,7 @@ def _walk(content: str, children: list[Token]) -> Iterator[tuple[int, int]]:
 
 
 def _escaped(content: str, start: int) -> int:
-    """1 when the backtick at `start` is escaped by a backslash, which itself is not escaped."""
+    """Return 1 if the backtick at `start` is escaped by a backslash that is not escaped itself, else 0."""
     slashes = 0
     while slashes < start and content[start - slashes - 1] == "\\":
         slashes += 1
@@ -204,7 +206,7 @@ def _escaped(content: str, start: int) -> int:
 
 
 def _normal(code: str) -> str:
-    """The content of a code span as CommonMark reads it (section 6.1)."""
+    """Return the content of a code span as CommonMark reads it (section 6.1)."""
     code = code.replace("\n", " ")
     if code.startswith(" ") and code.endswith(" ") and code.strip(" "):
         return code[1:-1]

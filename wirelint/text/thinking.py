@@ -1,4 +1,4 @@
-"""Reasoning that stands in visible text: the tags that models put around it, and what is left when tags are lost.
+"""Reasoning in visible text: the tags that models put around it, and the residue of lost tags.
 
 Theory of operation. Reasoning leaks in few ways, and each leaves its own evidence:
 
@@ -84,12 +84,12 @@ _PHRASES = lexicon.Phrases("thinking")
 
 
 def cut(pattern: str) -> str:
-    """A pattern for the non-empty beginnings of what `pattern` matches, at the end of a text."""
+    """Return a pattern of the non-empty beginnings of a match of `pattern` at the end of a text."""
     return "(?=[\\s\\S])(?:" + "|".join(_cut_row(option) for option in _options(pattern)) + ")"
 
 
 def _options(pattern: str) -> Iterator[str]:
-    """The alternatives of a pattern, groups and what they look ahead to written out."""
+    """Yield the alternatives of a pattern, groups and what they look ahead to written out."""
     depth, start = 0, 0
     for place, character in enumerate(pattern):
         if pattern[place - 1 : place] == "\\":
@@ -120,7 +120,7 @@ Evidence = Literal["opened", "closed", "inner", "residue"]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A notation, made ready to be looked for. `cut_opener`, `cut_closer`: what the end of a text cuts off of them."""
+    """A notation with compiled patterns. `cut_opener`, `cut_closer`: their beginnings at the end of a text."""
 
     name: str
     opener: re.Pattern[str]
@@ -157,7 +157,7 @@ class Thinking:
 
 
 def _tag(row: ReasoningTag) -> Tag:
-    """Prompted tags come in any case, native ones with the brackets of HTML escaped."""
+    """Compile a notation. Prompted tags come in any case, native ones with the brackets of HTML escaped."""
     flags = re.NOFLAG if row.native else re.IGNORECASE
     bare = re.escape(row.name[1:-1])
     before, after = ("(?:<|&lt;)", "(?:>|&gt;)") if row.native else ("<", ">")
@@ -169,7 +169,7 @@ def _tag(row: ReasoningTag) -> Tag:
 
 
 def _any(patterns: Iterable[re.Pattern[str]]) -> re.Pattern[str]:
-    """What any of some patterns matches, in one look."""
+    """Return a pattern that matches what any of some patterns matches."""
     return re.compile("|".join(f"(?{'i' * bool(one.flags & re.IGNORECASE)}:{one.pattern})" for one in patterns))
 
 
@@ -201,7 +201,8 @@ _THOUGHT = re.compile(r"thought\n(?=[^\n]{24})(?=\S+(?: \S+){3})")
 
 
 def find(text: str, after: Iterable[int] = ()) -> Thinking | None:
-    """The first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken one by one,
+    """Return the first reasoning in a visible text. `after`: offsets at which native tool markup ends; they are taken
+    one by one,
     and only if the text does not begin with reasoning."""
     if not may_hold_thinking(text):
         return None
@@ -257,7 +258,9 @@ def may_hold_thinking(text: str) -> bool:
 
 
 def literals(thinking: Thinking) -> tuple[str, ...]:
-    """What a request would hold if it asked for the frame; nothing for the name of a channel, which is a mere word."""
+    """Return the literals of a frame that a request for it would hold; nothing for a channel's name, which is a mere
+    word.
+    """
     if thinking.evidence == "residue":
         return (thinking.tag,) if " " in thinking.tag else ()
     bare = thinking.tag.strip("<>")
@@ -292,7 +295,7 @@ def _closed(text: str, tags: tuple[Tag, ...] = _ORPHANS) -> Thinking | None:
 
 
 def _inner(text: str) -> Thinking | None:
-    """A pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
+    """Return a pair in the middle, opened at the beginning of a line; a line that ends in a colon introduces an example."""
     for tag in _INNER:
         opener = tag.opener.search(text)
         if opener is None or opener[0].startswith("&") or text[: opener.start()].rstrip(" \t")[-1:] != "\n":
@@ -330,7 +333,7 @@ def _paired(tag: Tag, evidence: Evidence, opener: re.Match[str], closer: re.Matc
 
 
 def repeated(text: str, tag: Tag, end: int) -> int:
-    """Past openers that come again: one stood in the prompt, and the model wrote its own."""
+    """Return the offset behind repeated openers: one was in the prompt, and the model wrote its own."""
     while again := tag.opener.match(text, _skip_space(text, end)):
         if again.end() <= end:
             break
@@ -360,7 +363,7 @@ def may_become_tag(text: str) -> bool:
 
 
 def opener_at(text: str, start: int) -> tuple[Tag, int] | None:
-    """The tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
+    """Return the tag that opens at an offset, and the end of its opener; None for one that is spoken of."""
     if _ANY_OPENER.match(text, start) is None:
         return None
     for tag in TAGS:
@@ -376,7 +379,7 @@ def may_open(text: str, start: int) -> bool:
 
 
 def residue_head(text: str, start: int, model: str) -> bool | None:
-    """Whether a frame made of words begins here whose end is to be waited for; None: it may.
+    """Return whether a frame made of words begins here whose end must be waited for; None: it may.
 
     The sentences that frame reasoning are written by everybody; only the families that are trained on them are waited for.
     """
@@ -404,7 +407,7 @@ def ends_residue(text: str) -> bool:
 
 
 def beginning(text: str) -> int:
-    """The offset of the first thing that is said: after white space and the framing of a turn."""
+    """Return the offset of the first word: after white space and the framing of a turn."""
     start = _skip_space(text, 0)
     for token in control_tokens.find(text[: start + 256]):
         if token.start > start or any(tag.opener.match(text, start) for tag in TAGS):

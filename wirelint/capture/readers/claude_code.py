@@ -19,9 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
+from wirelint.capture.readers.source import as_seconds
 from wirelint.capture.record import Headers, Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -169,7 +169,7 @@ class Lines:
         returned = any(block.get("type") == "tool_result" for block in blocks)
         if returned and thread.reply is not None:
             thread.reply.results += blocks
-            thread.heard = _time(value.get("timestamp"))
+            thread.heard = as_seconds(value.get("timestamp"))
             self._settle(thread, value, len(thread.messages) + 1)
             return
         ongoing = thread if returned else self._branch(thread, at)
@@ -178,7 +178,7 @@ class Lines:
         thread = ongoing
         prompt = not returned and value.get("isMeta") is not True
         _append(thread.messages, "user", blocks, prompt=prompt)
-        thread.heard = _time(value.get("timestamp"))
+        thread.heard = as_seconds(value.get("timestamp"))
         self._settle(thread, value, len(thread.messages) - 1)
 
     def _settle(self, thread: _Thread, value: Mapping[str, Json], at: int) -> None:
@@ -276,10 +276,3 @@ def _is_synthetic(value: Mapping[str, Json], message: Mapping[str, Json]) -> boo
 
 def _is_interruption(blocks: list[Block]) -> bool:
     return any(str(block.get("text", "")).startswith(_INTERRUPTED) for block in blocks)
-
-
-def _time(value: Json) -> float | None:
-    try:
-        return datetime.fromisoformat(value).timestamp() if isinstance(value, str) else None
-    except (ValueError, OverflowError):
-        return None

@@ -13,11 +13,10 @@ import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 
 from wirelint.capture.flow_metadata import restore, timed
 from wirelint.capture.format import read_end, read_headers
-from wirelint.capture.readers.source import Problem
+from wirelint.capture.readers.source import Problem, as_mapping, as_number, as_seconds, as_string
 from wirelint.capture.record import Headers, Record
 from wirelint.missing import read as read_lacks
 from wirelint.model import End, Json, Timing
@@ -38,20 +37,20 @@ _CURE = "record the traffic again, or export it anew"
 
 def read(document: Mapping[str, Json], source: str) -> Iterator[Record | Problem]:
     """The records of a whole HAR."""
-    log = _mapping(document.get("log"))
+    log = as_mapping(document.get("log"))
     entries = log.get("entries")
     if not isinstance(entries, list):
         yield Problem(source, "", "HAR without entries", _CURE, fatal=True)
         return
     from_mitmproxy = is_from_mitmproxy(log)
     for number, entry in enumerate(entries, 1):
-        record = _entry(_mapping(entry), source, number, from_mitmproxy)
+        record = _entry(as_mapping(entry), source, number, from_mitmproxy)
         if record is not None:
             yield record
 
 
 def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
-    return _mapping(log.get("creator")).get("name") == "mitmproxy"
+    return as_mapping(log.get("creator")).get("name") == "mitmproxy"
 
 
 def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
@@ -70,7 +69,7 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
         except (ValueError, RecursionError):
             break
         number += 1
-        record = _entry(_mapping(entry), source, number, from_mitmproxy)
+        record = _entry(as_mapping(entry), source, number, from_mitmproxy)
         if record is not None:
             yield record
     yield Problem(source, f"entry {number + 1}", "the HAR is cut off or broken here", _CURE, fatal=number == 0)
@@ -78,24 +77,24 @@ def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
 
 def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: bool) -> Record | None:
     """The record of an entry; None for WebSockets."""
-    request, response = _mapping(entry.get("request")), _mapping(entry.get("response"))
+    request, response = as_mapping(entry.get("request")), as_mapping(entry.get("response"))
     status = response.get("status")
     if entry.get("_resourceType") == "websocket" or status == 101 or not request:
         return None
     headers = _headers(response)
     end = _end(headers)
-    error = _string(response.get("_error")) or None
-    content = _mapping(response.get("content"))
+    error = as_string(response.get("_error")) or None
+    content = as_mapping(response.get("content"))
     body = _content(content, headers, from_mitmproxy)
     if body == b"" and from_mitmproxy and end is None:
         body = None
     request_headers = _headers(request)
     record = Record(
         id=f"{source}:{number}",
-        method=_string(request.get("method")) or "GET",
-        url=_string(request.get("url")),
+        method=as_string(request.get("method")) or "GET",
+        url=as_string(request.get("url")),
         request_headers=request_headers,
-        request_body=_content(_mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
+        request_body=_content(as_mapping(request.get("postData")), request_headers, from_mitmproxy) or None,
         status=status if isinstance(status, int) and status > 0 else None,
         response_headers=tuple(field for field in headers if field[0].lower() != _END_HEADER),
         response_body=body if status else None,
@@ -184,30 +183,11 @@ def _undo_latin1(text: str) -> bytes:
 
 
 def _timing(entry: Mapping[str, Json]) -> Timing:
-    timings = _mapping(entry.get("timings"))
-    steps = [_number(timings.get(name)) for name in _BEFORE_THE_REPLY]
+    timings = as_mapping(entry.get("timings"))
+    steps = [as_number(timings.get(name)) for name in _BEFORE_THE_REPLY]
     first = (
         sum(step for step in steps if step is not None and step > 0)
-        if _number(timings.get("wait")) is not None
+        if as_number(timings.get("wait")) is not None
         else None
     )
-    return Timing(_time(entry.get("startedDateTime")), first, None, _number(entry.get("time")))
-
-
-def _time(value: Json) -> float | None:
-    try:
-        return datetime.fromisoformat(_string(value)).timestamp()
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
-
-
-def _string(value: Json) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
+    return Timing(as_seconds(entry.get("startedDateTime")), first, None, as_number(entry.get("time")))

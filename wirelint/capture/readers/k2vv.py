@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from wirelint.capture.format import FormatError, dump
+from wirelint.capture.readers.source import as_mapping, as_number
 from wirelint.capture.record import Record
 from wirelint.model import Json, MissingInfo, Timing
 
@@ -49,7 +50,7 @@ class Lines:
 
 
 def _result(value: Mapping[str, Json], source: str, number: int) -> Record:
-    asked, answer = _mapping(value.get("request")), _mapping(value.get("response"))
+    asked, answer = as_mapping(value.get("request")), as_mapping(value.get("response"))
     raw = "prompt" in asked
     folded = asked.get("stream") is True
     error = answer.get("error")
@@ -63,7 +64,7 @@ def _result(value: Mapping[str, Json], source: str, number: int) -> Record:
         request_body=dump(dict(asked)),
         status=code if failed else 200,
         response_body=None if failed else dump(_as_completion(answer) if raw else dict(answer)),
-        timing=Timing(_started(value), None, None, _number(value.get("duration_ms"))),
+        timing=Timing(_started(value), None, None, as_number(value.get("duration_ms"))),
         end="unknown" if failed else "complete",
         error=str(error) if failed and error is not None else None,
         source=source,
@@ -78,7 +79,7 @@ def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[
     if not folded:
         return _WHOLE
     choices = answer.get("choices")
-    first = _mapping(choices[0] if isinstance(choices, list) and choices else None)
+    first = as_mapping(choices[0] if isinstance(choices, list) and choices else None)
     unsure = raw or first.get("finish_reason") == "stop"
     return _FOLDED | {"finish"} if unsure else _FOLDED
 
@@ -88,9 +89,9 @@ def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
     choices = answer.get("choices")
     made: list[Json] = []
     for choice in choices if isinstance(choices, list) else ():
-        said = _mapping(_mapping(choice).get("message")).get("content")
+        said = as_mapping(as_mapping(choice).get("message")).get("content")
         if isinstance(said, str):
-            kept = {name: item for name, item in _mapping(choice).items() if name != "message"}
+            kept = {name: item for name, item in as_mapping(choice).items() if name != "message"}
             made.append({**kept, "text": said})
         else:
             made.append(choice)
@@ -98,17 +99,9 @@ def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _started(value: Mapping[str, Json]) -> float | None:
-    ended, lasted = value.get("last_run_at"), _number(value.get("duration_ms"))
+    ended, lasted = value.get("last_run_at"), as_number(value.get("duration_ms"))
     try:
         moment = datetime.fromisoformat(ended).timestamp() if isinstance(ended, str) else None
     except (ValueError, OverflowError):
         return None
     return moment - lasted / 1000 if moment is not None and lasted is not None else None
-
-
-def _mapping(value: Json) -> Mapping[str, Json]:
-    return value if isinstance(value, dict) else {}
-
-
-def _number(value: Json) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

@@ -1,10 +1,13 @@
-"""What the readers share: the bytes of a source, and what is wrong with it."""
+"""Parts that the readers share: input that can be peeked at, problems of a source, and access to untyped JSON values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import BinaryIO
+
+from wirelint.model import Json
 
 _PIECE = 1 << 22
 _SHORTEN = 80
@@ -93,3 +96,24 @@ class Wrong:
         rest = f"the other {self.read} were read" if self.read else "nothing could be read"
         cure = "upgrade wirelint" if "newer" in reason else rest
         yield Problem(self._source, f"{self._noun} {number}", f"{reason}{others}", cure, fatal=not self.read)
+
+
+def as_mapping(value: Json) -> Mapping[str, Json]:
+    """The value if it is an object, else an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_number(value: Json) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def as_string(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_seconds(value: Json) -> float | None:
+    """Seconds since 1970 of a date such as `2025-06-01T12:00:00Z`; None if the value is no date."""
+    try:
+        return datetime.fromisoformat(as_string(value)).timestamp()
+    except (ValueError, OverflowError, OSError):
+        return None

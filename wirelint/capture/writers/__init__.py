@@ -9,13 +9,65 @@ else the file holds, are copied to the byte; a HAR and other JSON documents keep
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
 
 from wirelint.capture.fixing import Fixed
 from wirelint.capture.format import is_prior
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
+
+# Output that is there as a whole or not at all: it grows in a hidden place beside its target, and is moved at the end.
+
+
+class TargetError(ValueError):
+    """Output cannot go where it should. The text is one line for the user."""
+
+
+class Staging:
+    """A file or a folder in the making. Write at `path`, then `commit`; without that, leaving takes everything away.
+
+    `force`: what stands at the target is replaced: a file by a file; in a folder the files of the same names, and no
+    others. Everything may raise OSError; `TargetError` is raised for a target that is there without `force`.
+    """
+
+    def __init__(self, target: Path, *, folder: bool, force: bool = False) -> None:
+        if os.path.lexists(target) and not force:
+            raise TargetError(f"{target} is there already; name another, or replace it with --force")
+        if os.path.lexists(target) and target.is_dir() != folder:
+            kinds = ("a file", "a folder") if folder else ("a folder", "a file")
+            raise TargetError(f"{target} is {kinds[0]}, and the output is {kinds[1]}; name another")
+        self._target = target
+        self._folder = folder
+        home = next(parent for parent in target.absolute().parents if parent.is_dir())
+        self._root = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=home))
+        self.path = self._root / "out"
+        if folder:
+            self.path.mkdir()
+
+    def __enter__(self) -> Staging:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def commit(self) -> None:
+        """Moves what was written to the target."""
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        if not self._folder or not self._target.is_dir():
+            os.replace(self.path, self._target)
+            return
+        for parent, _, names in os.walk(self.path):
+            home = self._target / Path(parent).relative_to(self.path)
+            home.mkdir(parents=True, exist_ok=True)
+            for name in names:
+                os.replace(Path(parent, name), home / name)
+
 
 __all__ = ["write"]
 
