@@ -21,8 +21,7 @@ from wirelint.addon.check_result import CheckResult, shorten
 from wirelint.addon.exchange_cache import AddonState, ExchangeCache, ExchangeLookup
 from wirelint.addon.log import finding_line, say
 from wirelint.capture.cases import NoFindingError, encode_case, reproduce
-from wirelint.capture.fixing import Fixed, fix, true_headers
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed, fix, true_headers
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.fix import FixPolicy

@@ -15,12 +15,14 @@ for every empty DATA frame; without `mitm_compat`, which drops those, the call o
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import ClassVar, Protocol
 
 from mitmproxy import http
 
+from wirelint.addon import log
 from wirelint.addon.http_headers import HEADER, add_field, has_known_end, headers_of, make_open_ended
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
@@ -282,7 +284,9 @@ class HttpReplyFixer(ReplyFixer):
             self._decoder = None
             plain = error.plain
             large = isinstance(error, TooLargeError)
-            note = f"the reply is not what its content-encoding says: {'it swells' if large else error}"
+            note = f"the reply is not what its content-encoding says: {error}"
+            if large:
+                note = "the reply decodes to far more than wirelint_max_body allows"
             self._recorder.mark_unread(note, keep_raw=True)
             if undecoded and not plain and not large and is_text(bytes(undecoded)):
                 return bytes(undecoded)
@@ -293,5 +297,6 @@ class HttpReplyFixer(ReplyFixer):
 
     def _break(self, why: str) -> None:
         """Stop delivering; the client sees a broken reply."""
+        log.say(f"connection to the client closed: {why}", logging.WARNING)
         self._broken = True
         self._recorder.broken_reason = why
