@@ -145,7 +145,7 @@ def har(flows: Path, folder: Path) -> Path:
     return out
 
 
-@pytest.mark.parametrize("fix", ["off", "unsafe"])
+@pytest.mark.parametrize("fix", [pytest.param("off", marks=pytest.mark.complete), "unsafe"])
 def test_every_file_gives_the_verdict_of_the_live_run(upstream: Upstream, tmp_path: Path, fix: str) -> None:
     saved = tmp_path / "saved.mitm"
     options = ("wirelint_captures=caught", f"wirelint_fix={fix}", f"save_stream_file={saved}")

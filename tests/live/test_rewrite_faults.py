@@ -31,7 +31,7 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import ANTHROPIC, OPENAI, Form
 from tests.live.strict import assemble
-from tests.selection import is_complete
+from tests.selection import is_complete, rotated
 
 pytestmark = pytest.mark.live
 
@@ -192,8 +192,11 @@ def test_a_megabyte_that_is_never_closed(repairing: Proxy, upstream: Upstream, o
     assert repairing.wait_for_record(test)["end"] == "complete"
 
 
-@pytest.mark.parametrize("form", FORMS, ids=str)
-@pytest.mark.parametrize("opener", ["a Hermes call", "a native call", "thinking"])
+@pytest.mark.parametrize(
+    ("opener", "form"),
+    [(opener, form) for opener in ("a Hermes call", "a native call", "thinking") for form in rotated(FORMS, opener)],
+    ids=str,
+)
 def test_a_megabyte_at_once(repairing: Proxy, upstream: Upstream, opener: str, form: Form) -> None:
     record = records(PROSE + OPENERS[opener] + "abcdefg " * (MEGABYTE // 8), step=MEGABYTE)[form]
     body = body_of(record)
