@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, ASKED, BASE, GERUND, SOON, Kind, alternatives
 from wirelint.claims.claims import verb_of
-from wirelint.text.prose import Cues, Prose, Sentence, has_word_at_end
+from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
 _PHRASES = lexicon.Phrases("announcements")
 
@@ -54,26 +54,26 @@ def asked(text: str) -> frozenset[Kind]:
     return frozenset(kinds)
 
 
-def assented(words: str, before: str) -> frozenset[Kind]:
+def accepted_offer(words: str, before: str) -> frozenset[Kind]:
     """Return the kinds of action that a reply has offered and the user has agreed to: "Shall I refund it?" "Yes please"."""
     if len(words) > _LONGEST_ASSENT or not _PHRASES["assent"].match(words):
         return frozenset()
     return frozenset(kind for match in _OFFER.finditer(before[-600:]) for kind in BASE.get(match["verb"].lower(), ()))
 
 
-def looks_back(text: str) -> bool:
+def asks_about_past(text: str) -> bool:
     """Return True if a user asks about what was done before, not for something to be done."""
     return _PHRASES["looks_back"].search(text) is not None
 
 
-def composes(text: str) -> bool:
+def asks_for_text(text: str) -> bool:
     """Return True if a user asks for a text, in which "I" is whoever the text speaks for."""
     if _PHRASES["composes"].search(text) is not None:
         return True
     return len(text) <= _LONGEST_PHRASE and "?" not in text and _NAMES_GENRE.match(text) is not None
 
 
-def besides(text: str) -> frozenset[Kind]:
+def orders_beside_text(text: str) -> frozenset[Kind]:
     """Return the kinds of action that are ordered beside a text to be composed: "draft a note and send it to Ann"."""
     payload = _PHRASES["payload"].search(text)
     order = text[: payload.start()] if payload else text
@@ -145,7 +145,7 @@ def may_announce(text: str, *, thought: bool = False) -> bool:
         return True
     if not tail.isascii() and _PHRASES["cjk"].search(tail):
         return True
-    return has_word_at_end(text, tail, _SOON_WORDS)
+    return has_word_of(tail, _SOON_WORDS)
 
 
 def _is_doing(text: str) -> bool:

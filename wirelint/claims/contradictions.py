@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from wirelint import lexicon
 from wirelint.claims.actions import PARTICIPLE, Topic, alternatives, stem, topics_of, words_of
-from wirelint.claims.acts import told_back
-from wirelint.claims.claims import Claim, claims
+from wirelint.claims.claims import Claim, claims, shared_words
 from wirelint.claims.evidence import Contradiction, Fact, Outcome, Ran, facts, last_words
 from wirelint.claims.order_check import carried_out
 from wirelint.claims.side_effects import Reach, reach
@@ -50,7 +49,7 @@ def _acts(fact: Fact) -> bool:
     return fact.able.shell or bool(fact.able.kinds - {"search", "read"})
 
 
-def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+def false_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     """Yield programs and acts that a text reports as successful although every call that could be meant failed."""
     acting = [fact for fact in known if _acts(fact)]
     if not acting or not all(fact.outcome.error for fact in acting) or admits(prose):
@@ -77,7 +76,7 @@ def told_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]
             return
 
 
-def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+def false_acts(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
     """Yield acts of any verb reported as done although every call of the turn failed and used one tool."""
     if not known or not all(fact.outcome.error for fact in known) or len({fact.able.tool.name for fact in known}) > 1:
         return
@@ -87,7 +86,7 @@ def told_done(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
         yield Contradiction(told.start, told.end, f"the result is an error: {known[-1].shown}")
 
 
-def told_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
+def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
     if not any(fact.outcome.error for fact in known) or admits(prose):
         return
     for claim in claims(prose):
@@ -128,7 +127,7 @@ def _was_meant(claim: Claim, prose: Prose, known: Sequence[Fact]) -> bool:
     return len(set(_WORD.findall(claim.object.lower())) & sent) >= 2
 
 
-def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
+def partial_failures(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fact]) -> Iterator[Contradiction]:
     """Yield reports that all of several calls, made together to one tool, succeeded although one failed."""
     acting = [fact for fact in together if _acts(fact)]
     failed = [fact for fact in acting if fact.outcome.error]
@@ -146,7 +145,7 @@ def told_both(prose: Prose, sentences: Sequence[Sentence], together: Sequence[Fa
             return
 
 
-def told_tests(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
+def false_test_reports(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact]) -> Iterator[Contradiction]:
     tested = [fact for fact in known if any(_tests(fact.result.text))]
     if not tested:
         return
@@ -244,7 +243,9 @@ def denied_hits(
             return
 
 
-def emptied(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str) -> Iterator[Contradiction]:
+def empty_places(
+    prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact], words: str
+) -> Iterator[Contradiction]:
     """Yield calendars, inboxes and carts reported as empty although the only result lists their contents.
 
     `words`: what the user asked; a part of the place of which they spoke is all of it.
@@ -284,7 +285,7 @@ def _denies(sentence: Sentence, looking: Sequence[Fact], words: str, *, failed: 
         return things
     for abroad in _PHRASES["no_things_abroad"].finditer(line):
         noun = next(filter(None, abroad.groups()))
-        if _is_hit(noun, looking) or told_back(noun, words):
+        if _is_hit(noun, looking) or shared_words(noun, words):
             return abroad
     return None
 
@@ -392,16 +393,16 @@ def contradictions(
     sentences = [sentence for sentence in prose.sentences if not sentence.question]
     words = last_words(request) if request is not None else ""
     yield from denied_hits(prose, sentences, known, words)
-    yield from emptied(prose, sentences, known, words)
+    yield from empty_places(prose, sentences, known, words)
     yield from wrong_counts(prose, sentences, known)
-    yield from told_successes(prose, known)
-    yield from told_runs(prose, sentences, known)
-    yield from told_done(prose, known)
-    yield from told_tests(prose, sentences, known)
+    yield from false_successes(prose, known)
+    yield from false_runs(prose, sentences, known)
+    yield from false_acts(prose, known)
+    yield from false_test_reports(prose, sentences, known)
     yield from _wrong_argument(prose, sentences, ran)
     yield from _details(prose, sentences, known)
     if request is not None:
-        yield from told_both(prose, sentences, _together(request, ran))
+        yield from partial_failures(prose, sentences, _together(request, ran))
         yield from _unheard(prose, sentences, known, request)
         yield from _unheard_lines(prose, known, request)
 
@@ -537,7 +538,7 @@ def error_of(passed: Sequence[Passed]) -> Passed | None:
     return passed[-1]
 
 
-def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
+def mcp_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple[Fact, ...]:
     """Return the results of the turn if one of them is an error of an MCP server, else nothing.
 
     That it is one is told by what the server answered on this wire, or by the result itself: some clients hand on the
@@ -562,8 +563,10 @@ def served_errors(request: Request, ran: Sequence[Ran], ledger: Ledger) -> tuple
     )
 
 
-def retold(prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request) -> Iterator[Contradiction]:
-    """Yield the statements of a text that misreport the errors among `served_errors`."""
+def misreported_errors(
+    prose: Prose, served: Sequence[Fact], ran: Sequence[Ran], request: Request
+) -> Iterator[Contradiction]:
+    """Yield the statements of a text that misreport the errors among `mcp_errors`."""
     if served and not _passes_on(prose.text, served):
         yield from (found for found in contradictions(prose, served, ran, request) if "error" in found.against)
 

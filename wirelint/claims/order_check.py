@@ -18,9 +18,21 @@ from typing import TypeAlias
 
 from wirelint import lexicon
 from wirelint.claims.actions import AHEAD, BASE, GERUND, PARTICIPLE, Kind, Topic, stem, words_of
-from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, told_back
 from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
-from wirelint.claims.claims import EARLIER, UNREAL, Claim
+from wirelint.claims.claims import (
+    DONE_CHINESE,
+    EARLIER,
+    FEW,
+    LONGEST_REPLY,
+    UNREAL,
+    Act,
+    Claim,
+    accounts,
+    acts,
+    folded,
+    regrets,
+    shared_words,
+)
 from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
 from wirelint.text.prose import Cues, Prose, Sentence
@@ -61,7 +73,7 @@ def meant(found: Announcement, prose: Prose, words: str, able: Iterable[Ability]
     ):
         return None
     alone = is_alone(prose, found)
-    shared = told_back(found.object, words)
+    shared = shared_words(found.object, words)
     if not alone and not (found.at_once and shared):
         return None
     english = found.verb in AHEAD or found.verb in GERUND
@@ -110,12 +122,14 @@ def ordered(claim: Claim, prose: Prose, words: str, heard: str, able: Sequence[A
     ):
         return None
     # "I just checked.": of what, the rest of the reply tells
-    shared = told_back(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
+    shared = shared_words(prose.text if _PHRASES["bare"].match(claim.object) else claim.object, words)
     if claim.form in ("said", "after"):
         enough = len(shared) >= _least(claim, wanted, news=is_news(prose.text, heard))
     elif claim.form == "news":
         near = any(words_of(claim.object) & one.words for one in able if does(one, claim.kinds))
-        enough = (near or bool(told_back(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+        enough = (
+            (near or bool(shared_words(told, words))) and is_news(prose.text, heard) and not is_thought(claim.object)
+        )
     elif claim.form == "stands":
         enough = bool(wanted and shared)
     else:
@@ -165,7 +179,7 @@ def _figures(text: str) -> frozenset[str]:
 # --- verbs that only a tool's own name has --------------------------------------------------------------------------------
 
 
-def announced_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
+def announcement_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Announcement, Ability] | None:
     """Return an announcement in the verb of a tool's name that is a whole reply: "Translating it now..."."""
     verbs = {} if _HANDED_OVER.search(words.strip()) else _own_verbs(able)
     found = announced_verb(prose, verbs) if verbs else None
@@ -184,7 +198,7 @@ def is_brief(prose: Prose) -> bool:
     return len(prose.text.strip()) <= _LONGEST_PLAIN_ORDER
 
 
-def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+def claim_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """Return a claim in the verb of a tool's name whose product the reply does not show: "I've translated document 8."."""
     told = prose.text.strip()
     if not is_brief(prose) or "\n" in told or "\n" in words.strip():
@@ -207,7 +221,9 @@ def done_by_name(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Cla
         if match is None or verb is None or _PHRASES["cannot"].search(sentence.masked):
             continue
         rest = prose.text[sentence.start + match.end() : sentence.end]
-        if not is_given(rest) and (told_back(prose.text[sentence.start : sentence.end], words) or is_news(told, words)):
+        if not is_given(rest) and (
+            shared_words(prose.text[sentence.start : sentence.end], words) or is_news(told, words)
+        ):
             return Claim(frozenset(), verb, "said", rest, sentence.start, sentence.end), verbs[verb]
     return None
 
@@ -258,7 +274,7 @@ def _pasts(verb: str) -> tuple[str, str]:
 _STEM = 5
 
 
-def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
+def claim_in_order_verb(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[Claim, Ability] | None:
     """Return a claim in another language that uses the verb of the order: "Redémarre-le." "J'ai redémarré …"."""
     order = _PHRASES["order"].match(words)
     told = prose.text.strip()
@@ -275,7 +291,7 @@ def done_as_ordered(prose: Prose, words: str, able: Iterable[Ability]) -> tuple[
     stem = folded(order["verb"])[:_STEM]
     for sentence in prose.sentences:
         have = None if sentence.question else _PHRASES["have"].search(sentence.masked)
-        if have is None or _PHRASES["never"].search(sentence.masked) or not told_back(sentence.masked, words):
+        if have is None or _PHRASES["never"].search(sentence.masked) or not shared_words(sentence.masked, words):
             continue
         verb = next((word for word in re.findall(r"\w+", folded(have["rest"])) if _is_of(word, stem)), None)
         doer = next((one for one in able if not does(one, _LOOKS) or not one.kinds), None) if verb else None
@@ -404,9 +420,17 @@ def read_off(
         groups = found.groupdict()
         noun = groups["noun"] or groups["noun2"]
         sure = (
-            is_news(sentence.masked, heard) if found.re is _PHRASES["read_off"] else bool(told_back(prose.text, words))
+            is_news(sentence.masked, heard)
+            if found.re is _PHRASES["read_off"]
+            else bool(shared_words(prose.text, words))
         )
-        if not sure or topics_in(noun) & _WRITTEN or heads_text(noun) or is_given(found[0]) or told_back(noun, words):
+        if (
+            not sure
+            or topics_in(noun) & _WRITTEN
+            or heads_text(noun)
+            or is_given(found[0])
+            or shared_words(noun, words)
+        ):
             continue
         nouns = _stems(noun)
         for one in able:
@@ -459,7 +483,7 @@ def _links(
     verb, order = stem(act.verb), _stems(words)
     said = _stems(told) - {verb}
     named, thing = bool(said & name), bool(said & (name | described | _fields(one)))
-    shared = told_back(told, words)
+    shared = shared_words(told, words)
     news = is_news(line, heard)
     own, wanted = verb in name, verb in order
     echoed = bool(shared) or bool(said & order) or (own and named and _PHRASES["it"].search(words) is not None)
@@ -507,7 +531,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     """Return True if the root is one of the tool's, or of the order's, and what is spoken of that of both."""
     if act.verb == DONE_CHINESE:
         asked = _PHRASES["question_chinese"].search(words) is None
-        return asked and bool(told_back(told, words)) and shares_signs(told, one.tool)
+        return asked and bool(shared_words(told, words)) and shares_signs(told, one.tool)
     own = {
         folded(word) for word in (*name_words(one.tool.name), *_PHRASES["letters"].findall(one.tool.description[:200]))
     }
@@ -519,7 +543,7 @@ def _links_abroad(act: Act, one: Ability, words: str, told: str) -> bool:
     wanted = any(word.startswith(act.verb) for word in order)
     said = {folded(word) for word in _PHRASES["letters"].findall(told)}
     thing = {word for word in said & own if len(word) >= _LEAST and not word.startswith(act.verb)}
-    shared = told_back(told, words)
+    shared = shared_words(told, words)
     return (
         bool(shared)
         and not heads_text(told)

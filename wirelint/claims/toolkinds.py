@@ -174,7 +174,7 @@ def shares_signs(text: str, tool: Tool) -> bool:
     return any(pair in text for pair in pairs)
 
 
-def spoken_of(able: Iterable[Ability], text: str) -> Ability | None:
+def tool_by_words(able: Iterable[Ability], text: str) -> Ability | None:
     """Return the tool that a text speaks of by the words of its name: "the currency converter" of `convert_currency`."""
     noun = _PHRASES["tool_noun"].match(text)
     words = words_of(noun[0]) - _STOP - {"service", "search", "lookup", "engine"} if noun else frozenset()

@@ -40,7 +40,7 @@ _MOST = 200_000
 """Characters of either text that are compared."""
 
 
-def retelling(told: str, truth: str) -> Retelling:
+def compare_result(told: str, truth: str) -> Retelling:
     """Return how a text in a history retells a tool's result."""
     told, truth = told[:_MOST], truth[:_MOST]
     if told.split() == truth.split():
@@ -200,5 +200,5 @@ def confirmed(request: Request, ledger: Ledger) -> frozenset[str]:
     return frozenset(
         back.result.pointer
         for back in handed_back(request, ledger)
-        if any(one.answered and retelling(back.result.text, one.text) == "same" for one in back.passed(wire))
+        if any(one.answered and compare_result(back.result.text, one.text) == "same" for one in back.passed(wire))
     )

@@ -59,17 +59,6 @@ def has_word_of(text: str, words: frozenset[str]) -> bool:
     return not words.isdisjoint(_said(text))
 
 
-def has_word_at_end(text: str, tail: str, words: frozenset[str]) -> bool:
-    """Return True if the end of a text holds one of some words. The words of the whole text are cached.
-
-    `tail` begins where `text` may have been cut within a word.
-    """
-    if words.isdisjoint(_said(text)):
-        cut = tail.split(None, 1)
-        return bool(cut) and has_word_of(cut[0], words)
-    return has_word_of(tail, words)
-
-
 @lru_cache(maxsize=8)
 def _said(text: str) -> frozenset[str]:
     """Return the words of a text, as they stand and between marks, cached for rules that look for different words."""
