@@ -20,7 +20,7 @@ from wirelint.dialects.coercion import properties_of
 from wirelint.model import Arguments, Json, Tool, ToolCall
 from wirelint.text.escaping import excerpt
 
-# What gives a fault away in an argument text that is still arriving.
+# Watchers of faults in an argument text that is still arriving.
 #
 # A watcher follows the text of one call and tells, after each piece, how much of all that came may leave, whatever comes
 # after it. From the first place that is suspicious on, nothing more may; a few characters wait for the next one only, since

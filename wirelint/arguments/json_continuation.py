@@ -104,7 +104,7 @@ class Scanner:
                     if place < size:
                         place = self._structure(piece[place], place, base)
 
-    # What a subclass may watch. A value is announced by its first character, a key by its raw text.
+    # Hooks of subclasses. A value is reported with its first character, a key with its raw text.
 
     def _value_begins(self, character: str, offset: int) -> None: ...
 
