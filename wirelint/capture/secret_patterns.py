@@ -288,6 +288,16 @@ def _is_mixed(text: str) -> bool:
     return _has_digit(text) and not is_placeholder(text)
 
 
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+
+
+def _is_variable_secret(text: str) -> bool:
+    """Return True if the value of a variable is no name, path, date, UUID or stand-in."""
+    if is_placeholder(text) or _CSS_CLASS.fullmatch(text) or _UUID.fullmatch(text) or text.startswith(("/", ".", "~")):
+        return False
+    return _has_digit(text) and any(map(str.isalpha, text))
+
+
 def _is_real(text: str) -> bool:
     return not is_placeholder(text)
 
@@ -323,6 +333,13 @@ _ASSIGNED = (
     r"|(?:client|app|signing|webhook|jwt|auth|api)[_-]?secret|password|passwd)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([^\s\"'`,;&()<>\[\]{}\\$|]{8,})"
 )
 """`OPENAI_API_KEY=…`, `x-api-key: …` in a shell command, a log, a configuration file."""
+
+_VARIABLE = (
+    r"(?<![A-Za-z0-9_])(?!(?:[A-Z0-9_]{0,40}_)?(?:(?:PRIMARY|FOREIGN|SORT|CACHE|PARTITION|ROUTING|IDEMPOTENCY|PUBLIC|HASH|INDEX"
+    r"|LOOKUP|GROUP|OBJECT)_KEY|(?:NEXT|PAGE|PAGINATION|CONTINUATION|STOP|EOS|BOS|PAD)_TOKEN))"
+    r"[A-Z][A-Z0-9_]{0,63}_(?:TOKEN|KEY|SECRET|PASSWORD)[\"']?\s{0,4}[:=]\s{0,4}[\"']?([A-Za-z0-9+/_=.~-]{12,})"
+)
+"""`LINE_NOTIFY_TOKEN=…`: an environment variable of any vendor."""
 
 _ASSIGNMENT = re.compile(r"(?:key|token|secret|password|passwd)[\"'\\]{0,8}\s{0,4}[:=]")
 _QUERY = (
@@ -401,6 +418,7 @@ SHAPES: tuple[Shape, ...] = (
         ),
     ),
     Shape(_assigns, _pattern(_ASSIGNED, _is_mixed, 1)),
+    Shape(_assigns, _pattern(_VARIABLE, _is_variable_secret, 1)),
     Shape(_any_of(*_QUERY_HINTS), _pattern(_QUERY, lambda text: not is_placeholder(text), 1)),
     # Registries of packages, whose prefixes hold no character that is rare in JSON: NuGet, crates.io.
     Shape(
@@ -420,7 +438,11 @@ SHAPES: tuple[Shape, ...] = (
     Shape(
         _any_of("machine"),
         _pattern(
-            r"machine\s{1,8}\S{1,256}\s{1,8}login\s{1,8}\S{1,256}\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})", _is_real, 1
+            # In prose, `the machine needs login and password` is followed by a word.
+            r"machine\s{1,8}(?:(?=\S{0,256}[.:])|(?=(?:\S{1,256}\s{1,8}){4}\S{0,64}[0-9]))\S{1,256}\s{1,8}login\s{1,8}\S{1,256}"
+            r"\s{1,8}password\s{1,8}([^\s\"'`\\]{3,})",
+            _is_real,
+            1,
         ),
     ),
     Shape(_any_of("://"), _pattern(r"://[^/\s:@\"'\\]{0,64}:([^/\s:@\"'\\\[\]]{3,256})@(?=[\w\[])", _anything, 1)),

@@ -41,7 +41,7 @@ _SECRET_NAME = re.compile(
 _SECRET_PARAMETERS = frozenset({"key", "token", "sig", "signature", "auth", "pass", "pw", "jwt"})
 _CLOUD_PARAMETER = re.compile(r"x_(?:amz|goog)_(?!algorithm$|date$|expires$|signed_?headers$|content_sha256$)\w+")
 _SECRET_HEADER = re.compile(
-    r"token(?!s)|secret|password|passwd|credential|signature|cookie|authorization|^x-auth$"
+    r"token(?!s)|secret|password|passwd|credential|signature|cookie|authorization|^authentication$|-auth$|^(?:x-)?(?:[a-z]{2}-)?key$"
     r"|(?:api|access|auth|subscription|functions|master|private|account)[-_]?key"
 )
 _PLAIN_HEADER = re.compile(r"^access-control-|token-(?:type|count|limit|usage)|^www-authenticate$|-sha256$")

@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from dataclasses import dataclass
+from importlib import resources
+from typing import Any
 
 from wirelint.model import Json
 
@@ -41,29 +44,9 @@ class Topic:
         return " ".join(self.words)
 
 
-_SAMPLES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("path", "file", "dir"), ("README.md", "docs/setup.md", "src/main.py")),
-    (("city", "location", "place", "destination"), ("Lisbon", "Nairobi", "Osaka")),
-    (("country",), ("Portugal", "Kenya", "Japan")),
-    (("url", "link", "uri"), ("https://www.iana.org/help", "https://www.rfc-editor.org/rfc/rfc9110")),
-    (("command", "cmd"), ("ls -l", "git status", "uname -a")),
-    (("date", "day"), ("2025-03-14", "2025-06-01", "2025-11-30")),
-    (("time",), ("09:30", "14:00", "18:45")),
-    (("email", "recipient"), ("mira@example.org", "jonas@example.org")),
-    (("language", "lang"), ("en", "pt", "ja")),
-    (("unit",), ("celsius", "fahrenheit")),
-    (("pattern", "glob"), ("*.md", "src/**/*.py")),
+_TABLE: dict[str, Any] = tomllib.loads(
+    resources.files(__package__).joinpath("samples.toml").read_text(encoding="utf-8")
 )
-_FORMATS = {
-    "date": "2025-03-14",
-    "date-time": "2025-03-14T09:30:00Z",
-    "time": "09:30:00Z",
-    "email": "mira@example.org",
-    "uri": "https://www.iana.org/help",
-    "uuid": "5f1d7a52-0c3e-4b0e-9a56-2f7c1f0f6c11",
-    "ipv4": "192.0.2.17",
-    "hostname": "www.iana.org",
-}
 
 
 def make_arguments(schema: dict[str, Json], topic: Topic, *, salt: int = 0) -> dict[str, Json]:
@@ -168,7 +151,8 @@ class _Maker:
 
     def _string(self, schema: dict[str, Json], name: str) -> str:
         kind = schema.get("format")
-        text = _FORMATS.get(kind) if isinstance(kind, str) else None
+        formats: dict[str, str] = _TABLE["formats"]
+        text = formats.get(kind) if isinstance(kind, str) else None
         if text is None:
             text = self._plain_string(name.lower())
         most = _integer(schema, "maxLength", len(text))
@@ -176,11 +160,11 @@ class _Maker:
         return text[:most].ljust(least, "a")
 
     def _plain_string(self, name: str) -> str:
-        for keys, samples in _SAMPLES:
-            if any(key in name for key in keys):
-                if "city" in keys and self.topic.proper and self.salt == 0:
+        for row in _TABLE["parameters"]:
+            if any(key in name for key in row["names"]):
+                if "city" in row["names"] and self.topic.proper and self.salt == 0:
                     return self.topic.proper
-                return samples[self.salt % len(samples)]
+                return str(row["values"][self.salt % len(row["values"])])
         return self.topic.phrase if self.salt == 0 else f"{self.topic.phrase} part {self.salt + 1}"
 
 
