@@ -2,7 +2,7 @@
 
 Theory of operation. A repair of a stream can only go on from what the client has already. So every verdict here is a
 whole argument text that begins as the one that came, up to the first place that gives the fault away; where that cannot
-be, there is no repair, streamed or whole. `wirelint.arguments.argument_watchers` tells that place while the text arrives.
+be, there is no repair, streamed or whole. The watchers below find that place while the text arrives.
 """
 
 from __future__ import annotations
