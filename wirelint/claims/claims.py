@@ -86,17 +86,17 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
     for table, pattern in zip(DONE, _SAID, strict=True):
         for match in pattern.finditer(line):
             verb = verb_of(match)
-            unreal = _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start())
-            if not unreal and not _PHRASES["foreign_claims_unreal"].search(match["gap"] or ""):
+            unreal = _PHRASES["foreign_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_unreal"].search(match["gap"] or ""):
                 return table[verb], verb, "said"
     for match in _PHRASES["performed"].finditer(line):
-        if not _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start()):
+        if not _PHRASES["foreign_unreal"].search(line, max(match.start() - 160, 0), match.start()):
             return frozenset({"search"}), verb_of(match), "said"
     for table, pattern in zip(DONE, _PASSIVE, strict=False):
         passive = pattern.search(line)
-        if passive is not None and not _PHRASES["foreign_claims_unreal"].search(line):
+        if passive is not None and not _PHRASES["foreign_unreal"].search(line):
             return table[passive["verb"]], passive["verb"], "passive"
-    if outcome := _PHRASES["foreign_claims_outcome"].search(line):
+    if outcome := _PHRASES["foreign_outcome"].search(line):
         return frozenset({"search"}), verb_of(outcome), "outcome"
     return None
 
@@ -529,7 +529,7 @@ _PERFECT = _PHRASES.pattern("perfect", finished=_FINISHED, adverbs=ADVERBS)
 _WELL = _PHRASES.pattern("well", finished=_FINISHED)
 _IS = _PHRASES.pattern("is", finished=_FINISHED)
 _NOTE = _PHRASES.pattern("note", finished=_FINISHED)
-_TERSE = _PHRASES.pattern("acts_terse", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
+_TERSE = _PHRASES.pattern("terse_act", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
 _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
 """News that only a tool can give: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
