@@ -312,13 +312,15 @@ def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path
 
 
 @pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))
-def test_a_body_that_swells(inspector: Inspector, coding: str) -> None:
+def test_a_body_that_swells(inspector: Inspector, coding: str, caplog: pytest.LogCaptureFixture) -> None:
     limit = inspector._settings.max_body if inspector._settings is not None else 0
     bomb = CODINGS[coding](bytes(32 << 20))
     flow = begin(inspector, record_of(CLEAN), content_encoding=coding)
     got = feed(flow, cut(bomb, 1 << 9))
     assert len(got) <= limit + 64 * len(bomb) + (17 << 20 if "br" in coding else 9 << 20), len(got)
     assert killed(flow)
+    said = [line.message for line in caplog.records if line.levelname == "WARNING"]
+    assert [("closed" in line, "decodes to far more" in line) for line in said] == [(True, True)]
 
 
 def test_a_long_stream_that_is_coded_is_delivered_whole(inspector: Inspector) -> None:

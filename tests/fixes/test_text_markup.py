@@ -144,20 +144,20 @@ def test_a_whole_body(case: Case, api: str) -> None:
     assert passed.untouched == (not case.calls)
 
 
-@pytest.mark.parametrize("api", [OPENAI, ANTHROPIC])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_every_cut_in_two_and_every_character(case: Case, api: str) -> None:
-    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 3)]
-    for pieces in (list(case.text), *cuts):
-        passed = passes(case, pieces, api)
-        assert passed.said == expected(case, api), pieces
-        assert passed.untouched == (not case.calls)
+def test_every_cut_in_two_and_every_character(case: Case) -> None:
+    cuts = [[case.text[:place], case.text[place:]] for place in sampled(range(1, len(case.text)), 2)]
+    for api in rotated([OPENAI, ANTHROPIC], case.text):
+        for pieces in (list(case.text), *cuts):
+            passed = passes(case, pieces, api)
+            assert passed.said == expected(case, api), pieces
+            assert passed.untouched == (not case.calls)
 
 
 @pytest.mark.parametrize("path", sorted(VECTORS.glob("*.jsonl")), ids=lambda path: path.stem)
 def test_every_vector_is_read_in_a_stream_as_in_a_body(path: Path) -> None:
-    """Character by character, and cut in two at any place; the default run tries one of these for each vector."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    """Character by character, and cut in two at any place; the default run tries one of these for some vectors."""
+    for line in sampled(path.read_text(encoding="utf-8").splitlines(), 4):
         vector = json.loads(line)
         tools = {tool["name"]: tool.get("schema") or schema() for tool in vector["tools"]}
         case = Case(vector["text"], "", talk=Talk(tools=tools))

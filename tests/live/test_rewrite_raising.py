@@ -306,7 +306,7 @@ def _is_abstract(member: object) -> bool:
 
 
 PLACES = _places()
-TRIED = sampled(PLACES, 80)
+TRIED = sampled(PLACES, 32)
 _ASKED: list[str] = []
 
 

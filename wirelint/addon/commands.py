@@ -23,8 +23,7 @@ from wirelint.addon.memory import Memory
 from wirelint.addon.verdict import CheckResult
 from wirelint.addon.words import one_line, shorten
 from wirelint.capture.cases import NoFindingError, encode_case, reproduce
-from wirelint.capture.fixing import Fixed, fix, true_headers
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed, fix, true_headers
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.fix import FixPolicy

@@ -14,8 +14,11 @@ every empty frame; without `mitm_compat`, which keeps those away, it only means 
 
 from __future__ import annotations
 
+import logging
+
 from mitmproxy import http
 
+from wirelint.addon import log
 from wirelint.addon.failures import Failures
 from wirelint.addon.http_headers import HEADER, add_field, has_known_end, headers_of, make_open_ended
 from wirelint.addon.mitm_compat import attach
@@ -118,7 +121,9 @@ class Delivery(Passage):
             self._decoder = None
             plain = error.plain
             large = isinstance(error, TooLargeError)
-            told = f"the reply is not what its content-encoding says: {'it swells' if large else error}"
+            told = f"the reply is not what its content-encoding says: {error}"
+            if large:
+                told = "the reply decodes to far more than wirelint_max_body allows"
             self._visit.give_up(told, keep_raw=True)
             if undecoded and not plain and not large and is_text(bytes(undecoded)):
                 return bytes(undecoded)
@@ -128,6 +133,7 @@ class Delivery(Passage):
         return plain
 
     def _break(self, why: str) -> None:
-        """Nothing more is delivered, and the reply does not end well."""
+        """Ends the delivery; the client sees a broken connection."""
+        log.say(f"connection to the client closed: {why}", logging.WARNING)
         self._broken = True
         self._visit.cut_short = why

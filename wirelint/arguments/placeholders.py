@@ -263,6 +263,14 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
             yield Refused(name, value, sign(value, name))
 
 
+def misnamed(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parameters that an error of the tool names: given ones (True) that it does not know, and missing ones."""
+    error = error[:_LONGEST_ERROR]
+    for phrase, is_given in (("unknown_parameter", True), ("missing_parameter", False)):
+        names = (next(filter(None, found.groups()), "") for found in _PHRASES[phrase].finditer(error))
+        yield from ((name, is_given) for name in dict.fromkeys(names) if (name in arguments) is is_given)
+
+
 # Values of arguments that nobody said, and that are of a kind that no real value has (`placeholders`).
 #
 # Theory of operation. A value is an invention only where neither the tool's declaration nor the conversation has it. What
