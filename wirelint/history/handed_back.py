@@ -23,7 +23,7 @@ from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("handed_back")
 
-# What has become of a tool's result on its way into a history: the same in another dress, shortened, or another.
+# Changes of a tool's result on its way into a history: another format, shortened, or altered.
 #
 # Theory of operation. Clients wrap results, print them as JSON or out of it, join blocks, add notes. What is left
 # through all
