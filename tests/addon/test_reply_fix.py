@@ -1,4 +1,4 @@
-"""The stream callable that repairs: every byte leaves once, whatever happens, and the visit hears what became of them."""
+"""The stream callable that fixes replies: every byte leaves once, and the recorder learns what was sent."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.build import Talk, as_record
-from wirelint.addon import delivery as module
+from wirelint.addon import reply_fix as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.delivery import Delivery
 from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.reply_fix import HttpReplyFixer
 from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline_factory import PipelineFactory
@@ -74,7 +74,7 @@ def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.
     for name, value in headers.items():
         flow.response.headers[name.replace("_", "-")] = value
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, Delivery)
+    assert isinstance(flow.response.stream, HttpReplyFixer)
     return flow
 
 
@@ -388,7 +388,7 @@ def test_another_addon_that_streams(inspector: Inspector, tmp_path: Path) -> Non
     flow.response = head_of(record)
     flow.response.stream = lambda data: data.replace(b"hello", b"olleh")
     inspector.responseheaders(flow)
-    assert not isinstance(flow.response.stream, Delivery)
+    assert not isinstance(flow.response.stream, HttpReplyFixer)
     assert "x-wirelint" not in flow.response.headers
     assert callable(flow.response.stream)
     flow.response.stream(body_of(record))
