@@ -25,7 +25,7 @@ _DROPPED = re.compile(
 )
 _TOOLS = re.compile(
     r"(?<![a-z0-9_])(?:tools|functions|tool_?config|(?:tool|function)[ _-](?:call(?:s|ing)?|use))(?![a-z0-9_])"
-    r"(?![.\[/]\w{1,9}\]?[.\[/]\w)",
+    r"(?![.\[/](?:\w{1,9}|\*)?\]?[.\[/]\w)",
     re.IGNORECASE,
 )
 """Names of tools as a whole; not those of one field of a tool (`tools.0.strict`)."""

@@ -73,6 +73,7 @@ class FinishReasonMismatch(Rule):
                     severity="info",
                 )
         yield from self._check_empty_calls(reply)
+        yield from self._check_written_nulls(exchange, reply)
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request
@@ -129,6 +130,25 @@ class FinishReasonMismatch(Rule):
                     event=fault.event if reply.streamed else None,
                     severity="info",
                 )
+
+    def _check_written_nulls(self, exchange: Exchange, reply: Reply) -> Iterator[Finding]:
+        """Yield a finding for each reason like "null", and for an empty one with which a whole body ends."""
+        choices = {f"/choices/{choice.index}/finish_reason": choice for choice in reply.choices}
+        for fault in reply.faults:
+            pointer, _, written = fault.detail.partition(" ")
+            if fault.kind != "written-null" or (choice := choices.get(pointer)) is None:
+                continue
+            lacks = choice.finish_reason is None
+            if (lacks and is_unstated(exchange, choice)) or not (written or (lacks and not reply.streamed)):
+                continue  # reported as a missing reason; or an empty text before the reason comes
+            effect = "the reply does not say why it ended" if lacks else "clients end at the first event that has it"
+            yield self.finding(
+                "response",
+                f"the finish reason is the text {written!r} instead of null; {effect}",
+                pointer,
+                event=fault.event if reply.streamed else None,
+                severity="warning" if written else "info",
+            )
 
     def _report_no_call(self, choice: Choice, reason: str, right: str) -> Finding:
         text = choice.text.strip()

@@ -105,7 +105,7 @@ class RewriteContext:
     taken: set[str] = field(default_factory=set)
     """Ids of calls in the request or the reply. A new id must differ from them."""
     next_number: int = 0
-    """The least number for the next counted id (`functions.NAME:N`); `history.minting` updates it."""
+    """The least number for the next counted id (`functions.NAME:N`); `history.id_demands.mint` updates it."""
     _blocks: int = 1 << 32
     _minted: int = 0
 

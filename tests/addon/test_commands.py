@@ -61,7 +61,7 @@ def test_findings(prompt: Prompt) -> None:
         "  error truncated-stream [gateway] response /choices/0/message/content, event 0",
         "openai.chat acme-1",
     ]
-    assert heads[-1] == "1 exchange with nothing to complain about"
+    assert heads[-1] == "1 exchange without findings"
     assert everything[0].endswith(f"1 error [{cut.id[:8]}]")
     assert any("error xml-leak [gateway]" in line for line in everything)
     assert prompt("wirelint.findings @all") == everything

@@ -16,7 +16,7 @@ from mitmproxy.tools.main import process_options
 from mitmproxy.tools.web.master import WebMaster
 
 from wirelint.addon import proxy as runner
-from wirelint.addon import starting
+from wirelint.addon import proxy as starting
 from wirelint.cli import main
 from wirelint.cli.run import proxy
 from wirelint.registry import shipped
@@ -179,7 +179,7 @@ def test_listens_on_this_machine_only(
         opts = asyncio.run(parse())
         opened.append((opts.listen_host, opts.web_host if web else "127.0.0.1"))
 
-    monkeypatch.setattr(starting, "run", start)
+    monkeypatch.setattr(starting, "run_mitmproxy", start)
     tool = ["--web"] if web else []
     result = CliRunner().invoke(proxy, ["--upstream", "https://h.test", *tool, *given], standalone_mode=False)
     assert (result.exception, opened) == (None, [(expected, "127.0.0.1")])

@@ -10,7 +10,7 @@ import pytest
 from tests.build import REGISTRY, as_record, chunk, exchange, sse
 from tests.cuts import split
 from tests.rewrite.mending import UNSAFE, head
-from wirelint.capture.fixing import fix
+from wirelint.capture.offline import fix
 from wirelint.capture.record import Record
 from wirelint.engine import Session
 from wirelint.fix import FixPolicy

@@ -81,6 +81,31 @@ def test_a_name_of_a_channel_before_calls(api: str, stream: bool) -> None:
     assert (choice.text, choice.reasoning) == ("", said.removeprefix("thought\n"))
 
 
+@pytest.mark.parametrize("words", ["", "assistantfinalIt leaves soon."], ids=["alone", "then an answer"])
+@pytest.mark.parametrize("step", [5, 400])
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+def test_a_call_in_a_channel_whose_tokens_are_gone(api: str, stream: bool, step: int, words: str) -> None:
+    said = f'analysisWe need the ferry.assistantcommentary to=functions.find_ferry json{{"harbour": "Bodø"}}{words}'
+    done = run(Talk(text=said, step=step, tools=TOOLS, model="gpt-oss-20b").record(api, stream))
+    assert done.after.reply is not None
+    choice = done.after.reply.choices[0]
+    assert (choice.text, choice.reasoning) == (words.removeprefix("assistantfinal"), "We need the ferry.")
+    assert [(call.name, call.arguments.mapping) for call in choice.calls] == [("find_ferry", {"harbour": "Bodø"})]
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 4.</think>", "It is 4.\n</think>\n\n", "It\nis 4. [/THINK]", "<think>Hm.</think>4</think>"]
+)
+@pytest.mark.parametrize("step", [3, 400])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_with_a_lone_closing_tag_behind_it_stays(text: str, step: int, stream: bool) -> None:
+    for api in APIS:
+        if channel_of(api.NAME) == "model":
+            done = run(Talk(text=text, step=step).record(api.NAME, stream))
+            assert done.after.reply is not None
+            assert "4" in done.after.reply.choices[0].text, api.NAME
+
+
 @pytest.mark.parametrize(
     "text", ["a <|im_end|> " * 3_000, "hi\n<think>\n" * 3_000, "<|im_start|>" * 3_000], ids=range(3)
 )

@@ -98,6 +98,7 @@ class _Reader:
         self._told: set[tuple[int, str]] = set()
         self._begun = 0  # where the events of the document's choices begin in `_out`
         self._finished = False
+        self._written: set[tuple[int, str]] = set()
         self._done = False
         self._counted = False
         self._out: list[Event] = []
@@ -174,6 +175,15 @@ class _Reader:
         if reason := stated_reason(body.get("finish_reason")):
             self._finished = True
             self._out.append(Finish(choice, reason, f"/choices/{choice}/finish_reason", frame))
+        elif (written := text(body.get("finish_reason"))) is not None:
+            self._reasonless(choice, written, frame)
+
+    def _reasonless(self, choice: int, written: str, frame: Frame) -> None:
+        """Report once for each candidate that the lack of a finish reason is written as text."""
+        if (choice, written) not in self._written:
+            self._written.add((choice, written))
+            detail = f"/choices/{choice}/finish_reason {written}"
+            self._out.append(StreamViolation("written-null", detail, frame))
 
     def _others(self, choice: int, message: Mapping[str, Json], place: str, frame: Frame) -> None:
         """What a message has beside its text and reasoning."""

@@ -207,10 +207,10 @@ def unquoted(text: str) -> dict[str, Json] | None:
     return value if isinstance(value, dict) else None
 
 
-"""How the mark begins that stands in the place of a secret."""
+"""The beginning of a mark that replaces a secret."""
 
 UNREAD = frozenset({"broken-json", "unknown-field", "cut-event"})
-"""Faults after which it is not known what a reply holds."""
+"""Faults after which the content of a reply is unknown."""
 
 _BLANK = " \t\r\n"
 

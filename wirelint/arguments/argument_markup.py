@@ -176,7 +176,7 @@ _OPENER = re.compile(rf"<\s?(?:{_ANY})\s?>")
 _KEY_TAG = re.compile(rf"\s*(?:</?\s?(?:{_ANY})(?:=|\s?>?|\s+name=)|[\"'>])\s*")
 _NEXT = _PHRASES.pattern("next", any=_ANY)
 _NEXT_NAMED = re.compile(r"\s{0,8}<([A-Za-z_][\w.-]{0,79})>")
-# The same closing tags as JSON may spell them.
+# Closing tags as JSON may spell them.
 _SPELT = rf"(?:<|\\u003[cC])(?:/|\\/)\s?(?:{_ANY})\s?(?:>|\\u003[eE])"
 _TAIL = re.compile(rf"(?:{_SPELT}(?:\s|\\[nrt])*)+")
 _BEGINS = re.compile(r"<|\\(?=u|\Z)")

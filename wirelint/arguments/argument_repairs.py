@@ -2,7 +2,7 @@
 
 Theory of operation. A repair of a stream can only go on from what the client has already. So every verdict here is a
 whole argument text that begins as the one that came, up to the first place that gives the fault away; where that cannot
-be, there is no repair, streamed or whole. `wirelint.arguments.argument_watchers` tells that place while the text arrives.
+be, there is no repair, streamed or whole. The watchers below find that place while the text arrives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from wirelint.dialects.coercion import properties_of
 from wirelint.model import Arguments, Json, Tool, ToolCall
 from wirelint.text.escaping import excerpt
 
-# What gives a fault away in an argument text that is still arriving.
+# Watchers of faults in an argument text that is still arriving.
 #
 # A watcher follows the text of one call and tells, after each piece, how much of all that came may leave, whatever comes
 # after it. From the first place that is suspicious on, nothing more may; a few characters wait for the next one only, since

@@ -24,15 +24,15 @@ from wirelint.jsonvalues import Json
 # string, white space, the digits of a number) are passed by one regular expression, so a piece costs what it has in tokens,
 # and nothing is ever read twice. It keeps offsets and a stack of brackets, no text. A subclass may watch the values go by.
 
-_JSON_SCANNER_SPACE = re.compile(r"[ \t\r\n]*")
+_SPACE = re.compile(r"[ \t\r\n]*")
 _STRING_BODY = re.compile(r'[^"\\\x00-\x1f]*')
 _TOKEN_BODY = re.compile(r"[-+.0-9A-Za-z]*")
-_JSON_SCANNER_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _NUMBER_BEGUN = re.compile(r"-?(?:(?:0|[1-9][0-9]*)(?:\.(?:[0-9]+(?:[eE][+-]?[0-9]*)?)?|[eE][+-]?[0-9]*)?)?")
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _ESCAPABLE = frozenset('"\\/bfnrt')
 _HEX = frozenset("0123456789abcdefABCDEF")
-_JSON_SCANNER_DEEPEST = 1000
+_DEEPEST_SCANNED = 1000
 """Brackets beyond which nobody reads JSON; the scanner then follows no further."""
 
 
@@ -100,11 +100,11 @@ class Scanner:
                 case _At.TOKEN:
                     place = self._scalar(piece, place, base)
                 case _:
-                    place = _JSON_SCANNER_SPACE.match(piece, place).end()  # type: ignore[union-attr]
+                    place = _SPACE.match(piece, place).end()  # type: ignore[union-attr]
                     if place < size:
                         place = self._structure(piece[place], place, base)
 
-    # What a subclass may watch. A value is announced by its first character, a key by its raw text.
+    # Hooks of subclasses. A value is reported with its first character, a key with its raw text.
 
     def _value_begins(self, character: str, offset: int) -> None: ...
 
@@ -164,7 +164,7 @@ class Scanner:
         if known < len(self._token):
             self.broken = base + place + max(known - before, 0)
         elif end < len(piece):
-            if _JSON_SCANNER_NUMBER.fullmatch(self._token) or self._token in _LITERALS.values():
+            if _WHOLE_NUMBER.fullmatch(self._token) or self._token in _LITERALS.values():
                 self._value_ends(base + end)
             else:
                 self.broken = base + end
@@ -215,7 +215,7 @@ class Scanner:
         elif character in "{[":
             self._stack.append(character)
             self._at = _At.FIRST_KEY if character == "{" else _At.ITEM
-            self.lost = len(self._stack) > _JSON_SCANNER_DEEPEST
+            self.lost = len(self._stack) > _DEEPEST_SCANNED
         else:
             self._token = ""
             self._at = _At.TOKEN
@@ -247,7 +247,6 @@ def _agreed(token: str) -> int:
     return count
 
 
-_SPACE = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\", "/": "/"}
 _TOKEN = re.compile(r"[-+.0-9A-Za-z]*")

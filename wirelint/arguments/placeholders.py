@@ -21,7 +21,7 @@ from wirelint.model import Confidence, Json, Message, Request, Text, Tool, ToolR
 
 _PHRASES = lexicon.Phrases("placeholders")
 
-# What a parameter of a tool is for, by its name: a path, a key, an id, a host, or text that somebody writes.
+# Purpose of a tool's parameter, by its name: a path, a key, an id, a host, or text that somebody writes.
 #
 # Names are taken apart at underscores and capitals (`subWorkspace`, `file_path`), so that one list of words does for all
 # spellings. A name says only so much: what is in no list is `other`.
@@ -263,6 +263,14 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
             yield Refused(name, value, sign(value, name))
 
 
+def misnamed(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
+    """Yield the parameters that an error of the tool names: given ones (True) that it does not know, and missing ones."""
+    error = error[:_LONGEST_ERROR]
+    for phrase, is_given in (("unknown_parameter", True), ("missing_parameter", False)):
+        names = (next(filter(None, found.groups()), "") for found in _PHRASES[phrase].finditer(error))
+        yield from ((name, is_given) for name in dict.fromkeys(names) if (name in arguments) is is_given)
+
+
 # Values of arguments that nobody said, and that are of a kind that no real value has (`placeholders`).
 #
 # Theory of operation. A value is an invention only where neither the tool's declaration nor the conversation has it. What
@@ -334,7 +342,7 @@ class Said:
 
     @property
     def heard(self) -> str:
-        """What users and tools said, in lower case."""
+        """Words of users and tools, in lower case."""
         if self._heard is None:
             self._heard = _joined(message for message in self._request.messages if message.role in ("user", "tool"))
         return self._heard
@@ -350,7 +358,7 @@ class Said:
 
     @property
     def others(self) -> str:
-        """What the system and the assistant said."""
+        """Words of the system and the assistant."""
         if self._others is None:
             self._others = _joined(
                 message for message in self._request.messages if message.role not in ("user", "tool")

@@ -318,7 +318,7 @@ def _read_as(value: Json, types: frozenset[str]) -> Json:
     return value
 
 
-# Which kinds of values a schema allows at a place, as far as that can be told on the way there.
+# Kinds of values that a schema allows at a place, as far as the way there shows.
 #
 # Used while arguments are still arriving: from the first character of a value its kind is known, and whether it may be
 # wrong. What a schema says in ways that are not followed here counts as allowed. `number` stands for integers too.
@@ -427,14 +427,14 @@ def _kind(value: Json) -> str:
             return "object"
 
 
-# Which declared tool an undeclared name means: other case, a prefix that leaked, markup around it, a name said twice.
+# The declared tool that an undeclared name means: other case, a leaked prefix, markup around it, a repeated name.
 
 # The namespaces that models were trained with and that a server's parser should have taken off: OpenAI's harmony and
 # Kimi write `functions.NAME`, Gemini `default_api.NAME`; all of them are one run at the beginning.
 _PREFIX = re.compile(r"(?:(?:functions?|default_api|tools?|multi_tool_use|tool_call|assistant)(?:[.:/ ]+|__)|to=)+")
 # The same where an API took the characters out that its names may not have: `functionsNAME0`.
 _FUSED = re.compile(r"(?:functions|default_api)(?P<name>[A-Za-z]\w*?)\d{0,3}\Z")
-# What follows the name in harmony's header: `NAME<|channel|>commentary <|constrain|>json`, its tokens taken out.
+# The rest of harmony's header behind the name: `NAME<|channel|>commentary <|constrain|>json`, its tokens taken out.
 _HEADER = re.compile(r"\s+(?:(?:in )?(?:commentary|analysis)(?: channel)?\s*(?:json|code)?|json|code)\Z")
 _COUNTER = re.compile(r":\d+\Z")
 _MCP = re.compile(r"mcp__(?:[^_]|_(?!_))+__")

@@ -1,4 +1,4 @@
-"""What a secret looks like by itself: the forms of vendors' credentials (`tokens`), and what surrounds one in any text.
+"""Patterns of secrets: the forms of vendors' credentials (`lexicon/secrets.toml`), and shapes that surround a secret.
 
 Theory of operation. Each shape is announced by a `hint`, mostly a literal that a substring search finds at memory speed;
 the pattern runs only over text that holds its hint. Look-behinds stand after the literal, so that the pattern engine
@@ -157,14 +157,14 @@ def signs(*others: tuple[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _front(anchor: str) -> str:
-    """What follows a separator in any form: most separators of ordinary text fail here."""
+    """An assertion on the characters after a separator, which most separators of ordinary text fail."""
     return f"(?=[{_FOLLOWING}]{{3}})" if anchor in _SEPARATORS else ""
 
 
 def _trie(anchor: str, found: Iterable[tuple[str, str]], known: str) -> str:
-    """An assertion that one of some prefixes ends in `known` and the anchor, and what has to follow it.
+    """An assertion that one of some prefixes ends in `known` and the anchor, with the assertion on its rest.
 
-    The prefixes are told apart from their ends on: most places fail at the first two characters.
+    The prefixes are compared from their ends: most places fail at the first two characters.
     """
     nodes: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
     leaves: list[str] = []
@@ -217,7 +217,7 @@ class _Scanner:
         return cls(anchor, re.compile(sign), dict(prefixed), shortest, others, any_other)
 
     def at(self, text: str, anchor: int) -> list[Form]:
-        """The forms that a credential with this anchor can have."""
+        """The forms whose credentials can have this anchor."""
         end = anchor + 1
         ending = self.prefixed.get(text[anchor - 1 : end]) if anchor else None
         found = [form for begun, form in ending if text.endswith(begun, 0, end)] if ending else []
@@ -234,12 +234,12 @@ def _scanners() -> tuple[_Scanner, ...]:
 
 
 def may_hold_tokens(text: str) -> bool:
-    """Return True if a credential of the table can be in a text."""
+    """Return True if a text can hold a vendor's credential."""
     return any(scanner.anchor in text and scanner.sign.search(text) is not None for scanner in _scanners())
 
 
 def find_tokens(text: str) -> Iterator[Span]:
-    """The credentials of the table in a text, in no particular order; spans may overlap."""
+    """Credentials of vendors in a text, in no particular order. Spans may overlap."""
     for scanner in _scanners():
         if scanner.anchor not in text:
             continue
@@ -450,12 +450,12 @@ SHAPES: tuple[Shape, ...] = (
 
 
 def shapes_in(text: str) -> tuple[Shape, ...]:
-    """The shapes that `text`, or a part of it, can have at all."""
+    """The shapes whose hint `text` holds."""
     return tuple(shape for shape in SHAPES if shape.hint(text))
 
 
 def find_shapes(text: str, shapes: tuple[Shape, ...] = SHAPES) -> Iterator[Span]:
-    """Secrets that their own shape gives away, in no particular order; spans may overlap."""
+    """Secrets with a shape, in no particular order. Spans may overlap."""
     for hint, find in shapes:
         if hint(text):
             yield from find(text)

@@ -18,7 +18,7 @@ from wirelint.text.prose import Cues, Prose, Sentence, has_word_of
 
 _PHRASES = lexicon.Phrases("announcements")
 
-# What a user's words are after: an action, an account of what was done, or a text to be composed.
+# Purpose of a user's words: an action, an account of past actions, or a text to be composed.
 
 _INTENT_BASES = alternatives(BASE)
 _ASKS = _PHRASES.pattern("asks", intent_bases=_INTENT_BASES)

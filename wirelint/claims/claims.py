@@ -86,17 +86,17 @@ def foreign_claim(line: str) -> tuple[frozenset[Kind], str, Literal["said", "pas
     for table, pattern in zip(DONE, _SAID, strict=True):
         for match in pattern.finditer(line):
             verb = verb_of(match)
-            unreal = _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start())
-            if not unreal and not _PHRASES["foreign_claims_unreal"].search(match["gap"] or ""):
+            unreal = _PHRASES["foreign_unreal"].search(line, max(match.start() - 160, 0), match.start())
+            if not unreal and not _PHRASES["foreign_unreal"].search(match["gap"] or ""):
                 return table[verb], verb, "said"
     for match in _PHRASES["performed"].finditer(line):
-        if not _PHRASES["foreign_claims_unreal"].search(line, max(match.start() - 160, 0), match.start()):
+        if not _PHRASES["foreign_unreal"].search(line, max(match.start() - 160, 0), match.start()):
             return frozenset({"search"}), verb_of(match), "said"
     for table, pattern in zip(DONE, _PASSIVE, strict=False):
         passive = pattern.search(line)
-        if passive is not None and not _PHRASES["foreign_claims_unreal"].search(line):
+        if passive is not None and not _PHRASES["foreign_unreal"].search(line):
             return table[passive["verb"]], passive["verb"], "passive"
-    if outcome := _PHRASES["foreign_claims_outcome"].search(line):
+    if outcome := _PHRASES["foreign_outcome"].search(line):
         return frozenset({"search"}), verb_of(outcome), "outcome"
     return None
 
@@ -134,7 +134,7 @@ STANDS = _PHRASES.pattern("stands")
 WENT_THROUGH = _PHRASES.pattern("went_through")
 FOUND = _PHRASES.pattern("found")
 IN_DOING = re.compile(rf"\b(?:after|having|by|from) (?P<verb>{alternatives({*GERUND, *PARTICIPLE})})\b", re.IGNORECASE)
-"""An act that is told by the way. Like things that were found, it is worth something only beside news of what was asked."""
+"""An act in a subordinate clause. Like finds, it counts only beside news about the user's question."""
 BY_OTHERS = _PHRASES.pattern("by_others")
 TERSE = _PHRASES.pattern("terse", participle=alternatives(word.capitalize() for word in PARTICIPLE))
 MARKED = re.compile(r"^(?:[✅✔☑🎉👍✓]\ufe0f?|\*\*)")
@@ -463,7 +463,7 @@ def bare_done(prose: Prose) -> Claim | None:
 # whether an act is that of a tool.
 
 
-# What a text repeats of the user's last words: the very thing that an order was about, whatever noun it has.
+# Words that a text repeats of the user's last words: the object of an order, whatever noun it has.
 #
 # Nouns are countless, and tables of them never complete. A reply that announces or claims what was ordered, though, says it
 # of the same thing, mostly by the same word: "list the pods" of "which pods crash?".
@@ -518,7 +518,7 @@ def _weighty(text: str) -> frozenset[str]:
 
 LONGEST_REPLY = 500
 FEW = 4
-"""Sentences of a reply that may tell what was done; the rest are talk."""
+"""Sentences of a reply that may report acts; the rest are talk."""
 _ED = r"[A-Za-z][a-z]+(?:-[a-z]+)?(?<!\bne)(?<!\bse)(?<!\bfe)(?<!\bspe)(?<!\bexce)(?<!\binde)(?<!\bhundr)(?<!\bproce)ed"
 _FINISHED = rf"(?:{_ED}|{alternatives(PARTICIPLES)})"
 _PAST = rf"(?:{_ED}|{alternatives(PASTS)}|set|put|cut|shut|split|reset)"
@@ -529,12 +529,12 @@ _PERFECT = _PHRASES.pattern("perfect", finished=_FINISHED, adverbs=ADVERBS)
 _WELL = _PHRASES.pattern("well", finished=_FINISHED)
 _IS = _PHRASES.pattern("is", finished=_FINISHED)
 _NOTE = _PHRASES.pattern("note", finished=_FINISHED)
-_TERSE = _PHRASES.pattern("acts_terse", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
+_TERSE = _PHRASES.pattern("terse_act", form_pasts="|".join(sorted(form.capitalize() for form in PASTS)))
 _YOURS = re.compile(rf"^(?P<who>You)(?:['’]ve| have)? (?P<verb>{_PAST})\b")
-"""What only a tool can have told: "you rolled a 9"."""
+"""News that only a tool can give: "you rolled a 9"."""
 _FORMS = (_PERFECT, _WELL, _IS, _PHRASES["state"], _NOTE, _PHRASES["comes_off"])
 _SHOWS = re.compile(rf"[:：][\s*]*$|[:：]\s*[{CODE}{QUOTE}\"“«„`]")
-"""Behind a colon stands what was made."""
+"""Behind a colon is the product."""
 _DONE_IN_CHINESE = re.compile(r"已(?:经|為|为|将|把)?[\u4e00-\u9fff]|[\u4e00-\u9fff](?:成功|完成|完毕)[。！]?$")
 _ROMANCE = ("e", *(f"{vowel}{sign}{end}" for vowel in "aiu" for sign in "dt" for end in "oaie"))
 _ROOT = 3

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _PHRASES = lexicon.Phrases("contradictions")
 
-# Failures that a text tells as successes: an action that was refused, a program that crashed, tests that did not pass.
+# Failures reported as successes: a refused action, a crashed program, failed tests.
 
 
 _VAGUE = frozenset(_PHRASES.words("vague"))
@@ -43,6 +43,15 @@ _DID = re.compile(rf"\bI(?:['’]ve| have)? (?:{alternatives(PARTICIPLE)})\b")
 def admits(prose: Prose) -> bool:
     """Return True if a text owns up to a fault anywhere. "Without errors" owns up to none."""
     return _PHRASES["admits"].search(_PHRASES["no_fault"].sub(" ", prose.masked)) is not None
+
+
+def _misreported(place: Sentence | Claim, fact: Fact) -> Contradiction:
+    return Contradiction(place.start, place.end, f"the result is an error: {fact.shown}")
+
+
+def _unsupported(place: Sentence, known: Sequence[Fact]) -> Contradiction:
+    words = f"every result of this turn is an error: {known[-1].shown}"
+    return Contradiction(place.start, place.end, words, "warning", "medium")
 
 
 def _acts(fact: Fact) -> bool:
@@ -62,17 +71,17 @@ def false_runs(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact
             and (well := _PHRASES["went_well"].search(line))
             and not _PHRASES["unsure"].search(line[: well.start()])
         ):
-            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {running[-1].shown}")
+            yield _misreported(sentence, running[-1])
             return
         for match in _STATE.finditer(line):
             kinds = PARTICIPLE[match["verb"]]
             shown = prose.text[sentence.start : sentence.end]
             done = len(acting) == 1 and not acting[0].able.shell and fits(acting[0].able, kinds, match["verb"], shown)
             if done and not _PHRASES["unsure"].search(line):
-                yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[0].shown}")
+                yield _misreported(sentence, acting[0])
                 return
         if len(known) == 1 and _PHRASES["settled"].search(line) and not _PHRASES["unsure"].search(line):
-            yield Contradiction(sentence.start, sentence.end, f"the result is an error: {acting[-1].shown}")
+            yield _misreported(sentence, acting[-1])
             return
 
 
@@ -83,7 +92,7 @@ def false_acts(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
     if admits(prose) or (known[-1].able.kinds and not _acts(known[-1])):
         return
     if told := carried_out(prose, known[-1].able, known[-1].arguments):
-        yield Contradiction(told.start, told.end, f"the result is an error: {known[-1].shown}")
+        yield _misreported(told, known[-1])
 
 
 def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradiction]:
@@ -109,7 +118,7 @@ def false_successes(prose: Prose, known: Sequence[Fact]) -> Iterator[Contradicti
             continue
         if claim.verb in _VAGUE and not _PHRASES["success"].search(prose.text[claim.start : claim.end]):
             continue
-        yield Contradiction(claim.start, claim.end, f"the result is an error: {fitting[-1].shown}")
+        yield _misreported(claim, fitting[-1])
         return
 
 
@@ -191,7 +200,7 @@ def _figures(text: str) -> frozenset[tuple[int, str]]:
 
 # Hits that a text denies or miscounts: "there are none" against fourteen, or against an error; twelve against three.
 #
-# What is denied or counted is told by its noun: a word for hits of any kind, or a noun of the tool that looked.
+# The noun decides what is denied or counted: a word for hits of any kind, or a noun of the tool that looked.
 
 _PLAIN = frozenset(_PHRASES.words("plain"))
 _NUMERALS = dict(
@@ -383,7 +392,7 @@ def _told_number(sentence: Sentence, fact: Fact) -> int | None:
 
 
 _PRIVATE: frozenset[Topic] = frozenset({"order", "data", "ticket", "calendar", "mail"})
-"""What no model knows of itself."""
+"""Topics that no model knows by itself."""
 
 
 def contradictions(
@@ -429,13 +438,7 @@ def _unheard(
         if not _PHRASES["stated"].search(line) or _PHRASES["offered"].search(line):
             continue
         if any(figure.lower() not in heard for figure in _PHRASES["particulars"].findall(line)):
-            yield Contradiction(
-                sentence.start,
-                sentence.end,
-                f"every result of this turn is an error: {known[-1].shown}",
-                "warning",
-                "medium",
-            )
+            yield _unsupported(sentence, known)
             return
 
 
@@ -500,13 +503,7 @@ def _details(prose: Prose, sentences: Sequence[Sentence], known: Sequence[Fact])
         for target in targets:
             rest = re.sub(re.escape(target), " ", rest, flags=re.IGNORECASE)
         if any(figure.strip('"“”') not in told for figure in _PHRASES["figures"].findall(rest)):
-            yield Contradiction(
-                sentence.start,
-                sentence.end,
-                f"every result of this turn is an error: {known[-1].shown}",
-                "warning",
-                "medium",
-            )
+            yield _unsupported(sentence, known)
             return
 
 

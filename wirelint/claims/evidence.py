@@ -177,7 +177,7 @@ _LIST_KEYS = frozenset(_PHRASES.words("list_keys"))
 _NO_ERROR: tuple[Json, ...] = (None, "", False, [], {}, 0)
 _ERROR_KEYS = ("error", "error_message", "errormessage", "exception", "fault", "faultstring")
 _FAULT_KEYS = frozenset({"errors", "warnings", "failures", "diagnostics", "notes", "tags"})
-"""Lists that tell of what was found, and are not what was found."""
+"""Lists about the hits that are not the hits themselves."""
 _REASONS = frozenset({"message", "reason", "detail", "details", "hint", "code", "description", "msg"})
 _REFUSALS = frozenset(_PHRASES.words("refusals"))
 
@@ -282,7 +282,7 @@ def _counts_of(document: dict[str, Json], depth: int) -> Iterator[int]:
             yield from _counts_of(value, depth + 1)
 
 
-# What the history has on record that backs a claim: earlier calls, and content that came with the conversation.
+# Evidence in the history that supports a claim: earlier calls, and content that arrived with the conversation.
 
 
 def on_record(claim: Claim, request: Request, wanted: frozenset[Kind]) -> bool:

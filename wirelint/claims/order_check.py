@@ -39,19 +39,19 @@ from wirelint.text.prose import Cues, Prose, Sentence
 
 _PHRASES = lexicon.Phrases("order_check")
 
-# Which tool an announcement or a claim can only have been meant for, where no noun of it is known.
+# The only possible tool of an announcement or a claim, where none of its nouns is known.
 #
 # What links them is then not a field of nouns but the order itself: the reply speaks of the very thing that the user spoke
 # of, its verb is the kind of thing that the tool does, and there is nothing else in the reply that it could be about.
 
 
 _SEEN = frozenset({"encontrado", "revisado", "revisé"})
-"""Forms that may as well be said of what stands in a text."""
+"""Forms that may be about a text as well."""
 _LOOKED_UP = frozenset(_PHRASES.words("looked_up"))
 _HANDED_OVER = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])|[\"“„«「`]")
 """Marks of a message that brings its material with it."""
 _MATERIAL = re.compile(r"\n|：|:(?=\s|[\u3040-\u9fff])")
-"""Of an order to make something, which quotes what to call it."""
+"""An order to make something that quotes its name."""
 _LONGEST_PLAIN_ORDER = 200
 _PASSED_ON: frozenset[Kind] = frozenset({"send", "book", "delete", "run", "control"})
 """Kinds of action of which the material is handed on, and comes back from nowhere."""
@@ -310,7 +310,7 @@ _LIGHT = frozenset(map(stem, _PHRASES.words("light")))
 _STATES = frozenset({"on", "off", "open", "closed", "running", "playing", "heating", "charging"})
 _SMALL = frozenset(map(stem, _PHRASES.words("small")))
 _IN_THE_HEAD = frozenset(map(stem, _PHRASES.words("in_the_head")))
-"""Verbs of what a model may do by itself."""
+"""Verbs of actions that need no tool."""
 _GENERAL = frozenset(map(stem, (word for word in BASE if " " not in word)))
 """Verbs that are said of texts and thoughts as well."""
 _LEAST = 4
@@ -318,7 +318,7 @@ _LOOKS: frozenset[Kind] = frozenset({"search", "read"})
 
 
 _WRITTEN: frozenset[Topic] = frozenset({"knowledge", "web", "file", "mail"})
-"""What a model may quote by heart, or the user may have shown."""
+"""Topics that a model may quote by heart, or the user may have shown."""
 _SIGNS_OF_SOURCES = Cues("ccording to", "ased on", "er the ", "er your ", "er our ")
 _SIGNS_OF_READING = Cues(
     *_SIGNS_OF_SOURCES.words, " shows", " reads", " reports", " indicates", " registers",
@@ -326,7 +326,7 @@ _SIGNS_OF_READING = Cues(
     "took ", "taken ", "got ",
 )  # fmt: skip
 _OPENS_WITH = 8
-"""Characters in which "The " stands where a sentence opens with it."""
+"""Characters at the start of a sentence within which "The " opens it."""
 
 
 def answering(prose: Prose, words: str) -> tuple[Act, ...]:
@@ -382,7 +382,7 @@ def carried_out(prose: Prose, one: Ability, arguments: str) -> Sentence | None:
 
 
 Reading: TypeAlias = tuple[Sentence, re.Match[str]]
-"""A sentence that tells what was read, and the words in which it does."""
+"""A sentence that reports a reading, and its words."""
 
 
 def readings(prose: Prose, words: str) -> tuple[Reading, ...]:

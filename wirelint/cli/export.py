@@ -153,7 +153,7 @@ def _write_har(out: BinaryIO, items: Iterator[Checked]) -> None:
 def _write_flows(out: BinaryIO, items: Iterator[Checked]) -> None:
     # Loading mitmproxy takes most of a second, and only these files need it.
     from wirelint.addon.annotate import annotation
-    from wirelint.addon.verdict import CheckResult
+    from wirelint.addon.check_result import CheckResult
     from wirelint.capture.writers.flows import flow_of
 
     for checked in items:

@@ -193,8 +193,7 @@ def proxy(upstream: str | None, host: str, port: int, web: bool, console: bool, 
     Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
     options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
     """
-    from wirelint.addon.proxy import UpstreamError, run
-    from wirelint.addon.starting import StartError
+    from wirelint.addon.proxy import StartError, UpstreamError, run
 
     if upstream is None:
         raise click.UsageError(

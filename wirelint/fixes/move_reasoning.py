@@ -201,7 +201,7 @@ class ThoughtDecider(TextDecider):
         self._from = self._checked = 0
         self._pairs = self._looks = self._moved = self._drops = 0
         self._tail = self._markup = self._thought = ""
-        self._leading = self._swallowing = self._leaving = self._lone = False
+        self._leading = self._swallowing = self._leaving = self._lone = self._awaits_more = False
         self._ended = not self.streamed
         self._answer = AnswerTag()
         self._event: int | None = None
@@ -233,7 +233,7 @@ class ThoughtDecider(TextDecider):
             self._pass_on("", final=True)
             self._end_thought("")
             self._state = "left" if self._leaving else "text"
-        elif why == "close" and self._state == "pair" and self._is_residue and self.streamed:
+        elif why == "close" and self.streamed and (self._awaits_more or (self._state == "pair" and self._is_residue)):
             return  # a call right after it shows that all of it was reasoning
         else:
             self._decide(final=True)
@@ -333,11 +333,13 @@ class ThoughtDecider(TextDecider):
             return None
         self._looks += 1
         found = self._find(text)
+        self._awaits_more = False
         if found is not None and found.whole and self._applies(found):
             if not self._may_be_answer(found):
                 self._move(found)
                 return None
             if self.streamed and not final:
+                self._awaits_more = True
                 return 0
             self._ended = False
             self._state = "text"
@@ -475,8 +477,8 @@ class ThoughtDecider(TextDecider):
         self._drops += 1
         self._ended = self._drops == _MOST_PAIRS
         event = self.event_at(closer.start() + self._shift)
-        self._take_out(closer.start(), closer.end())
         sent = found.start + self._shift < self.block.sure
+        self._take_out(closer.start(), closer.end())
         why = "the reasoning before it was already sent as text" if sent else "no answer follows it"
         title = f"dropped {closer[0]}; {why}"
         self._mover.record(self.block, title, event=event, before=closer[0])
@@ -496,7 +498,7 @@ class ThoughtDecider(TextDecider):
             return False
         text, mover = self._buffer.text(), self._mover
         rest = text[: found.start] + text[found.end :]
-        return not (self._moved or self._shift or rest.strip() or mover.has_calls(self.block.choice))
+        return not (rest.strip() or mover.has_calls(self.block.choice))
 
     def _is_closed(self, text: str) -> bool:
         """Return True if the end of the waiting thought is here."""

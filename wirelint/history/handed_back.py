@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from wirelint import lexicon
 from wirelint.claims.evidence import outcome
 from wirelint.model import Arguments, Message, Request, Tool, ToolCall, ToolResult
-from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
+from wirelint.state.mcp_ledger import McpLedger, Passed, digest_of
 
 if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
@@ -23,7 +23,7 @@ from wirelint.model import Json
 
 _PHRASES = lexicon.Phrases("handed_back")
 
-# What has become of a tool's result on its way into a history: the same in another dress, shortened, or another.
+# Changes of a tool's result on its way into a history: another format, shortened, or altered.
 #
 # Theory of operation. Clients wrap results, print them as JSON or out of it, join blocks, add notes. What is left
 # through all
@@ -122,7 +122,7 @@ class Back:
     def name(self) -> str:
         return self.call.name or ""
 
-    def passed(self, wire: ToolWire) -> tuple[Passed, ...]:
+    def passed(self, wire: McpLedger) -> tuple[Passed, ...]:
         """Return the calls of this tool with these arguments that reached a server."""
         return wire.passed(self.name, self.declared, digest_of(self.call.arguments))
 
@@ -184,7 +184,7 @@ def _call_of(result: ToolResult, calls: list[ToolCall]) -> ToolCall | None:
     return named[0] if len(named) == 1 else None
 
 
-def never_ran(tool: Tool, wire: ToolWire) -> str:
+def never_ran(tool: Tool, wire: McpLedger) -> str:
     """Return the message about a declared tool that a server on this wire serves and that no call ever reached."""
     serving = wire.serving(tool.name, tool) if wire else ()
     if not serving or not all(wire.is_read(served) for served in serving) or wire.passed(tool.name, tool):

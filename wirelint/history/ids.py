@@ -29,7 +29,7 @@ Certainty = Literal["high", "medium", "low"]
 
 
 _LONGEST = 1024
-"""Characters of an id that is looked at; what is longer is no id, and is not worth the time."""
+"""Characters of the longest id: longer strings are no ids."""
 
 
 class Form(NamedTuple):
@@ -107,7 +107,7 @@ _UNJOINED = {
     "a second id joined to it and the separators removed": "the second id in it removed and the separators put in",
     "an editor's suffix": "an editor's suffix removed",
 }
-"""What was done to an id where the altered form is the shorter one."""
+"""Alterations whose result is the shorter form."""
 
 
 def _bare(id_: str) -> str:

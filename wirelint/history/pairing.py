@@ -33,7 +33,7 @@ from wirelint.model import HostedCall, Json, Piece, Request, ToolCall, ToolResul
 from wirelint.text.pointers import at
 
 _COMPARED = 32
-"""Calls that a left-over result is compared with: what one turn may hold, and what keeps long histories linear."""
+"""Calls that a left-over result is compared with: as many as one turn may hold, so that long histories stay linear."""
 _BUDGET = 20_000
 """Comparisons in one history, so that thousands of strangers cost no more than a moment."""
 _RANK = {"high": 0, "medium": 1, "low": 2}
@@ -251,7 +251,7 @@ class _Pairer:
         return self.pairs[place - 1].position if place else -1
 
 
-# What can be done about tool results that answer no call: dropped, or kept as the user's words where they hold a place.
+# Fixes of tool results that answer no call: removed, or kept as the user's words where they hold a place.
 #
 # Theory of operation. In OpenAI's chat and in Responses a result is a message or an item of its own and can go. With
 # Anthropic, Converse and Gemini it is a block of a user message, and a message must hold something. One that is left empty
@@ -469,7 +469,7 @@ def _count(stem: str, number: int, taken: Collection[str]) -> str:
     return next(new for one in numbers if (new := f"{stem}{one}") not in taken)
 
 
-# Which announcement within a streamed call begins another call, which one merely carries another id.
+# Announcements within a streamed call: some begin another call, some merely carry another id.
 #
 # Theory of operation. The wire's index says which call an event belongs to, and servers get it wrong in two ways: one index
 # for several calls, and another id with every event of one call. What tells them apart is whether the call before was

@@ -182,7 +182,7 @@ def _plain(texts: Sequence[str]) -> str:
     return text.encode("utf-8", "surrogatepass").translate(None, _BLANKS).decode("utf-8", "surrogatepass")
 
 
-# What a client itself says about the conversation that a request belongs to: session headers, and fields of the body.
+# A client's own name for the conversation of a request: session headers, and fields of the body.
 #
 # The names are those of OpenAI's Responses API (`conversation`), Claude Code (`x-claude-code-session-id`,
 # `metadata.user_id`), Codex (`session_id`, `thread-id`, `conversation_id`), OpenCode (`x-opencode-session`,

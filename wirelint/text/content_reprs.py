@@ -26,7 +26,7 @@ _PHRASES = lexicon.Phrases("content_reprs")
 # Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`.
 
 _BLANKS = re.compile(r"\s*")
-_LITERALS_STRING = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
+_QUOTED = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
 _NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])")
 _NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
@@ -150,7 +150,7 @@ class LiteralReader:
         return True
 
     def _string(self) -> str:
-        found = _LITERALS_STRING.match(self.text, self.position)
+        found = _QUOTED.match(self.text, self.position)
         if found is None:
             raise _UnreadableError
         self.position = found.end()

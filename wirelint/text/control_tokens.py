@@ -45,7 +45,7 @@ def _template(table: Mapping[str, Sequence[str]]) -> Template:
 _TABLES = lexicon.load("tokens")
 TEMPLATES: tuple[Template, ...] = tuple(map(_template, _TABLES["templates"]))
 
-# What people write too: only at the edges, or in a row.
+# Tokens that people write too: they count only at the edges, or in a row.
 EDGE_OPENS, EDGE_ENDS, EDGE_OTHERS = (
     frozenset[str](_TABLES[name]) for name in ("edge_opens", "edge_ends", "edge_others")
 )

@@ -21,9 +21,9 @@ _LONGEST, _MOST_LINES = 600, 6
 _LONGEST_LACK = 160
 _DECORATION = re.compile(r"\A(?:[^\w\s{\[<(\"'`]|\ufe0f|\s){0,8}")
 _SOUGHT = re.compile(r"query|search|text|pattern|keyword|term|filter|name$|^q$|^id$", re.IGNORECASE)
-"""Parameters that say what is looked for: that it is not found is an answer."""
+"""Parameters of a search: "not found" is an answer to it, no error."""
 _LISTED = re.compile(r"(?:^|[_./-])(?:issues?|messages?|mails?|comments?)(?:$|[_./-])", re.IGNORECASE)
-"""What has titles, one a line, where it is looked for."""
+"""Things with titles, one a line, that are searched for."""
 _ASKS = re.compile(r"(?:^|[_./-])(?:list|search|find|query|get|fetch|lookup)(?:$|[_./-])", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _REASONS = frozenset(_PHRASES.words("reasons"))

@@ -57,7 +57,7 @@ _ACTIVE = re.compile(
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 _OURS = re.compile(r"(\x1b\[[012]m)")
-"""What the help pages are set in: bold, dim, and back."""
+"""Escapes of the help pages: bold, dim, reset."""
 
 
 def printable(text: str, keep: str = "") -> str:

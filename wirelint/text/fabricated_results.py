@@ -25,7 +25,7 @@ class Invented:
     start: int
     end: int
     called: bool = False
-    """Whether markup of a call that nobody ran stands before the result, in tags of the same kind."""
+    """True if markup of a call that nobody ran precedes the result, in tags of the same kind."""
 
 
 _MARKERS = _PHRASES.pattern("markers")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from wirelint import lexicon
 from wirelint.model import Json
 
-# Who answers at a host: the names that people call the providers of models by.
+# Providers at hosts, by the names that people use.
 
 _HOSTS: dict[str, str] = lexicon.load("models")["providers"]
 _LOCAL = ("localhost", "127.0.0.1", "::1", "0.0.0.0")

@@ -38,7 +38,7 @@ _AT_ONCE = 8 * STEP
 """Characters that are searched together; a text is not searched any further than it has to be."""
 _GAP = r"[\s|｜‖/]{0,6}"
 _ESCAPES = {"<": (("<", ""), ("&", "(?:lt|#0{0,4}60|#[xX]0{0,4}3[cC]);"), (r"\\", "u003[cC]"))}
-"""How a bracket may be written: its first character and the rest, as regular expressions (source)."""
+"""Spellings of a bracket: its first character and the rest, as sources of regular expressions."""
 _OPENING = "<[]◁✿`*"
 _FIRSTS = '<[]◁✿`*&\\"\n'
 """The characters that marks begin with, words aside."""

@@ -38,7 +38,7 @@ _SHAPE_REACH = 2048
 OWN_FENCE = re.compile(r"\s{0,8}(?:`{3,}|~{3,}|>>>)")
 """The beginning of a block that would be a fence or a quotation by itself, as some notations are."""
 BETWEEN = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|>|<start_function_response>)*")
-"""What may stand between siblings."""
+"""Text between siblings."""
 _FENCE_BEGIN = re.compile(r"\s*(?:[`~]{3,}[^\n`]*\n\s*)?")
 _FENCE_END = re.compile(r"\s*(?:[`~]{3,}\s*)?")
 MOST_MASKED = 64

@@ -66,7 +66,7 @@ def document_order(value: object, pointer: str) -> tuple[tuple[int, str], ...]:
 _NOT_THERE = 1 << 62
 
 
-# Where the value of a JSON Pointer stands in the text of a body, and where in it a text stands as JSON spells it.
+# Spans of the value of a JSON Pointer in the text of a body, and of a text within it as JSON spells it.
 #
 # Only containers on the way are taken apart; every other value is skipped by the scanner of the `json` module, in C.
 

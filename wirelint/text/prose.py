@@ -81,7 +81,7 @@ _BEGINS_BLOCK = re.compile(r"(?:\A|[\r\n])[ \d>*+.)-]*[<>]")
 _TICKS = re.compile(r"`+")
 _PARAGRAPH = re.compile(r"(\n[ \t]*\n)")
 _QUOTES = "\"“„«「『‘'"
-"""What a quotation begins with."""
+"""First characters of quotations."""
 _SOFT_BREAK = re.compile(r"(?<=[^\s.!?:;。！？…|\ue002])\n(?=[^\W\d_A-ZÄÖÜ])")
 _BOUNDARY = re.compile(r"[.!?…]+(?=[\"')\]*_”»]*(?:\s|$))[\"')\]*_”»]*|[。！？]+[」』”]?|\n+")
 _BULLET = re.compile(r"\s*(?:[-*+•]|\d{1,2}[.)])\s+(?!\s)")

@@ -52,7 +52,7 @@ T = TypeVar("T")
 _MOST_ENTRIES = 8192
 _MOST_CHARACTERS = 4 << 20
 _LONGEST = _MOST_CHARACTERS // 16
-"""A text above it would drive too many others out; what it says is found out anew each time."""
+"""Characters of the longest cached text: a longer one would drive too many others out."""
 
 
 class _Memory(Generic[T]):

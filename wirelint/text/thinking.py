@@ -68,7 +68,7 @@ FINAL_RESPONSE = re.compile(r"^\[BEGIN FINAL RESPONSE\]", re.MULTILINE)
 
 CUT_TOKEN = re.compile(r"<(?:[|｜][^|｜<>\s]{0,40}[|｜]?)?\Z")
 PLACE = re.compile(r"(?:\A|[\n>|\]])[ \t\r\n]*\Z")
-"""What stands before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
+"""Text before a tag that opens in the middle: the beginning of its line, or the end of other markup."""
 CUT_TAG = re.compile(r"(?:[<\[◁&]|to=)[^<>\[\]\n]{0,64}\Z")
 MAY_OPEN = re.compile(r"[<\[◁]|to=")
 

@@ -11,8 +11,7 @@ import orjson
 from rich.table import Table
 from rich.text import Text
 
-from wirelint.capture.fixing import Fixed
-from wirelint.capture.offline import Checked
+from wirelint.capture.offline import Checked, Fixed
 from wirelint.fix import SAFETIES, FixPolicy
 from wirelint.model import Json
 from wirelint.rule import SEVERITIES, Finding

@@ -1,8 +1,8 @@
 """HAR 1.2, as mitmproxy, Chrome and Firefox write it.
 
-What the format loses stays unknown: how an exchange ended (unless a response header `x-wirelint-end` says so), when each
-chunk came, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without a
-declared charset as Latin-1; the latter is undone.
+Unknown stays what the format cannot hold: the end of an exchange (unless a response header `x-wirelint-end` names it), the
+times of chunks, and bodies that the writer left out. mitmproxy writes a missing body as an empty text, and text without
+a declared charset as Latin-1, which this reader undoes.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_from_mitmproxy(log: Mapping[str, Json]) -> bool:
 
 
 def read_cut(data: bytes, source: str) -> Iterator[Record | Problem]:
-    """The records of a HAR that is broken somewhere: the entries before that place."""
+    """The records of a broken HAR: the entries before the damage."""
     text = data.decode("utf-8", "replace")
     from_mitmproxy = re.search(r'"name"\s*:\s*"mitmproxy"', text[: text.find('"entries"')]) is not None
     start = _ENTRIES.search(text)
@@ -110,7 +110,7 @@ def _entry(entry: Mapping[str, Json], source: str, number: int, from_mitmproxy: 
 
 
 def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
-    """What stands in the entry for us alone: both sides of what was changed, and what an entry has no room for."""
+    """The record with the `_wirelint` member of its entry: both sides of a change, and values without a HAR field."""
     record = restore(timed(record, beside), beside)
     if "end" not in beside:
         return record
@@ -127,7 +127,7 @@ def _with_beside(record: Record, beside: Mapping[str, Json]) -> Record:
 
 
 def _headers(message: Mapping[str, Json]) -> Headers:
-    """Without HTTP/2's pseudo headers, which browsers list among the others."""
+    """The headers without HTTP/2's pseudo headers, which browsers include."""
     return tuple(field for field in read_headers(message.get("headers")) if not field[0].startswith(":"))
 
 
@@ -154,7 +154,7 @@ def _content(content: Mapping[str, Json], headers: Headers, from_mitmproxy: bool
 
 
 def written(body: bytes, headers: Headers, *, from_mitmproxy: bool, as_base64: bool = False) -> tuple[str, str | None]:
-    """A body as the text that the writer of a HAR makes of it, and the encoding of that text."""
+    """A body as text of a HAR, and the encoding of the text."""
     if not as_base64:
         text = body.decode("latin-1" if _is_latin1(headers, from_mitmproxy) else "utf-8", "replace")
         if _content({"text": text}, headers, from_mitmproxy) == body:
@@ -169,7 +169,7 @@ def _is_latin1(headers: Headers, from_mitmproxy: bool) -> bool:
 
 
 def _undo_latin1(text: str) -> bytes:
-    """UTF-8 that was read as Latin-1, back as it was, also when it was cut off inside a character."""
+    """The UTF-8 bytes of a text that was decoded as Latin-1, also if they end inside a character."""
     try:
         data = text.encode("latin-1")
     except UnicodeEncodeError:

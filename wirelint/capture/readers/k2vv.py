@@ -1,9 +1,10 @@
 """Results of K2-Vendor-Verifier: a line per request, `{"data_index", "request", "response", "status", "finish_reason", …}`.
 
-The request is the body that was sent, the response what the SDK made of the reply. The verifier folds a stream into a body
-itself: it drops the reasoning, takes a call without an index for call 0, and writes `stop` where no finish reason came.
-Against a completions endpoint it takes the calls out of the text and says `tool_calls` then. Where the request failed there
-is only a message. Source: MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py.
+The request is the sent body, the response the SDK's object. The verifier folds a stream into a body itself: it drops the
+reasoning, takes a call without an index for call 0, and writes `stop` for a missing finish reason. With a completions
+endpoint it parses calls out of the text and then says `tool_calls`. A failed request has only a message.
+
+Source: MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ def _lacks(answer: Mapping[str, Json], *, folded: bool, raw: bool) -> frozenset[
 
 
 def _as_completion(answer: Mapping[str, Json]) -> dict[str, Json]:
-    """What a completions endpoint said, without what the verifier made of it."""
+    """The reply of a completions endpoint, without the calls that the verifier parsed."""
     choices = answer.get("choices")
     made: list[Json] = []
     for choice in choices if isinstance(choices, list) else ():

@@ -20,7 +20,7 @@ _PATHS = {
     "chat-completions": "/v1/chat/completions",
     "responses": "/v1/responses",
 }
-"""Where an API is spoken, of entries that leave out the address."""
+"""Paths of APIs, for entries without an address."""
 
 
 def is_line(value: Mapping[str, Json]) -> bool:

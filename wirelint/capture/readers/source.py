@@ -15,9 +15,9 @@ _SHORTEN = 80
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a source could not be read. `place` is where (may be empty), `cure` what the user can do.
+    """An unreadable part of a source. `place` may be empty, `cure` is advice for the user.
 
-    `fatal`: nothing at all could be read from the source.
+    `fatal`: the source has no readable record.
     """
 
     source: str
@@ -32,14 +32,14 @@ class Problem:
 
 
 class Input:
-    """A binary stream that can be looked into before it is read. Needs no seeking: pipes will do."""
+    """A binary stream with `peek`. It needs no seeking, so pipes work."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
         self._head = b""
 
     def peek(self, size: int) -> bytes:
-        """The next `size` bytes, which stay to be read; fewer at the end."""
+        """The next `size` bytes without reading them; fewer at the end."""
         while len(self._head) < size:
             piece = self._stream.read(size - len(self._head))
             if not piece:
@@ -54,7 +54,7 @@ class Input:
         head, self._head = self._head[:size], self._head[size:]
         pieces = [head]
         missing = size - len(head)
-        # In pieces: a corrupt length must not make anyone allocate what it claims.
+        # In pieces, so that a corrupt length does not allocate its claim.
         while missing > 0 and (piece := self._stream.read(min(missing, _PIECE))):
             pieces.append(piece)
             missing -= len(piece)
@@ -75,7 +75,7 @@ class Input:
 
 
 class Wrong:
-    """What could not be read of a source, for one problem at its end."""
+    """Collects the unreadable parts of a source into one problem at its end."""
 
     def __init__(self, source: str, noun: str) -> None:
         self.read = 0

@@ -1,9 +1,9 @@
-"""Repaired captures written as files of the kind that they were read from: a line for a line, a flow for a flow.
+"""Writers of fixed captures in the format of their source: a line for a line, a flow for a flow.
 
     from wirelint.capture.writers import write
 
-What is written is the file that was read, and what the repairs changed in it. Exchanges without a repair, and whatever
-else the file holds, are copied to the byte; a HAR and other JSON documents keep their layout as far as JSON tools do.
+The output is the source file with the changes of the fixes. Exchanges without a fix and all other content are copied to
+the byte. A HAR and other JSON documents keep their layout as far as JSON tools keep it.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 
-from wirelint.capture.fixing import Fixed
 from wirelint.capture.format import is_prior
+from wirelint.capture.offline import Fixed
 from wirelint.capture.writers.documents import write_har, write_lines, write_records
 
-# Output that is there as a whole or not at all: it grows in a hidden place beside its target, and is moved at the end.
+# Output appears as a whole or not at all: it grows in a hidden folder beside its target, and is moved at the end.
 
 
 class TargetError(ValueError):
-    """Output cannot go where it should. The text is one line for the user."""
+    """The output path cannot be used. The message is one line for the user."""
 
 
 class Staging:
-    """A file or a folder in the making. Write at `path`, then `commit`; without that, leaving takes everything away.
+    """An output file or folder that appears as a whole. Write at `path`, then `commit`; without it nothing is left.
 
-    `force`: what stands at the target is replaced: a file by a file; in a folder the files of the same names, and no
-    others. Everything may raise OSError; `TargetError` is raised for a target that is there without `force`.
+    `force` replaces an existing file, or the files of the same names in an existing folder. Everything may raise OSError.
+    `TargetError` is raised for an existing target without `force`.
     """
 
     def __init__(self, target: Path, *, folder: bool, force: bool = False) -> None:
@@ -57,7 +57,7 @@ class Staging:
         shutil.rmtree(self._root, ignore_errors=True)
 
     def commit(self) -> None:
-        """Moves what was written to the target."""
+        """Moves the output to the target."""
         self._target.parent.mkdir(parents=True, exist_ok=True)
         if not self._folder or not self._target.is_dir():
             os.replace(self.path, self._target)
@@ -90,7 +90,7 @@ def write(source: Path, items: Iterable[Fixed], target: Path) -> None:
 
 
 def _writer(first: Fixed) -> _Write:
-    """Records say what their file is made of in what they call their place."""
+    """The writer for the format of a file, by the place of its first record (`line 3`, `flow 2`, `entry 7`)."""
     match first.record.place.partition(" ")[0]:
         case "flow":
             # Loading mitmproxy takes most of a second, and only these files need it.

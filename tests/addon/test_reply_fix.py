@@ -1,4 +1,4 @@
-"""The stream callable that repairs: every byte leaves once, whatever happens, and the visit hears what became of them."""
+"""The stream callable that fixes replies: every byte leaves once, and the recorder learns what was sent."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.build import Talk, as_record
-from wirelint.addon import delivery as module
+from wirelint.addon import reply_fix as module
 from wirelint.addon.addon import Inspector
-from wirelint.addon.delivery import Delivery
 from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.reply_fix import HttpReplyFixer
 from wirelint.registry import Registry
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline_factory import PipelineFactory
@@ -74,7 +74,7 @@ def begin(inspector: Inspector, record: dict[str, Any], **headers: str) -> http.
     for name, value in headers.items():
         flow.response.headers[name.replace("_", "-")] = value
     inspector.responseheaders(flow)
-    assert isinstance(flow.response.stream, Delivery)
+    assert isinstance(flow.response.stream, HttpReplyFixer)
     return flow
 
 
@@ -312,13 +312,15 @@ def test_a_coding_that_breaks_in_the_middle(inspector: Inspector, tmp_path: Path
 
 
 @pytest.mark.parametrize("coding", sorted(CODINGS.keys() - {"identity"}))
-def test_a_body_that_swells(inspector: Inspector, coding: str) -> None:
+def test_a_body_that_swells(inspector: Inspector, coding: str, caplog: pytest.LogCaptureFixture) -> None:
     limit = inspector._settings.max_body if inspector._settings is not None else 0
     bomb = CODINGS[coding](bytes(32 << 20))
     flow = begin(inspector, record_of(CLEAN), content_encoding=coding)
     got = feed(flow, cut(bomb, 1 << 9))
     assert len(got) <= limit + 64 * len(bomb) + (17 << 20 if "br" in coding else 9 << 20), len(got)
     assert killed(flow)
+    said = [line.message for line in caplog.records if line.levelname == "WARNING"]
+    assert [("closed" in line, "decodes to far more" in line) for line in said] == [(True, True)]
 
 
 def test_a_long_stream_that_is_coded_is_delivered_whole(inspector: Inspector) -> None:
@@ -386,7 +388,7 @@ def test_another_addon_that_streams(inspector: Inspector, tmp_path: Path) -> Non
     flow.response = head_of(record)
     flow.response.stream = lambda data: data.replace(b"hello", b"olleh")
     inspector.responseheaders(flow)
-    assert not isinstance(flow.response.stream, Delivery)
+    assert not isinstance(flow.response.stream, HttpReplyFixer)
     assert "x-wirelint" not in flow.response.headers
     assert callable(flow.response.stream)
     flow.response.stream(body_of(record))

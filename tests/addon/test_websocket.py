@@ -16,7 +16,7 @@ from wsproto.frame_protocol import Opcode
 from tests.addon.test_addon import captured
 from tests.apis.talk_openai_responses import events, request, response
 from tests.build import Talk
-from wirelint.addon import sockets as module
+from wirelint.addon import websocket as module
 from wirelint.addon.addon import Inspector
 
 HANDSHAKE: dict[str | bytes, str | bytes] = {"upgrade": "websocket"}

@@ -15,8 +15,8 @@ from mitmproxy.test import taddons
 
 from tests.addon.build import flow_of, head_of
 from tests.addon.test_addon import captured
-from tests.addon.test_sockets import LEAK as SPOKEN
-from tests.addon.test_sockets import socket, talk_over
+from tests.addon.test_websocket import LEAK as SPOKEN
+from tests.addon.test_websocket import socket, talk_over
 from tests.build import Talk, User, as_record
 from wirelint.addon import options
 from wirelint.addon.addon import Inspector

@@ -1,10 +1,8 @@
-"""What is said about an exchange when it has ended.
+"""Result of checking an ended exchange.
 
-Findings are a function of what will be written down. Where redaction changes a body, the exchange is read again from the
-redacted bytes: so no finding quotes a secret, the ledger holds what a reader of the captures would put into it, and
-`wirelint check` of the captures says the same as the live run. Without a secret the reading that was made while the bytes
-passed is used, and nothing is read twice.
-"""
+Findings are a function of the captured bytes. If redaction changes a body, the exchange is parsed again from the
+redacted bytes, so that no finding quotes a secret, the ledger equals that of a reader of the captures, and `wirelint
+check` agrees with the live run. Otherwise the parse made in transit is used."""
 
 from __future__ import annotations
 
@@ -26,7 +24,8 @@ from wirelint.view.findings import flat
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CheckResult:
-    """`record` is what may be written: without secrets, unless redaction is off. `exchange` None: it could not be read."""
+    """Findings of an exchange. `record` is redacted, unless redaction is off. `exchange` is None if it could not be
+    read."""
 
     record: Record
     exchange: Exchange | None
@@ -37,22 +36,22 @@ class CheckResult:
 
     @property
     def new(self) -> tuple[Finding, ...]:
-        """The findings that no earlier exchange of the conversation had."""
+        """Return the findings that no earlier exchange of the conversation had."""
         return tuple([finding for finding in self.findings if not finding.is_known])
 
     @property
     def known(self) -> int:
-        """The number of the others: they are written down, and not told again."""
+        """Return the number of findings from earlier turns; they are captured, not reported."""
         return len(self.findings) - len(self.new)
 
     @property
     def worst(self) -> str:
-        """The highest severity of the new findings, empty when there are none."""
+        """Return the highest severity of the new findings, or an empty string."""
         return worst_of(self.new)
 
     @property
     def calls(self) -> int:
-        """Tool calls that the client is to run."""
+        """Return the number of tool calls for the client."""
         if self.exchange is None or self.exchange.reply is None:
             return 0
         return sum([len(choice.calls) for choice in self.exchange.reply.choices])
@@ -63,14 +62,14 @@ class CheckResult:
 
     @property
     def fixed(self) -> list[str]:
-        """The names of the rules whose fixes were made, each once."""
+        """Return the names of rules with applied fixes, each once."""
         return list(dict.fromkeys(fix.name for fix in self.record.fixes)) if self.record.fixes else []
 
     def with_fault(self, fault: Finding) -> CheckResult:
         return dataclasses.replace(self, findings=(*self.findings, fault))
 
     def annotations(self) -> dict[str, Json]:
-        """What `exchanges.jsonl` has beside the bytes."""
+        """Return the fields of `exchanges.jsonl` beside the bytes."""
         checked = Checked(self.record, self.exchange, self.findings)
         return {
             "api": self.api or None,
@@ -82,58 +81,58 @@ class CheckResult:
 
 
 class Reading(NamedTuple):
-    """A visit that has ended, without secrets: what is written down, and what is judged. `exchange` None: nothing is."""
+    """Redacted record of an ended exchange and its parse; None if there is nothing to check."""
 
     record: Record
     exchange: Exchange | None
 
 
-def read(visit: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor) -> Reading:
-    """Reads a visit that has ended; nobody else may use it meanwhile. Raises what reading raises.
-
-    The work grows with the bytes of the exchange. Nothing but the visit and the redactor is touched.
-    """
-    exchange = _read(visit, end, error)
-    timing = Timing(visit.started, visit.first_byte, exchange.timing.first_token if exchange else None, duration)
-    record = visit.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
+def read(
+    recorder: ExchangeRecorder, end: End, error: str | None, duration: float | None, redactor: Redactor
+) -> Reading:
+    """Parse and redact a recorder; safe in a thread, since only the recorder and the redactor are used. Raises parse
+    errors."""
+    exchange = _read(recorder, end, error)
+    timing = Timing(recorder.started, recorder.first_byte, exchange.timing.first_token if exchange else None, duration)
+    record = recorder.record(exchange.end if exchange else end, error, exchange.chunks if exchange else (), timing)
     clean = redactor.record(record)
     if exchange is not None:
         same = clean.request_body == record.request_body and clean.response_body == record.response_body
-        exchange = _under(exchange, clean) if same and not visit.reread else replay(clean)
+        exchange = _under(exchange, clean) if same and not recorder.must_reread else replay(clean)
     return Reading(clean, exchange)
 
 
-def judge(visit: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> CheckResult:
-    """The verdict on a visit that has ended. Raises what judging raises."""
+def judge(recorder: ExchangeRecorder, reading: Reading, engine: Engine, redactor: Redactor) -> CheckResult:
+    """Check an ended exchange. Raises whatever the engine raises."""
     clean, exchange = reading
-    findings = _faults(visit, redactor)
+    findings = _faults(recorder, redactor)
     if exchange is not None:
-        if visit.notes or exchange.notes:
-            exchange = exchange.but(notes=tuple(visit.notes))
+        if recorder.notes or exchange.notes:
+            exchange = exchange.but(notes=tuple(recorder.notes))
         exchange = engine.ledger.place(exchange)
         findings += engine.check(exchange)
-    elif visit.readable and not visit.unread:
+    elif recorder.is_readable and not recorder.is_unread:
         findings.append(internal("reading the exchange without its secrets", ValueError("it is of no known API then")))
-    return _verdict(visit, clean, exchange, findings, redactor)
+    return _result(recorder, clean, exchange, findings, redactor)
 
 
-def without_judgement(visit: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> CheckResult:
-    """The verdict when judging itself has failed: what passed, and the failures."""
-    clean = redactor.record(visit.record(end, error, (), Timing(visit.started, visit.first_byte)))
-    return _verdict(visit, clean, None, _faults(visit, redactor), redactor)
+def unchecked_result(recorder: ExchangeRecorder, end: End, error: str | None, redactor: Redactor) -> CheckResult:
+    """Return the result if checking itself failed: the record and the failures."""
+    clean = redactor.record(recorder.record(end, error, (), Timing(recorder.started, recorder.first_byte)))
+    return _result(recorder, clean, None, _faults(recorder, redactor), redactor)
 
 
-def _read(visit: ExchangeRecorder, end: End, error: str | None) -> Exchange | None:
-    if visit.session is None or not visit.readable:
+def _read(recorder: ExchangeRecorder, end: End, error: str | None) -> Exchange | None:
+    if recorder.session is None or not recorder.is_readable:
         return None
-    if visit.status is None:
+    if recorder.status is None:
         # A reader of captures cannot tell "no head" from "an empty reply"; neither is judged.
-        visit.session.respond(None, {})
-    return visit.session.finish(end, error=error)
+        recorder.session.respond(None, {})
+    return recorder.session.finish(end, error=error)
 
 
 def _under(exchange: Exchange, clean: Record) -> Exchange:
-    """The exchange with the redacted URL and headers, and what is made of them."""
+    """Replace URL, headers and derived fields by the redacted ones."""
     redacted = exchange.but(
         url=clean.url,
         request_headers=lower(clean.request_headers),
@@ -145,15 +144,15 @@ def _under(exchange: Exchange, clean: Record) -> Exchange:
     return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
 
 
-def _faults(visit: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
-    """Failures of our own; the text of an exception may quote what it failed on."""
-    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in visit.faults]
+def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:
+    """Return internal failures; the text of an exception may quote secrets, so it is redacted."""
+    return [dataclasses.replace(fault, message=redactor.text(fault.message)) for fault in recorder.faults]
 
 
-def _verdict(
-    visit: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
+def _result(
+    recorder: ExchangeRecorder, clean: Record, exchange: Exchange | None, findings: list[Finding], redactor: Redactor
 ) -> CheckResult:
-    session = visit.session
+    session = recorder.session
     model = exchange.model if exchange is not None else ""
     if not model and session is not None and session.request is not None:
         model = redactor.text(session.request.model)
@@ -163,17 +162,22 @@ def _verdict(
         findings=tuple(findings),
         api=session.api.NAME if session is not None else "",
         model=model,
-        notes=tuple(visit.notes),
+        notes=tuple(recorder.notes),
     )
 
 
+def shorten(text: str, limit: int) -> str:
+    """Cut a text to `limit` characters; the last one shows that it is cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def names_of(findings: tuple[Finding, ...]) -> list[str]:
-    """The names of findings, each once, the worst and surest first."""
+    """Return the names of findings, each once, worst and surest first."""
     return list(dict.fromkeys(finding.name for finding in sorted(findings, key=_rank))) if findings else []
 
 
 def worst_of(findings: tuple[Finding, ...]) -> str:
-    """The highest severity of findings, empty when there are none."""
+    """Return the highest severity of findings, or an empty string."""
     if not findings:
         return ""
     severities = {finding.severity for finding in findings}

@@ -1,14 +1,15 @@
-"""Exchanges over WebSockets: read along while the messages pass, and repaired where that is asked for.
+"""Exchanges over WebSockets: recorded while messages pass, and fixed if enabled.
 
-Theory of operation. A socket is looked at only as far as its client's messages begin exchanges of an API that is known
-(`wire.websocket`). The server's messages belong to the oldest exchange that is open. One that is still open when the socket
-closes was cut off.
+A socket is tracked once a client message begins an exchange of a known API (`wire.websocket`), e.g.
+`{"type":"response.create"}`. Server messages belong to the oldest open exchange. An exchange still open when the
+socket closes was cut off.
 
-mitmproxy calls one hook for each message, and waits for it. Of what a repair hands out for a message (`relaying`) the last
-one takes its place; those before it wait in `_Socket.leaving` until the socket sends that, which takes them along
-(`mitm_compat`). A message for which nothing leaves is dropped. Where that is off nothing is repaired, and
-the exchange says so.
-"""
+mitmproxy awaits one hook per message. Of the messages that a fix returns, the last replaces the current one; earlier
+ones wait in `_Socket.leaving` until the socket sends (`mitm_compat`). A message without output is dropped. Without
+`mitm_compat` nothing is fixed, and the exchange says so.
+
+Each message is parsed as one line, so the fix of a reply is the fix of any stream, and its output is lines. An
+unchanged message leaves with its original white space."""
 
 from __future__ import annotations
 
@@ -23,14 +24,13 @@ from mitmproxy import connection, http, websocket
 from mitmproxy.websocket import WebSocketMessage
 from wsproto.frame_protocol import Opcode
 
-from wirelint.addon.end_reason import Ended
-from wirelint.addon.failures import Failures
+from wirelint.addon.classify import EndedExchange, request_headers_of
 from wirelint.addon.http_headers import headers_of
-from wirelint.addon.ignoring import asked_headers
+from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
-from wirelint.addon.passage import Passage
 from wirelint.addon.recorder import ExchangeRecorder
+from wirelint.addon.reply_fix import ReplyFixer
 from wirelint.apis import recognise
 from wirelint.capture.record import Headers, Sent
 from wirelint.engine import Session, lower
@@ -40,66 +40,62 @@ from wirelint.rewrite.request import mend_request
 from wirelint.state.ledger import Ledger
 from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
 
-# The repair of one exchange over a WebSocket: its request before it is sent, the server's messages while they pass.
-#
-# Each message is read as a line of its own (`wire.websocket`), so the repair of a reply is the one of any stream,
-# and what it
-# hands out is lines again. A message of which nothing was changed leaves as it came, white space and all.
-
 _MOST_ORIGINALS = 256
 
 
-def mend(
-    flow: http.HTTPFlow, visit: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
+def fix_request(
+    flow: http.HTTPFlow, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
 ) -> bytes | None:
-    """The message to send in the place of the client's; None when that is sent as it is. Raises nothing."""
+    """Return the message to send in place of the client's; None if it is unchanged. Never raises."""
     try:
-        session, body = visit.session, visit.request_body
+        session, body = recorder.session, recorder.request_body
         if session is None or not body or session.request is None:
             return None
         scope = settings.scope_of(session)
         mended = mend_request(session.head(), body, scope.rules, ledger, scope.permit)
-        visit.faults += mended.faults
+        recorder.faults += mended.faults
         if mended.body == body:
             return None
-        visit.forwarded = Sent(headers_of(flow.request), mended.body)
-        visit.asked = mended.request
-        visit.note_fixes(mended.repairs)
+        recorder.forwarded = Sent(headers_of(flow.request), mended.body)
+        recorder.sent_request = mended.request
+        recorder.note_fixes(mended.repairs)
         return mended.body
     except Exception as error:  # fail open: the request goes out as it is
-        failures.add(visit, "repairing the request", error)
+        failures.add(recorder, "repairing the request", error)
         return None
 
 
-class Relay(Passage):
-    """The server's messages in, those for the client out."""
+class SocketReplyFixer(ReplyFixer):
+    """Fixer of one reply over a WebSocket: server messages in, messages for the client out."""
 
-    over = "the socket closed"
+    end_text = "the socket closed"
 
-    def __init__(self, visit: ExchangeRecorder, rewriting: ReplyStream, failures: Failures) -> None:
-        super().__init__(visit, rewriting, failures)
+    def __init__(self, recorder: ExchangeRecorder, reply_stream: ReplyStream, failures: Failures) -> None:
+        super().__init__(recorder, reply_stream, failures)
         self._originals: dict[bytes, bytes] = {}
 
     def headers(self) -> Headers:
         return HEADERS
 
     @classmethod
-    def begin(cls, visit: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures) -> Relay | None:
-        """For an exchange whose first answer has come; None where nothing can be repaired."""
-        if visit.session is None or not visit.readable or visit.unread:
+    def begin(
+        cls, recorder: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
+    ) -> SocketReplyFixer | None:
+        """Create a fixer for an exchange whose first answer has arrived; None if nothing can be fixed."""
+        if recorder.session is None or not recorder.is_readable or recorder.is_unread:
             return None
         try:
-            scope = settings.scope_of(visit.session)
-            rewriting = ReplyStream.begin(
-                visit.session, scope.rules, ledger, scope.permit, settings.hold * 1000, visit.asked
+            scope = settings.scope_of(recorder.session)
+            reply_stream = ReplyStream.begin(
+                recorder.session, scope.rules, ledger, scope.permit, settings.hold * 1000, recorder.sent_request
             )
         except Exception as error:  # fail open: it passes as it comes
-            failures.add(visit, "preparing the repair of the reply", error)
+            failures.add(recorder, "preparing the repair of the reply", error)
             return None
-        return cls(visit, rewriting, failures) if rewriting is not None else None
+        return cls(recorder, reply_stream, failures) if reply_stream is not None else None
 
-    def take(self, content: bytes, *, last: bool) -> list[bytes]:
-        """What the client gets now that this message has come. `last`: it ends the exchange."""
+    def feed(self, content: bytes, *, last: bool) -> list[bytes]:
+        """Return the messages for the client. `last`: this message ends the exchange."""
         line = as_line(content)
         if line[:-1] != content:
             if len(self._originals) >= _MOST_ORIGINALS:
@@ -107,18 +103,18 @@ class Relay(Passage):
             self._originals[line] = content
         return self._messages(self._pass(line, last=last))
 
-    def overdue(self) -> list[bytes]:
-        return self._messages(super().overdue())
+    def release(self) -> list[bytes]:
+        return self._messages(super().release())
 
-    def remains(self) -> list[bytes]:
-        return self._messages(super().remains())
+    def flush(self) -> list[bytes]:
+        return self._messages(super().flush())
 
     def _pass(self, line: bytes, *, last: bool) -> list[bytes]:
         try:
             out = self._feed(line)
         except Exception as error:  # fail open
-            out = self._rescue(line, error)
-        return out + self._let_go(lambda rewriting: rewriting.end()) if last else out
+            out = self._give_up(line, error)
+        return out + self._release(lambda reply_stream: reply_stream.end()) if last else out
 
     def _messages(self, out: list[bytes]) -> list[bytes]:
         lines = b"".join(out).splitlines(keepends=True)
@@ -132,65 +128,65 @@ _MOST_OPEN = 16
 UNREPAIRED = "the way to the client of this WebSocket was not found; it was judged and not repaired"
 
 
-class OpenOnSocket(NamedTuple):
-    """An exchange that is under way on a socket, for whoever watches how it goes (`watch`)."""
+class OpenSocketExchange(NamedTuple):
+    """Exchange in progress on a socket, for `timeouts`."""
 
-    visit: ExchangeRecorder
+    recorder: ExchangeRecorder
     flow: http.HTTPFlow
-    mending: Relay | None
+    fixer: SocketReplyFixer | None
 
 
 @dataclass(slots=True, eq=False)
 class _Socket:
-    """One WebSocket. `relay` repairs the replies of the oldest open exchange; `repairs`: is its client reachable."""
+    """One WebSocket. `fixer` fixes replies of the oldest open exchange; `repairs`: the client can be reached."""
 
     flow: http.HTTPFlow
     open: deque[ExchangeRecorder] = field(default_factory=deque)
     count: int = 0
     repairs: bool | None = None
-    relay: Relay | None = None
+    fixer: SocketReplyFixer | None = None
     leaving: list[bytes] = field(default_factory=list)
 
-    def ready(self) -> Sequence[bytes]:
+    def take_ready(self) -> Sequence[bytes]:
         leaving, self.leaving = self.leaving, []
         return leaving
 
     def due(self) -> float | None:
-        return self.relay.due() if self.relay is not None else None
+        return self.fixer.due() if self.fixer is not None else None
 
-    def overdue(self) -> Sequence[bytes]:
-        return self._shown(self.relay.overdue() if self.relay is not None else [])
+    def release(self) -> Sequence[bytes]:
+        return self._shown(self.fixer.release() if self.fixer is not None else [])
 
-    def remains(self) -> Sequence[bytes]:
-        return [*self.ready(), *self._shown(self.relay.remains() if self.relay is not None else [])]
+    def flush(self) -> Sequence[bytes]:
+        return [*self.take_ready(), *self._shown(self.fixer.flush() if self.fixer is not None else [])]
 
     def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
-        """Has the flow show messages that leave by themselves."""
+        """Add generated messages to the flow."""
         if self.flow.websocket is not None:
             self.flow.websocket.messages += [_made(content) for content in made]
         return made
 
 
-class Sockets:
-    """The sockets of a proxy on which exchanges have been seen. `finish` takes over an exchange that has ended."""
+class WebSockets:
+    """All sockets with exchanges. `finish` takes an exchange that has ended."""
 
-    def __init__(self, finish: Callable[[Ended], None], ledger: Ledger, failures: Failures) -> None:
+    def __init__(self, finish: Callable[[EndedExchange], None], ledger: Ledger, failures: Failures) -> None:
         self._finish, self._ledger, self._failures = finish, ledger, failures
         self._sockets: OrderedDict[str, _Socket] = OrderedDict()
 
     @property
     def open(self) -> int:
-        """Exchanges that wait for their replies."""
+        """Return the number of exchanges that wait for replies."""
         return sum(len(socket.open) for socket in self._sockets.values())
 
-    def under_way(self) -> Iterator[OpenOnSocket]:
-        """The exchanges that the servers are answering: the oldest one of each socket."""
+    def under_way(self) -> Iterator[OpenSocketExchange]:
+        """Yield the exchange in progress of each socket: the oldest."""
         for socket in self._sockets.values():
             if socket.open:
-                yield OpenOnSocket(socket.open[0], socket.flow, socket.relay)
+                yield OpenSocketExchange(socket.open[0], socket.flow, socket.fixer)
 
     def message(self, flow: http.HTTPFlow, settings: Settings) -> None:
-        """The last message of a flow's socket, which is on its way."""
+        """Handle the last message of a flow's socket."""
         if flow.websocket is None or not flow.websocket.messages:
             return
         message = flow.websocket.messages[-1]
@@ -202,7 +198,7 @@ class Sockets:
             self._answer(socket, message, settings)
 
     def close(self, flow: http.HTTPFlow) -> None:
-        """The socket of a flow has been closed."""
+        """Handle the close of a flow's socket."""
         socket = self._sockets.pop(flow.id, None)
         if socket is None or flow.websocket is None:
             return
@@ -212,7 +208,7 @@ class Sockets:
         self._cut(socket, end, f"the {who} closed the socket ({flow.websocket.close_code})")
 
     def sweep(self, client: connection.Client | None, reason: str) -> None:
-        """Ends what is open: of one client, or of all."""
+        """End the open exchanges of one client, or of all."""
         for name, socket in tuple(self._sockets.items()):
             if client is None or socket.flow.client_conn.id == client.id:
                 del self._sockets[name]
@@ -226,55 +222,55 @@ class Sockets:
         socket = self._sockets.get(flow.id) or _Socket(flow)
         if len(socket.open) >= _MOST_OPEN:
             return
-        visit = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
-        if visit is None:
+        recorder = _begin(flow, message, f"{flow.id}:{socket.count + 1}", settings, large=large)
+        if recorder is None:
             return
         if settings.repairs and not large:
-            self._mend(socket, visit, message, settings)
+            self._fix_request(socket, recorder, message, settings)
         socket.count += 1
-        socket.open.append(visit)
+        socket.open.append(recorder)
         self._sockets[flow.id] = socket
         while len(self._sockets) > _MOST_SOCKETS:
             _, oldest = self._sockets.popitem(last=False)
             self._cut(oldest, "unread", "too many sockets at one time; this one was let go")
 
-    def _mend(
-        self, socket: _Socket, visit: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
+    def _fix_request(
+        self, socket: _Socket, recorder: ExchangeRecorder, message: websocket.WebSocketMessage, settings: Settings
     ) -> None:
-        """Repairs a client's message, and sees to it that the replies can be."""
-        if not visit.live:
+        """Fix a client's message, and prepare the fix of its replies."""
+        if not recorder.is_live:
             return
         if socket.repairs is None:
             try:
                 socket.repairs = attach_socket(socket.flow, socket)
             except Exception as error:  # fail open: it goes without
                 socket.repairs = False
-                self._failures.add(visit, "reaching the client", error)
+                self._failures.add(recorder, "reaching the client", error)
         if not socket.repairs:
-            visit.notes.append(UNREPAIRED)
+            recorder.notes.append(UNREPAIRED)
             return
-        mended = mend(socket.flow, visit, settings, self._ledger, self._failures)
+        mended = fix_request(socket.flow, recorder, settings, self._ledger, self._failures)
         if mended is not None:
             message.content = mended
 
     def _answer(self, socket: _Socket, message: websocket.WebSocketMessage, settings: Settings) -> None:
-        visit, content = socket.open[0], message.content
-        if visit.status is None:
-            visit.respond(STATUS, HEADERS)
+        recorder, content = socket.open[0], message.content
+        if recorder.status is None:
+            recorder.respond(STATUS, HEADERS)
             if socket.repairs and settings.repairs:
-                socket.relay = Relay.begin(visit, settings, self._ledger, self._failures)
+                socket.fixer = SocketReplyFixer.begin(recorder, settings, self._ledger, self._failures)
         last = closes(content)
-        if not visit.live:
-            visit.take(as_line(content))
-        elif socket.relay is None or not content.strip():
-            visit.note(as_line(content))
+        if not recorder.is_live:
+            recorder.feed(as_line(content))
+        elif socket.fixer is None or not content.strip():
+            recorder.store_for_later(as_line(content))
         else:
-            self._pass(socket, socket.relay.take(content, last=last), message)
+            self._pass(socket, socket.fixer.feed(content, last=last), message)
         if last:
             self._end(socket, "complete", None)
 
     def _pass(self, socket: _Socket, made: Sequence[bytes], message: websocket.WebSocketMessage) -> None:
-        """Has these messages sent in the place of one."""
+        """Send these messages in place of one."""
         if not made:
             message.drop()  # type: ignore[no-untyped-call]
             return
@@ -285,12 +281,12 @@ class Sockets:
             socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
     def _end(self, socket: _Socket, end: End, error: str | None) -> None:
-        """The oldest exchange of a socket is over."""
-        visit = socket.open.popleft()
-        relay, socket.relay = socket.relay, None
-        if relay is not None:
-            relay.settle()
-        self._finish(Ended(visit, socket.flow, end, error, visit.now() if visit.live else None))
+        """End the oldest exchange of a socket."""
+        recorder = socket.open.popleft()
+        fixer, socket.fixer = socket.fixer, None
+        if fixer is not None:
+            fixer.settle()
+        self._finish(EndedExchange(recorder, socket.flow, end, error, recorder.now() if recorder.is_live else None))
 
     def _cut(self, socket: _Socket, end: End, error: str) -> None:
         while socket.open:
@@ -300,49 +296,46 @@ class Sockets:
 def _begin(
     flow: http.HTTPFlow, message: websocket.WebSocketMessage, name: str, settings: Settings, *, large: bool
 ) -> ExchangeRecorder | None:
-    """The visit of an exchange that a message begins; None when it is of no API that is known.
-
-    `large`: the message is above the limit, and the exchange passes unread.
-    """
-    visit = ExchangeRecorder(
+    """Return the recorder of an exchange that a message begins; None for an unknown API. `large`: pass it unread."""
+    recorder = ExchangeRecorder(
         id=name,
         client=flow.client_conn.id,
         method=flow.request.method,
         url=socket_url(flow.request.pretty_url),
-        request_headers=asked_headers(flow),
+        request_headers=request_headers_of(flow),
         request_body=None if large else message.content,
         session=None,
         started=message.timestamp,
         limit=settings.max_body,
         clock=time.perf_counter,
-        began=time.perf_counter(),
-        live=flow.live,
+        clock_start=time.perf_counter(),
+        is_live=flow.live,
     )
     if large:
-        return _unread(visit, settings.max_body)
-    visit.session = Session.begin(
+        return _unread(recorder, settings.max_body)
+    recorder.session = Session.begin(
         id=name,
-        method=visit.method,
-        url=visit.url,
-        headers=lower(visit.request_headers),
+        method=recorder.method,
+        url=recorder.url,
+        headers=lower(recorder.request_headers),
         body=message.content,
-        started=visit.started,
+        started=recorder.started,
         max_body=settings.max_body,
         later=not settings.repairs,
     )
-    return visit if visit.session is not None else None
+    return recorder if recorder.session is not None else None
 
 
-def _unread(visit: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
-    headers, parts = lower(visit.request_headers), urlsplit(visit.url)
+def _unread(recorder: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
+    headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
     api = recognise("POST", parts.path, headers, {"input": [{"role": "user"}]}, parts.netloc)
     if api is None:
         return None
-    visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)
-    visit.give_up(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
-    return visit
+    recorder.session = Session(api, None, id=recorder.id, method=recorder.method, url=recorder.url, headers=headers)
+    recorder.mark_unread(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
+    return recorder
 
 
 def _made(content: bytes) -> WebSocketMessage:
-    """A message of the server's side that a repair made."""
+    """Return a server message that a fix generated."""
     return WebSocketMessage(Opcode.TEXT, False, content)
