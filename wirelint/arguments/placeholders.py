@@ -266,8 +266,8 @@ def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
 def misnamed(arguments: Mapping[str, Json], error: str) -> Iterator[tuple[str, bool]]:
     """Yield the parameters that an error of the tool names: given ones (True) that it does not know, and missing ones."""
     error = error[:_LONGEST_ERROR]
-    for phrase, is_given in (("unknown_parameter", True), ("missing_parameter", False)):
-        names = (next(filter(None, found.groups()), "") for found in _PHRASES[phrase].finditer(error))
+    for phrase, is_given in ((_PHRASES["unknown_parameter"], True), (_PHRASES["missing_parameter"], False)):
+        names = (next(filter(None, found.groups()), "") for found in phrase.finditer(error))
         yield from ((name, is_given) for name in dict.fromkeys(names) if (name in arguments) is is_given)
 
 
