@@ -206,7 +206,7 @@ _RESET = ("stream reset by client", "stream closed by client")
 
 
 class ImmediateReaders:
-    """Whether options of mitmproxy read flows as soon as their last hook returns."""
+    """Return True if options of mitmproxy read flows as soon as their last hook returns."""
 
     def __init__(self) -> None:
         self.there = False

@@ -297,8 +297,8 @@ def _closers_at_end(value: str) -> Iterator[re.Match[str]]:
         end = len(value[:place].rstrip()) if value[place - 1 : place].isspace() else place
 
 
-class MarkupWatcher:
-    """Watcher of closing tags at the end of a string of an argument text that is still arriving."""
+class TailWatcher:
+    """Base of watchers that look for markup in an argument text that is still arriving, of which they keep the end."""
 
     __slots__ = ("_length", "_tail", "_wrong")
 
@@ -314,6 +314,12 @@ class MarkupWatcher:
     @property
     def complete(self) -> bool:
         return False
+
+
+class MarkupWatcher(TailWatcher):
+    """Watcher of closing tags at the end of a string of an argument text that is still arriving."""
+
+    __slots__ = ()
 
     def feed(self, piece: str) -> int:
         self._length += len(piece)

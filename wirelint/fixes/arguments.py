@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wirelint.arguments.argument_faults import breaks, flaw, glued
-from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, may_be_polluted, polluted
+from wirelint.arguments.argument_markup import MarkupWatcher, Polluted, TailWatcher, may_be_polluted, polluted
 from wirelint.arguments.argument_repairs import (
     Change,
     KindWatcher,
@@ -114,23 +114,10 @@ class StripMarkup(ArgumentRewriter):
         return unmarked(call, found, tool) if found is not None else None
 
 
-class ThoughtWatcher:
-    """Looks for a string of an argument text that begins with an opening tag of reasoning."""
+class ThoughtWatcher(TailWatcher):
+    """Watcher of strings of an argument text that begin with an opening tag of reasoning."""
 
-    __slots__ = ("_length", "_tail", "_wrong")
-
-    def __init__(self) -> None:
-        self._length = 0
-        self._tail = ""
-        self._wrong: int | None = None
-
-    @property
-    def suspicious(self) -> bool:
-        return self._wrong is not None
-
-    @property
-    def complete(self) -> bool:
-        return False
+    __slots__ = ()
 
     def feed(self, piece: str) -> int:
         self._length += len(piece)

@@ -186,6 +186,8 @@ class ReplyStream:
 
     def _take_next(self, frame: Frame, events: Sequence[Event], out: list[bytes]) -> None:
         if self._passes(events):
+            if self._late:
+                self._write_late(out)
             out.append(frame.raw)
             del self._kept[: len(frame.raw)]
             self.holding = None
