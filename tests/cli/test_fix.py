@@ -376,7 +376,7 @@ def test_a_part_that_was_taken_out_is_shown(wirelint: Wirelint, tmp_path: Path) 
     assert shown.count("How warm?") == 1
 
 
-def test_markup_in_the_history_is_removed_only_with_the_option(wirelint: Wirelint, tmp_path: Path) -> None:
+def test_markup_in_the_history_is_kept_with_the_option(wirelint: Wirelint, tmp_path: Path) -> None:
     """The markup repeats a call of its message."""
     markup = '<tool_call>\n{"name": "find_ship", "arguments": {"name": "Aurora"}}\n</tool_call>'
     call = Call("find_ship", {"name": "Aurora"}, "call_Rw4kTz8QnXv2LbYc6MsPdHfG")
@@ -389,9 +389,9 @@ def test_markup_in_the_history_is_removed_only_with_the_option(wirelint: Wirelin
     talk = Talk(history, text="Welcome.", tools={"find_ship": schema(name="string")}).record("openai.chat", False)
     source, out = write(tmp_path / "in.jsonl", talk), tmp_path / "out.jsonl"
     only = ("--select", "xml-leak", "--unsafe-fixes", "--force")
-    wirelint("fix", source, "-o", out, *only)
+    wirelint("fix", source, "-o", out, *only, "--keep-history")
     assert "forwarded" not in _lines(out)[0]
-    ran = wirelint("fix", source, "-o", out, *only, "--clean-history")
+    ran = wirelint("fix", source, "-o", out, *only)
     assert ran.err.startswith("Fixed 1 problem (1 unsafe) in 1 of 1 exchange; nothing remains\n")
     message = json.loads(_lines(out)[0]["forwarded"]["body"])["messages"][1]
     assert (message["content"], message["tool_calls"][0]["id"]) == (None, call.id)
