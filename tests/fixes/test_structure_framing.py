@@ -355,12 +355,14 @@ def test_events_leave_with_their_last_byte() -> None:
 
 
 @pytest.mark.parametrize("text", ["It is sunny.", "", "a < b"])
-def test_an_empty_function_call_changes_no_byte(text: str) -> None:
+def test_an_empty_function_call_changes_no_byte_for_other_rules(text: str) -> None:
     """It is reported in an event of its own, which no rewriter may put behind what the others hold back."""
     empty = {"name": "", "arguments": ""}
     message = {"annotations": None, "audio": {"data": "", "id": ""}, "content": text, "function_call": empty}
     choices = [{"finish_reason": "stop", "index": index, "message": message} for index in (0, 1)]
     asked = {"model": "acme-1", "messages": [{"role": "user", "content": "Weather?"}]}
     record = exchange(CHAT_PATH, asked, json.dumps({"choices": choices, "usage": {"total_tokens": 2}}))
-    done = run([record], [], UNSAFE)
+    done = run([record], [], FixPolicy("unsafe", lambda code: code != "TC503"))
     assert done.delivered.decode() == record["response"]["body"]
+    message = json.loads(run([record], [], UNSAFE).delivered)["choices"][1]["message"]
+    assert message == {"annotations": None, "audio": {"data": "", "id": ""}, "content": text}
