@@ -1,4 +1,5 @@
-"""One upstream and one mitmdump with the addon per module of tests; a second mitmdump that repairs."""
+"""One upstream, one mitmdump that observes and one that repairs: the tests of all files share them, since each start
+takes seconds. So the value of `x-test-id` names one exchange in all files."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from tests.live.scenes import CASES, playing
 from wirelint.mock.service import Service
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def upstream() -> Iterator[Upstream]:
     upstream = Upstream()
     yield upstream
@@ -19,13 +20,13 @@ def upstream() -> Iterator[Upstream]:
     assert not upstream.failures
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     with running(tmp_path_factory.mktemp("proxy"), upstream.url) as proxy:
         yield proxy
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def vendor(upstream: Upstream) -> Upstream:
     """The upstream with all scenes: the mock's faults by name, and those that are scripted."""
     upstream.default = playing(Service(seed=3))
@@ -33,7 +34,7 @@ def vendor(upstream: Upstream) -> Upstream:
     return upstream
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def repairing(vendor: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     with running(tmp_path_factory.mktemp("repairing"), vendor.url, "wirelint_fix=unsafe") as proxy:
         yield proxy
