@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.live.harness import Proxy, Upstream, running
-from tests.live.scenes import CASES, playing
+from tests.live.scenes import CASES, Playing
 from wirelint.mock.service import Service
 
 
@@ -27,9 +27,15 @@ def proxy(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.fixture(scope="session")
-def vendor(upstream: Upstream) -> Upstream:
+def mock(upstream: Upstream) -> Playing:
+    """What the upstream answers to requests without a script."""
+    upstream.default = played = Playing(Service(seed=3))
+    return played
+
+
+@pytest.fixture(scope="session")
+def vendor(upstream: Upstream, mock: Playing) -> Upstream:
     """The upstream with all scenes: the mock's faults by name, and those that are scripted."""
-    upstream.default = playing(Service(seed=3))
     upstream.scripts |= {case.id: case.script for case in CASES if case.scene.replies}
     return upstream
 

@@ -84,7 +84,9 @@ def framed(pieces: list[bytes], headers: dict[str, Any], framing: str) -> Script
     """A script that sends a body in chunks, with its length, or until it closes the connection."""
 
     def script(peer: Peer) -> None:
-        ends = {"content_length": str(sum(map(len, pieces)))} if framing == "length" else {"connection": "close"}
+        ends: dict[str, Any] = (
+            {"content_length": str(sum(map(len, pieces)))} if framing == "length" else {"connection": "close"}
+        )
         peer.head(**headers, **ends)
         for piece in pieces:
             peer.send(piece)
