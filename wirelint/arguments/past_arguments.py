@@ -16,7 +16,7 @@ from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import REDACTED, flaw, glued
 from wirelint.arguments.argument_repairs import in_order, unglued
 from wirelint.arguments.json_continuation import write
-from wirelint.dialects import weak
+from wirelint.dialects.declared import bind
 from wirelint.fix import Edit, Safety
 from wirelint.model import Arguments, Exchange, Json, Layer, Tool, ToolCall
 from wirelint.state.ledger import Ledger
@@ -243,4 +243,4 @@ def _bound(given: Json, tool: Tool | None) -> dict[str, Json] | None:
         return _bound(value, tool) if value else None
     if not isinstance(value, str) or value.lstrip()[:1] in _JSON or value.strip().lower() in _NO_VALUES:
         return None
-    return weak.bound(tool, value)
+    return bind(tool, value)
