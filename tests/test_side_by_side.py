@@ -76,7 +76,7 @@ def test_nothing_is_found_and_nothing_changed(ids: str, api: str, stream: bool) 
     assert not [item.record.fixes for _, item in passed if item.record.forwarded or item.record.delivered]
 
 
-@pytest.mark.parametrize("ids", ["ids that were drawn", "the client's own ids, of each sample"])
+@pytest.mark.parametrize("ids", HEALTHY)
 def test_no_exchange_is_linked_to_another_sample(ids: str) -> None:
     issued, kept = HEALTHY[ids]
     talks = [conversation(number, issued, kept) for number in range(SAMPLES)]
