@@ -20,6 +20,7 @@ from wirelint.addon.http_headers import field_of
 from wirelint.addon.mitm_compat import attach_whole
 from wirelint.apis.unknown import is_text
 from wirelint.capture.record import Headers, Record, Sent
+from wirelint.capture.streams import StreamStrings
 from wirelint.engine import Session, internal, lower
 from wirelint.fix import AppliedFix
 from wirelint.model import End, Request, Timing
@@ -80,6 +81,7 @@ class ExchangeRecorder:
     `due`, `checked_silences`, `open_findings`, `open_annotation`: used by `timeouts` for exchanges that are still open.
     `broken_reason`: why the client saw a broken reply although the upstream's HTTP message ended correctly.
     `on_data`: called after each stored chunk.
+    `strings`: the strings of the reply that the session has read, for the redaction.
     """
 
     id: str
@@ -112,6 +114,7 @@ class ExchangeRecorder:
     unknown_reason: str = ""
     broken_reason: str = ""
     on_data: Callable[[], None] | None = None
+    strings: StreamStrings | None = None
     _arrivals: ArrivalLog = field(default_factory=ArrivalLog)
     _recorded: Record | None = None
     _decoder: Decoder | None = None
@@ -145,6 +148,7 @@ class ExchangeRecorder:
         fields = lower(self.response_headers)
         if self.is_readable and self.session is not None:
             self.session.respond(status, fields)
+            self.strings = self.session.listener = StreamStrings()
         try:
             self._decoder = decoder(coding, self.limit) if (coding := _coding(fields.get("content-encoding"))) else None
         except CodingError as error:
@@ -407,6 +411,7 @@ class ExchangeRecorder:
         self._is_closed = True
         self._clear_queue()
         self._raw, self._plain, self.session = BytesIO(), bytearray(), None
+        self.strings = None
 
 
 def _coding(value: str | None) -> str | None:
