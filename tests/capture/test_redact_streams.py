@@ -143,14 +143,9 @@ PATHS = {
 @pytest.mark.parametrize("event", [True, False], ids=["event by event", "in pieces"])
 def test_strings_of_a_session(channel: str, event: bool) -> None:
     """What a session has read is not parsed again, and the redaction is the same as without the session."""
-    asked = {
-        "model": "m",
-        "messages": [{"role": "user", "content": "Hi"}],
-        "input": "x",
-        "prompt": "x",
-        "max_tokens": 1,
-        "stream": True,
-    }
+    asked: dict[str, object] = {"model": "m", "max_tokens": 1, "stream": True}
+    asked |= {"input": "x"} if channel == "responses" else {"prompt": "x"} if channel == "completions" else {}
+    asked |= {} if "input" in asked or "prompt" in asked else {"messages": [{"role": "user", "content": "Hi"}]}
     path = PATHS.get(channel, "/v1/chat/completions")
     for words in ("a plain text of many pieces, no key in it", f"say {KEY} done", f'{{"password": "{KEY[8:]}"}}'):
         body = _stream(CHANNELS[channel], [words[at : at + 4] for at in range(0, len(words), 4)], ascii_only=False)
