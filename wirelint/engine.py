@@ -166,10 +166,33 @@ class Session:
     def _feed_delta(self, pattern: DeltaPattern, data: bytes, at: float | None) -> bool:
         """Takes in a text delta that matches the pattern; return False for other bytes."""
         text = pattern.text(data)
-        return text is not None and self.feed_texts(pattern.block, [(data, at, text)])
+        return text is not None and self._take_texts(pattern.block, [(data, at, text)])
 
-    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
-        """Takes in events whose texts `like` has told; False, and nothing is taken in, when they are not the next ones."""
+    def feed_all(self, pieces: Iterable[tuple[bytes, float | None]]) -> None:
+        """Feed pieces of the body, each with its time. Consecutive text deltas are fed together."""
+        alike: list[tuple[bytes, float | None, str]] = []
+        pattern = self.pattern
+        for data, at in pieces:
+            text = pattern.text(data) if pattern is not None else None
+            if text is not None:
+                alike.append((data, at, text))
+                continue
+            if pattern is not None and alike:
+                self.feed_texts(pattern.block, alike)
+                alike = []
+            self.feed(data, at)
+            pattern = self.pattern
+        if pattern is not None and alike:
+            self.feed_texts(pattern.block, alike)
+
+    def feed_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> None:
+        """Feed events that match the pattern together: data, time and text of each."""
+        if not self._take_texts(block, pieces):
+            for data, at, _ in pieces:
+                self.feed(data, at)
+
+    def _take_texts(self, block: int, pieces: Sequence[tuple[bytes, float | None, str]]) -> bool:
+        """Take in events that match the pattern; False, and nothing is taken in, when they are not the next ones."""
         fold = self._fold
         number = self._framer.skip(len(pieces)) if self._framer is not None and fold is not None else None
         if number is None or fold is None:

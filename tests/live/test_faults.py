@@ -28,7 +28,7 @@ PLACES = {
     "put": (Store, "put_all"), "redact": (Redactor, "record"), "annotate": (addon, "annotate"),
     "annotation": (annotate, "annotation"), "log": (addon, "log_exchange"),
     "take": (recorder.ExchangeRecorder, "store_for_later"),
-    "decoder": (recorder, "decoder"), "visit": (classify, "ExchangeRecorder"), "tee": (addon, "Tee"),
+    "decoder": (recorder, "decoder"), "visit": (classify, "ExchangeRecorder"), "stream": (addon, "HttpReply"),
     "ending": (addon, "end_reason_of"), "body": (recorder.ExchangeRecorder, "raw_body"),
     "request": (openai_chat, "read_request"),
 }
@@ -144,8 +144,8 @@ def test_a_fault_of_ours_leaves_the_traffic_alone(faulty: Proxy, fault: str) -> 
 
 
 def test_everything_arrives_when_the_tee_cannot_be_made(faulty: Proxy) -> None:
-    assert ask(faulty, "no tee", "tee").body == STREAM
-    assert "internal-error" in faulty.wait_for_probe("no tee")["metadata"]["wirelint.findings"]
+    assert ask(faulty, "no stream", "stream").body == STREAM
+    assert "internal-error" in faulty.wait_for_probe("no stream")["metadata"]["wirelint.findings"]
 
 
 def test_a_coding_that_fails_in_an_unknown_way(faulty: Proxy, upstream: Upstream) -> None:
