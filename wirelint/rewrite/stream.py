@@ -227,9 +227,8 @@ class ReplyStream:
         if not skipped:
             return
         *before, (data, at, _) = skipped
-        if before and not self._session.feed_texts(self._skipped_block, before):
-            for one, when, _ in before:
-                self._session.feed(one, when)
+        if before:
+            self._session.feed_texts(self._skipped_block, before)
         read = [event for frame in self._session.frame(data, at) for event in self._session.read(frame)]
         if self._session.unread:
             return
