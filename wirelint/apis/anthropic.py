@@ -127,7 +127,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[int, int] = {}
         self._kinds: dict[int, Kind] = {}
         self._open: set[int] = set()
@@ -139,7 +139,7 @@ class _Reader:
             return [Other(frame)]
         if frame.event == "ping" and not frame.faults and not (frame.data or "").lstrip().startswith("{"):
             return [Other(frame)]  # SDKs go by the name and never look inside
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._streamed:
@@ -149,7 +149,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if self._streamed and self._stopped and not self._done:
             events.append(StreamViolation("missing-end", "no message_stop", None))
         return events

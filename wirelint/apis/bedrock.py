@@ -98,7 +98,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[int, int] = {}
         self._open: set[int] = set()
         self._count = 0
@@ -107,7 +107,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._streamed and "output" not in document:
@@ -117,7 +117,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _event(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         name, body = named(document, frame.event)

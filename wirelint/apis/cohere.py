@@ -95,7 +95,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[tuple[str, int], int] = {}
         self._open: dict[tuple[str, int], None] = {}
         self._count = 0
@@ -104,7 +104,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._streamed:
@@ -114,7 +114,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _event(self, document: Mapping[str, Json], frame: Frame, *, alone: bool) -> Iterator[Event]:
         kind = text(document.get("type")) or ""

@@ -103,7 +103,7 @@ class _Reader:
     def __init__(self, place: str, *, streamed: bool) -> None:
         self._place = place
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[str, int] = {}
         self._count = 0
         self._calls = 0
@@ -113,7 +113,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
@@ -123,7 +123,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        return self._documents.close()
+        return self.documents.close()
 
     def _document(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         model = text(document.get("model"))

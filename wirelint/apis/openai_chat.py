@@ -87,7 +87,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[tuple[int, str, int], int] = {}
         self._count = 0
         self._calls: dict[int, int] = {}
@@ -106,7 +106,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         self._out = events = reading.offences
         for document, place in reading.documents:
             if self._done and (document.get("choices") or error_of(document)):
@@ -125,7 +125,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if self._streamed and self._finished and not self._done:
             events.append(StreamViolation("missing-end", "no [DONE]", None))
         return events

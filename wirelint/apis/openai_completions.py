@@ -98,7 +98,7 @@ class _Reader:
 
     def __init__(self, *, streamed: bool) -> None:
         self._streamed = streamed
-        self._documents = Documents()
+        self.documents = Documents()
         self._blocks: dict[tuple[int, Kind], int] = {}
         self._head: tuple[str | None, str | None] = (None, None)
         self._finished = self._done = False
@@ -106,7 +106,7 @@ class _Reader:
     def read(self, frame: Frame) -> list[Event]:
         if frame.data is None and not frame.faults:
             return [Other(frame)]
-        reading = self._documents.read(frame)
+        reading = self.documents.read(frame)
         events = reading.offences
         for document, place in reading.documents:
             if self._done:
@@ -120,7 +120,7 @@ class _Reader:
         return told(frame, events)
 
     def close(self) -> list[Event]:
-        events = self._documents.close()
+        events = self.documents.close()
         if self._streamed and self._finished and not self._done:
             events.append(StreamViolation("missing-end", "no [DONE]", None))
         return events

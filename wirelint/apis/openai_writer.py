@@ -106,7 +106,7 @@ class _Writer:
 
 class StreamWriter(_Writer):
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
-        if same(events, out) and not (self._altered and self._moves(out)):
+        if same(events, out) and not (self._altered and self._moves(frame, out)):
             self._note(out)
             return frame.raw
         self._alter(events, out)
@@ -135,8 +135,11 @@ class StreamWriter(_Writer):
         made += [b"data: [DONE]\n\n" for event in out if isinstance(event, Done)]
         return b"".join(made)
 
-    def _moves(self, out: Sequence[Event]) -> bool:
-        """Return True if a call in an untouched frame has got another number."""
+    def _moves(self, frame: Frame, out: Sequence[Event]) -> bool:
+        """Return True if a call in an untouched frame has got another number, or may be a removed one."""
+        calls = (Start, Delta, CallUpdate)
+        if '"tool_calls"' in (frame.data or "") and not any(isinstance(event, calls) for event in out):
+            return True  # `{"index":0,"function":false}` says nothing, but clients begin a call with it
         for event in out:
             match event:
                 case Start(kind="tool_call") if event.choice in self._altered and event.form != "legacy":
@@ -173,7 +176,7 @@ class StreamWriter(_Writer):
         """The chunks that a document becomes."""
         self._last = {name: value for name, value in document.items() if name not in ("choices", "usage")}
         self._note(out)
-        if frame.data is not None and same(spoken(own), spoken(out)) and not self._moves(out):
+        if frame.data is not None and same(spoken(own), spoken(out)) and not self._moves(frame, out):
             yield framed(None, frame.event, data=frame.data)
             return
         for event in out:

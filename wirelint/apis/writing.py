@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,9 +20,7 @@ _OTHER_LINES = re.compile(rb"^(?:id|retry)(?=[:\r\n])[^\r\n]*|^:[^\r\n]*", re.MU
 
 def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
     """Return True if the very same events came out, in the same order."""
-    if len(events) != len(out):
-        return False
-    return all(one is other for one, other in zip(events, out, strict=True))
+    return len(events) == len(out) and all(map(operator.is_, events, out))
 
 
 def spoken(events: Sequence[Event]) -> list[Event]:
