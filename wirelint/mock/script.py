@@ -119,16 +119,18 @@ class Script:
     seed: int | None = None
 
 
-def load_script(path: Path, base: Options | None = None) -> Script:
-    """Read a scenario file. Raises ScenarioError in one line: file, place, cure."""
+def load_script(source: Path | str | Mapping[str, Any] | None, base: Options | None = None) -> Script:
+    """Read a scenario file or its contents. Raises ScenarioError in one line: file, place, cure."""
+    if not isinstance(source, Path | str):
+        return read_script(source or {}, base)
     try:
-        return read_script(tomllib.loads(path.read_text("utf-8")), base)
+        return read_script(tomllib.loads(Path(source).read_text("utf-8")), base)
     except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror or error}") from error
+        raise ScenarioError(f"{source}: {error.strerror or error}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ScenarioError(f"{path}: not TOML: {error}") from error
+        raise ScenarioError(f"{source}: not TOML: {error}") from error
     except ScenarioError as error:
-        raise ScenarioError(f"{path}: {error}") from error
+        raise ScenarioError(f"{source}: {error}") from error
 
 
 def read_script(document: Mapping[str, Any], base: Options | None = None) -> Script:

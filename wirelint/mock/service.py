@@ -65,16 +65,16 @@ class Service:
 
     @classmethod
     def of(
-        cls, seed: int, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
+        cls, seed: int | None, base: Options | None = None, faults: Sequence[str] = (), script: Script | None = None
     ) -> Service:
-        """Parse the scenarios of a command line. Raises ScenarioError."""
+        """Parse the scenarios of a command line. `seed` None: that of the script. Raises ScenarioError."""
         base, script = base or Options(), script or Script()
         scenarios = tuple(parse_scenario(text, base=base) for text in (*faults, *script.faults))
         for scenario in (*scenarios, *(line.scenario for line in script.lines)):
             resolve(scenario)
         if sum(scenario.share or 0 for scenario in scenarios) > 1:
             raise ScenarioError("the shares of the faults add up to more than 1")
-        return cls(seed, base, scenarios, script.lines)
+        return cls((script.seed or 0) if seed is None else seed, base, scenarios, script.lines)
 
     def answer(self, number: int, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Answer:
         """Answer one request. `number` counts the requests to an API from 1; `headers` have lower-case names."""

@@ -30,5 +30,5 @@ FORMATS: dict[str, Callable[[TextIO], Writer]] = {
 
 
 def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = ()) -> Writer:
-    """A writer of a format. `rules`: those that ran, for formats that describe rules."""
+    """Return a writer of a format. `rules`: those that ran, for formats that describe rules."""
     return Sarif(out, rules) if output_format == "sarif" else FORMATS[output_format](out)

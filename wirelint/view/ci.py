@@ -32,13 +32,13 @@ _INPUT = "stdin"
 
 
 def line_of(record: Record) -> int | None:
-    """The line of a record in its file; None if records of the file are not lines."""
+    """Return the line of a record in its file; None if records of the file are not lines."""
     found = _LINE.fullmatch(record.place)
     return int(found[1]) if found else None
 
 
 def path_of(record: Record) -> str:
-    """The path of a record's file with slashes: relative if below the working directory, else as it was given."""
+    """Return the path of a record's file with slashes: relative if below the working directory, else as it was given."""
     return unicode_text(_path(record))
 
 
@@ -53,7 +53,7 @@ def _path(record: Record) -> str:
 
 
 def uri_of(record: Record) -> str:
-    """The path as a URI reference; a `file:` URI if it is not below the working directory."""
+    """Return the path as a URI reference; a `file:` URI if it is not below the working directory."""
     path = _path(record)
     if os.path.isabs(path):
         return Path(path).as_uri()
@@ -61,7 +61,7 @@ def uri_of(record: Record) -> str:
 
 
 def file_place(record: Record) -> str:
-    """A record's file and place: `captures/run.jsonl:3`, `capture.har entry 7`."""
+    """Return a record's file and place: `captures/run.jsonl:3`, `capture.har entry 7`."""
     line = line_of(record)
     if line is not None:
         return f"{path_of(record)}:{line}"
@@ -264,7 +264,7 @@ def _attribute(text: str) -> str:
 
 
 def _xml(text: str) -> str:
-    """Text with characters that XML cannot hold replaced."""
+    """Replace the characters that XML cannot hold."""
     return _NOT_XML.sub("�", text)
 
 

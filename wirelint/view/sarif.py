@@ -125,7 +125,7 @@ def _section(manual: str, heading: str) -> str:
 
 
 def _no_links(text: str) -> str:
-    """Wire text without links: SARIF makes links of `[words](target)` in messages."""
+    """Escape the links in wire text: SARIF makes links of `[words](target)` in messages."""
     return _LINK.sub(r"\\[\1\\](", text)
 
 
