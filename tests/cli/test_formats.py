@@ -16,7 +16,7 @@ from tests.build import REGISTRY, Talk, User, chunk, sse
 from tests.cli.conftest import Ran
 from tests.cli.test_check import CLEAN, CUT, write
 from wirelint.engine import Engine
-from wirelint.view import FORMATS
+from wirelint.view.formats import FORMATS
 
 Wirelint = Callable[..., Ran]
 

@@ -18,8 +18,7 @@ from typing import Any, Literal
 import brotli
 import zstandard
 
-from wirelint.mock.plan import Framing, dump_json
-from wirelint.mock.scenario import Options
+from wirelint.mock.plan import Framing, Options, dump_json
 from wirelint.model import Json
 
 Headers = tuple[tuple[str, str], ...]

@@ -19,8 +19,7 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import unquote
 
 from wirelint.mock.answer import KEEP_ALIVE, Event, Headers
-from wirelint.mock.plan import Ask, Choice, Reply, Tool, dump_json, mint_call_id, mint_id
-from wirelint.mock.scenario import Options
+from wirelint.mock.plan import Ask, Choice, Options, Reply, Tool, dump_json, mint_call_id, mint_id
 from wirelint.model import Json
 
 Ability = Literal["numbers", "text", "reasons", "chat", "calls", "ids", "counts", "ends", "rpc"]

@@ -16,7 +16,6 @@ from typing import Literal
 
 import orjson
 
-from wirelint.mock.scenario import Options
 from wirelint.mock.schema_values import SAMPLES, Topic, load_table, make_arguments
 from wirelint.model import Json
 
@@ -24,6 +23,40 @@ Finish = Literal["stop", "tool_calls", "length", "refusal"]
 Choice = Literal["auto", "none", "required"]
 Framing = Literal["events", "lines", "array", "messages"]
 """Framing of a stream: server-sent events, JSON lines, one JSON array, messages of an AWS event stream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options of a scenario. Those of the transport and of the reply go with every fault, the last group with some."""
+
+    chunk: int = 0
+    """Cut the body into network chunks of this many bytes, across events; 0: one chunk per event."""
+    pace: float = 0.0
+    """Milliseconds between events (between network chunks with `chunk`)."""
+    delay: float = 0.0
+    """Milliseconds before the answer begins."""
+    encoding: str = ""
+    crlf: bool = False
+    bom: bool = False
+    comments: bool = False
+    azure: bool = False
+    cut: int | None = None
+    """End the connection after this many bytes of the body."""
+    content_length: bool = False
+
+    calls: int | None = None
+    reasoning: bool = False
+    refusal: bool = False
+    model: str = ""
+
+    mode: str = ""
+    dialect: str = "kimi_invoke_arg"
+    place: str = "content"
+    seconds: float = 35.0
+    status: int = 0
+
+
+DEFAULTS = Options()
 
 
 @dataclass(frozen=True, slots=True)

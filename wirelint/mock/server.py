@@ -19,8 +19,8 @@ from pathlib import Path
 import h11
 
 from wirelint.mock.answer import Answer, Pause, json_answer
-from wirelint.mock.scenario import HEADER, Options
-from wirelint.mock.script import load_script
+from wirelint.mock.plan import Options
+from wirelint.mock.scenario import HEADER, load_script
 from wirelint.mock.service import Service
 from wirelint.model import Json
 

@@ -269,7 +269,7 @@ class _Tracer:
             self._add("tool", "ok", "answered", excerpt(passed.text, _SHOWN), after, took=took, of=of)
 
     def _passed(self, call: ToolCall, declared: Tool | None, until: int) -> Passed | None:
-        """Return the `tools/call` that the client sent for this call: before the next request, if possible with equal arguments.
+        """Return the `tools/call` that the client sent for this call: before the next request, with equal arguments if any.
 
         Exchanges are in the order in which they ended; a call can begin before its reply has ended.
         """

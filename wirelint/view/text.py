@@ -17,7 +17,6 @@ from wirelint.capture.offline import Checked
 from wirelint.capture.record import Record
 from wirelint.model import Exchange, Reply
 from wirelint.rule import Finding
-from wirelint.text.escaping import printable
 from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
 from wirelint.view.evidence import Source, excerpt_lines
 from wirelint.view.findings import (
@@ -84,22 +83,6 @@ class Full:
 
     def close(self) -> None:
         self._console.file.flush()
-
-
-class Concise:
-    """One line per finding, for grep: `source:exchange: CODE name severity layer side pointer: message`."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def add(self, checked: Checked) -> None:
-        for finding in checked.findings:
-            where = f"{checked.record.source}:{checked.record.id}"
-            what = f"{finding.code} {finding.name} {finding.severity} {finding.layer} {place(finding)}"
-            self._out.write(printable(f"{where}: {what}: {finding.message}") + "\n")
-
-    def close(self) -> None:
-        self._out.flush()
 
 
 def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:

@@ -429,7 +429,9 @@ _SHORTEST_GAP, _SHARE = 1000.0, 0.1
 def strip(
     chunks: Sequence[tuple[float, int]], timing: Timing, arrivals: Arrivals = NO_ARRIVALS
 ) -> dict[str, Json] | None:
-    """Return the chunks of a reply: `ticks` are [milliseconds after the request, bytes], `gaps` [start, end] of silences; None if no time is known.
+    """Return the chunks of a reply on a time axis; None without times.
+
+    `ticks` are [milliseconds after the request, bytes], `gaps` are [start, end] of silences.
 
     A silence is a time without an event that carries content, if `arrivals` are known, else without a chunk. Shown are
     silences of a second and a tenth of the whole. The time before the first event is the model's reading time, no silence.
