@@ -24,6 +24,7 @@ from wirelint.capture.cases import NoFindingError, encode_case, reproduce
 from wirelint.capture.offline import Checked, Fixed, fix, true_headers
 from wirelint.capture.readers.flows import record_of
 from wirelint.capture.record import Headers, Sent
+from wirelint.capture.writers.flows import fields_of
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
@@ -87,12 +88,8 @@ def _put(
         if not isinstance(received, dict) or side not in received or body is None:
             return
         sent = Sent(true_headers(headers, body), body)
-    message.headers = http.Headers([_field(name, value) for name, value in sent.headers])
+    message.headers = fields_of(sent.headers, None)
     message.raw_content = sent.body
-
-
-def _field(name: str, value: str) -> tuple[bytes, bytes]:
-    return name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")
 
 
 _EARLIER = 50

@@ -21,7 +21,6 @@ from wirelint.addon.http_headers import (
     HEADER,
     add_field,
     field_of,
-    headers_of,
     is_decodable,
     is_json,
     is_plainly_framed,
@@ -35,6 +34,7 @@ from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import CUT_OFF, HttpReply, Stream, collect
 from wirelint.apis import channel_of
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
 from wirelint.fix import AppliedFix, Edit
 from wirelint.model import Exchange, Json

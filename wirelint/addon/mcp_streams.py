@@ -24,13 +24,14 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.classify import EndedExchange
-from wirelint.addon.http_headers import body_of, headers_of, is_json, make_open_ended, replace_body
+from wirelint.addon.http_headers import body_of, is_json, make_open_ended, replace_body
 from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.streamed_reply import HttpReply
 from wirelint.apis import channel_of, document_of
 from wirelint.apis.mcp import is_stream
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Sent
 from wirelint.model import Exchange, Json, Reply, Request, Rpc, ToolCall, ToolResult
 from wirelint.state.ledger import Ledger

@@ -30,7 +30,6 @@ from wirelint.addon.http_headers import (
     HEADER,
     add_field,
     has_known_end,
-    headers_of,
     is_json,
     is_within,
     make_open_ended,
@@ -39,6 +38,7 @@ from wirelint.addon.log import Failures
 from wirelint.addon.mitm_compat import attach, attach_whole
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
+from wirelint.capture.readers.flows import headers_of
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decoder
