@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from mitmproxy import http
 
-from wirelint.addon.check_result import CheckResult, names_of, shorten, worst_of
+from wirelint.addon.check_result import CheckResult, names_of, shorten
 from wirelint.capture.flow_metadata import NAMES, beside_received, beside_sent, times_of
 from wirelint.capture.format import encode
 from wirelint.capture.offline import Checked
@@ -29,7 +29,7 @@ from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
 from wirelint.text.escaping import printable
-from wirelint.view.findings import flat
+from wirelint.view.findings import counted, flat, worst
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""
@@ -130,20 +130,20 @@ def annotate(flow: http.HTTPFlow, made: Annotation, record: Record | None = None
 
 def open_annotation(exchange: Exchange, model: str, findings: tuple[Finding, ...]) -> Annotation:
     """Return the annotation of an exchange that is still open."""
-    names, worst = names_of(findings), worst_of(findings)
+    names, highest = names_of(findings), worst(findings) or ""
     head = f"{names[0]} +{len(names) - 1}" if len(names) > 1 else names[0]
     said = next(finding.message for finding in reversed(findings) if finding.name == names[0])
     facts = [part for part in (model[:60], exchange.api) if part]
     metadata: dict[str, Json] = {
         "findings": list[Json](names),
-        "severity": worst,
+        "severity": highest,
         "api": exchange.api,
         "model": model[:200],
         "end": "open",
     }
     return Annotation(
         comment=printable(" · ".join([head, "still open", *facts, shorten(said, _COMMENTED)])),
-        marker=MARKERS.get(worst, ""),
+        marker=MARKERS.get(highest, ""),
         metadata=prefixed(metadata),
     )
 
@@ -183,7 +183,7 @@ def _comment(result: CheckResult, names: list[str]) -> str:
     if result.record.fixes:
         parts.append(f"{len(result.record.fixes)} fixed")
     if calls := result.calls:
-        parts.append("1 call" if calls == 1 else f"{calls} calls")
+        parts.append(counted(calls, "call"))
     parts += [part for part in (result.model[:60], result.api) if part]
     if len(names) > 1:
         parts.append(", ".join(names[1:9]))

@@ -30,7 +30,7 @@ from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
 from wirelint.text.escaping import printable
-from wirelint.view.findings import known_note, tally
+from wirelint.view.findings import counted, known_note, tally
 from wirelint.view.html import write_report
 
 _TRIED = "fix tried"
@@ -150,8 +150,7 @@ class Commands:
             lines += [printable(finding_line(finding)) for finding in checked.findings]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES:] = [f"… {len(lines) - _MOST_LINES} more lines; name fewer flows, as with ~marked"]
-        many = "1 exchange" if clean == 1 else f"{clean} exchanges"
-        return [*lines, f"{many} without findings"]
+        return [*lines, f"{counted(clean, 'exchange')} without findings"]
 
     @command.command("wirelint.explain")  # type: ignore[untyped-decorator]
     def explain(self, rule: RuleName = _NO_RULE) -> Sequence[str]:
@@ -190,7 +189,7 @@ class Commands:
         fixed = tried.fixed
         self._cache.keep(tried.copy, Checked(fixed.record, fixed.exchange, fixed.findings).folded)
         left = tally(fixed.remaining) or "none"
-        many = "1 repair" if len(fixed.record.fixes) == 1 else f"{len(fixed.record.fixes)} repairs"
+        many = counted(len(fixed.record.fixes), "repair")
         lines = [f"{one.id[:8]}: {many}, findings left: {left}; see the copy {tried.copy.id[:8]}"]
         titles = [f"  ✎ {repair.name} ({repair.safety}) {repair.title}" for repair in fixed.record.fixes]
         return lines + [printable(shorten(title, 400)) for title in titles]
@@ -264,8 +263,7 @@ class ExportCommands:
             written = write_report(items, out, rules=self._state.engine().rules, title="mitmproxy")
         except OSError as error:
             raise wrong(_unwritable(path, error)) from error
-        many = "1 exchange" if written.exchanges == 1 else f"{written.exchanges} exchanges"
-        return printable(f"{many} written to {out.absolute()}")
+        return printable(f"{counted(written.exchanges, 'exchange')} written to {out.absolute()}")
 
     @command.command("wirelint.case")  # type: ignore[untyped-decorator]
     def case(self, flow: flow.Flow, path: types.Path) -> str:
