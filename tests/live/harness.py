@@ -168,17 +168,36 @@ def _joined(chunked: bytes) -> bytes:
     return body
 
 
-def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Script:
-    """A script that sends a body in these chunks."""
-    made = list(pieces)
+STREAM: dict[str, Any] = {"content_type": "text/event-stream"}
+CHUNKED = {**STREAM, "transfer_encoding": "chunked"}
+Step = Mapping[str, Any] | bytes | float | threading.Event | Callable[[Peer], object]
+
+
+def scripted(*steps: Step) -> Script:
+    """A script of steps: header fields (and a status) to send, bytes, seconds or events to wait for, functions to call."""
 
     def script(peer: Peer) -> None:
-        peer.head(status, **headers, transfer_encoding="chunked")
-        for piece in made:
-            peer.chunk(piece)
-        peer.finish()
+        write = peer.send
+        for step in steps:
+            match step:
+                case bytes():
+                    write(step)
+                case threading.Event():
+                    assert step.wait(PATIENCE), "the other side did not get what was sent"
+                case float():
+                    time.sleep(step)
+                case Mapping():
+                    peer.head(**step)
+                    write = peer.chunk if step.get("transfer_encoding") == "chunked" else peer.send
+                case _:
+                    assert step(peer) is not False
 
     return script
+
+
+def replying(pieces: Iterable[bytes], status: int = 200, **headers: str) -> Script:
+    """A script that sends a body in these chunks."""
+    return scripted({"status": status, **headers, "transfer_encoding": "chunked"}, *pieces, Peer.finish)
 
 
 # --- proxy ------------------------------------------------------------------------------------------------------------
