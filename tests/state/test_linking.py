@@ -299,7 +299,7 @@ TALES: dict[str, tuple[list[Talk], str, str]] = {
         "- e0 e1 e2", "aaaa",
     ),
     "another question with the same short answer": (
-        [Talk((User("Dry?"),), text="Yes."), Talk((User("Wet?"), Assistant("Yes."), User("How?")), text="Very.")], "- -", "ab"
+        [Talk((User("Dry?"),), text="Yes."), Talk((User("Wet?"), Assistant("Yes."), User("How?")))], "- -", "ab"
     ),
     **{f"an answer is edited, {how}": ([SAID, *edited(SAID, said)], "- e0 e1", "aaa") for how, said in EDITS.items()},
     **{
