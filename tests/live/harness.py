@@ -321,16 +321,18 @@ def running(
     tool: str = "mitmdump",
     scripts: Iterable[Path] = (),
     shim: Path = SHIM,
+    probe: bool = True,
 ) -> Iterator[Proxy]:
     """A mitmproxy tool with the addon in front of `upstream`, working in `folder`, until the block ends.
 
-    Without an upstream it is a proxy that clients name as theirs.
+    Without an upstream it is a proxy that clients name as theirs. `probe`: note what addons see of flows after us.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    probe = folder / "probe.py"
-    probe.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
+    probes = [folder / "probe.py"] if probe else []
+    for path in probes:
+        path.write_text(_PROBE.format(path=str(folder / "probe.jsonl")))
     arguments = [
-        *command(tool, folder, *options, scripts=[*scripts, probe], shim=shim),
+        *command(tool, folder, *options, scripts=[*scripts, *probes], shim=shim),
         "--mode",
         f"reverse:{upstream}" if upstream else "regular",
     ]

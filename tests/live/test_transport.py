@@ -188,36 +188,6 @@ def test_a_body_that_breaks_its_coding_does_not_look_complete(repairing: Proxy, 
     assert end != "unread" or "not what its content-encoding says" in record["notes"][0]
 
 
-ALONE: dict[str, tuple[int, dict[str, str]]] = {
-    "an error": (429, {}),
-    "a server's error": (500, {}),
-    "a part": (206, {}),
-    "an unknown coding": (200, {"content_encoding": "snappy"}),
-}
-
-
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("name", ALONE)
-def test_a_reply_that_cannot_be_repaired_stays_unchanged(
-    repairing: Proxy, upstream: Upstream, name: str, stream: bool
-) -> None:
-    status, headers = ALONE[name]
-    record, test = LEAK[OPENAI, stream], f"{name} {stream}"
-    upstream.scripts[test] = replying(pieces_of(body_of(record), 99), status, **kind_of(record), **headers)
-    reply = ask(repairing, OPENAI, record, test)
-    assert (reply.status, reply.body, reply.complete) == (status, body_of(record), True)
-    assert "x-wirelint" not in reply.headers
-    assert reply.headers.get("content-encoding") == headers.get("content_encoding")
-
-
-@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "GET"])
-def test_other_methods_pass(repairing: Proxy, upstream: Upstream, method: str) -> None:
-    upstream.scripts[method] = lambda peer: peer.head(content_length="0")
-    given = LEAK[OPENAI, False]["request"]["body"].encode()
-    reply = post(repairing.port, PATHS[OPENAI], given, {SCRIPT: method}, method)
-    assert (reply.status, reply.body, "x-wirelint" in reply.headers) == (200, b"", False)
-
-
 @pytest.mark.parametrize("form", [(OPENAI, True), (OPENAI, False)], ids=str)
 def test_bytes_arrive_before_more_are_sent(proxy: Proxy, upstream: Upstream, form: Form) -> None:
     """The upstream goes on only when the client has what was sent so far; a proxy that buffers would never end."""
