@@ -162,7 +162,7 @@ class Inspector:
         return len(self._open) + len(self._queue) + self._sockets.open + waiting
 
     def _apply(self, settings: options.Settings) -> None:
-        self._queue.drain()  # what has ended is judged by what was in force then
+        self._queue.drain()  # ended exchanges are checked with the old settings
         before, self._settings = self._settings, settings
         mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:

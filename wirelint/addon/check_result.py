@@ -146,7 +146,7 @@ def _under(exchange: Exchange, clean: Record, delivered: Reply | None) -> Exchan
         timing=clean.timing,
         delivered=delivered,
     )
-    return Unnamed.of(redacted)  # a client may tell of its session in what was taken out
+    return Unnamed.of(redacted)  # a redacted value may name the session of a client
 
 
 def _faults(recorder: ExchangeRecorder, redactor: Redactor) -> list[Finding]:

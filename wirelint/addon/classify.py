@@ -59,7 +59,7 @@ class IgnoreHeader:
                 say(f"wirelint: {line}", logging.WARNING)
 
 
-# A body that shows nothing: an API claims it only where path and headers alone tell what the request is.
+# A body without content: an API claims it only if path and headers alone identify the request.
 _LEAST_BODY: Json = {"messages": [{"role": "user"}]}
 
 
@@ -106,7 +106,7 @@ def new_recorder(
 
 
 def pass_unread(recorder: ExchangeRecorder, method: str, example: Json, why: str) -> bool:
-    """Mark an exchange unread if its API is recognised without its body. `example`: a body that shows nothing."""
+    """Mark an exchange unread if its API is recognised without its body. `example`: a body without content."""
     headers, parts = lower(recorder.request_headers), urlsplit(recorder.url)
     api = recognise(method, parts.path, headers, example, parts.netloc)
     if api is None:

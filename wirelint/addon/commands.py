@@ -132,11 +132,11 @@ class Commands:
         # A table of mitmproxy's that is open to additions, though nothing says so: completion comes with it.
         types.CommandTypes.typemap[RuleName] = _RuleNames(self._rules)
 
-    # --- what was found -----------------------------------------------------------------------------------------------
+    # --- findings -----------------------------------------------------------------------------------------------
 
     @command.command("wirelint.findings")  # type: ignore[untyped-decorator]
     def findings(self, flows: Sequence[flow.Flow] = ()) -> Sequence[str]:
-        """What was found in these flows (all of them, when none are named): a line per exchange and one per finding."""
+        """The findings of these flows (default: all flows): a line per exchange and one per finding."""
         lines: list[str] = []
         clean = 0
         for one, checked in self._exchanges(flows or _all_flows()):
@@ -298,7 +298,7 @@ def _write(out: Path, make: Callable[[], bytes]) -> str:
         return printable(f"no case was made: {error}")
     except OSError as error:
         return printable(_unwritable(str(out), error))
-    except Exception as error:  # fail open: in a thread nobody would hear of it
+    except Exception as error:  # fail open: an exception in a thread is not shown
         return printable(f"no case was made: {type(error).__name__}: {error}")
     return printable(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
 

@@ -301,7 +301,7 @@ def finish_body(
         ):
             recorder.mark_unread("another addon took the stream over; the reply passed unread")
         elif response.raw_content is None:
-            # What came by is what the client got; without this mitmproxy has no body to show, filter or save.
+            # The client got the received bytes; without this mitmproxy has no body to show, filter or save.
             response.raw_content = recorder.raw_body()
         elif recorder.is_empty:
             recorder.feed_whole(recorder.recorded_body() or response.raw_content)

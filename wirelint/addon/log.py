@@ -145,7 +145,7 @@ def _is_judged(result: CheckResult) -> bool:
     if exchange is None:
         return False
     settled = exchange.status is not None and 200 <= exchange.status < 300 and exchange.end != "unread"
-    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # what is only taken has no body
+    return exchange.ok or (settled and channel_of(exchange.api) == "mcp")  # an accepted notification has no body
 
 
 def _counts(result: CheckResult) -> str:

@@ -81,8 +81,8 @@ class BatchAnswers:
         """Add the answers to a complete reply."""
         recorder = self._recorder
         if self._first is not None:
-            came = recorder.raw_body()
-            recorder.delivered = Sent(headers_of(response), self._first + came if came is not None else None)
+            received = recorder.raw_body()
+            recorder.delivered = Sent(headers_of(response), self._first + received if received is not None else None)
             response.raw_content = recorder.delivered.body
             self.done = True
             return
@@ -255,7 +255,7 @@ class McpStreams(Generic[T]):
             asyncio.get_running_loop().call_later(_OPEN_AFTER_ANSWER, self._release, flow)
 
     def _part(self, flow: http.HTTPFlow, recorder: ExchangeRecorder) -> None:
-        """Split what arrived on a stream into an exchange if a request waits for it."""
+        """Make an exchange of the received part of a stream if a request waits for it."""
         try:
             if recorder.session is None:
                 return

@@ -121,7 +121,7 @@ def refuse(complaint: str, *, running: bool) -> None:
 
 
 def complaint_about(deferred: Mapping[str, object]) -> str | None:
-    """Return what is wrong with our deferred options; None if nothing is."""
+    """Return an error in our deferred options; None if there is none."""
     copy = dict(deferred)
     if (complaint := settle(copy) or misspelt(copy)) is not None:
         return complaint
@@ -274,7 +274,7 @@ def _captures(value: str) -> Path | None:
         raise SettingError(
             f"wirelint_captures={value}: {existing} is no folder; name another, or nothing to write none"
         )
-    # The default must not keep anybody from starting in a folder that is not theirs; the store tells about it.
+    # The default folder must not prevent a start in a folder of someone else; the store reports it.
     if value != _DEFAULTS["captures"] and existing is not None and not os.access(existing, os.W_OK | os.X_OK):
         raise SettingError(f"wirelint_captures={value}: {existing} cannot be written to; name another, or nothing")
     return folder

@@ -1,4 +1,4 @@
-"""Recorder of one exchange: a copy of its bytes with their times, the parser's session, and what was changed.
+"""Recorder of one exchange: a copy of its bytes with their times, the parser's session, and the changes.
 
 Lifecycle: created with the request, `respond` at the reply's head, then bytes through `store_for_later` (read in
 batches), `feed` or `feed_whole`, and `close` once at the end. Bytes are read in batches because that costs a fraction

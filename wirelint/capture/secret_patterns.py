@@ -18,11 +18,11 @@ from wirelint import lexicon
 from wirelint.capture.secrets import Span, is_marked, is_placeholder
 from wirelint.lexicon import Phrases
 
-# Credentials that a vendor's prefix or form tells, by the table `lexicon/secrets.toml`.
+# Credentials with a vendor's prefix or form, by the table `lexicon/secrets.toml`.
 #
 # Theory of operation. Hundreds of prefixes are not looked for one by one: each contains one character that is rare in JSON
 # (`-`, `_`, `.`, a capital letter), its *anchor*. All forms with the same anchor make one regular expression, which begins
-# with that character and says by assertions what stands around it, so that the pattern engine skips to it at memory speed:
+# with that character and has assertions on the characters around it, so that the pattern engine skips to it at memory speed:
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
 #
@@ -436,7 +436,7 @@ _STRUCTURES = (
     ("*", r"(?<=[A-Za-z0-9_-]\*)(?=\*\*+[A-Za-z0-9_-]{2})"),
     ("K", r"(?<=PRIVATE K)(?=EY)"),
 )
-"""A character that is seldom there at all, and what has to stand around it: signs of secrets that `shapes` describes."""
+"""A rare character and the pattern around it: signs of secrets in `shapes`."""
 
 _PROBE_QUERY = re.compile(
     rb"=(?:(?<=[kK][eE][yY]=)|(?<=[sS][iI][gG]=)|(?<=[uU][rR][eE]=)|(?<=[iI][aA][lL]=))[^\s&\"'`<>()\[\]]{8}"
@@ -453,7 +453,7 @@ _PACKAGE_KEYS = re.compile(_PHRASES.text("package_keys").encode())
 _ZEROS = b"A" * 18
 
 _USER = re.compile(rb"://[^/\s:@\"']*+:[^/\s:@\"']*+@")
-"""`https://user:password@`. A backslash may begin an escape of a letter; what stands for itself excludes itself."""
+"""`https://user:password@`. A backslash may begin an escape of a letter."""
 
 
 @cache

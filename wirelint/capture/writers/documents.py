@@ -30,7 +30,7 @@ def write_lines(source: Path, items: Iterator[Fixed], target: Path) -> None:
                 continue
             out.write(_line(line, pending.record))
             pending = next(items, None)
-    for _ in items:  # what is wrong with the file is told only when the reader gets to its end
+    for _ in items:  # the reader reports problems of the file at its end
         pass
 
 
