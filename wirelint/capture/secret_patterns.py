@@ -22,7 +22,7 @@ from wirelint.lexicon import Phrases
 #
 # Theory of operation. Hundreds of prefixes are not looked for one by one: each contains one character that is rare in JSON
 # (`-`, `_`, `.`, a capital letter), its *anchor*. All forms with the same anchor make one regular expression, which begins
-# with that character and has assertions on the characters around it, so that the pattern engine skips to it at memory speed:
+# with that character and has assertions on those around it, so that the pattern engine skips to it at memory speed:
 #
 #     _(?=[A-Za-z0-9_+/=-]{12})(?<=[…][…]_)(?:(?<=p_)(?:(?<=ghp_)(?=…{12})|(?<=sbp_)(?=…{12}))|(?<=v1_)…)
 #
