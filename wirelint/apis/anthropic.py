@@ -31,6 +31,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
+    stated_reason,
     text,
     told,
 )
@@ -235,7 +236,7 @@ class _Reader:
         yield Close(self._blocks[place], frame) if known else Other(frame)
 
     def _message_delta(self, document: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
-        if reason := text(mapping(document.get("delta")).get("stop_reason")):
+        if reason := stated_reason(mapping(document.get("delta")).get("stop_reason")):
             self._stopped = True
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
@@ -259,7 +260,7 @@ class _Reader:
             yield Start(0, "opaque", "/content", 0, frame, name=misshapen(content))
         for n, block in mappings(content):
             yield from self._open_block(n, block, frame, n)
-        if reason := text(message.get("stop_reason")):
+        if reason := stated_reason(message.get("stop_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(message.get("usage")):
             yield Usage(usage, frame)

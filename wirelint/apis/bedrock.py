@@ -19,7 +19,18 @@ from urllib.parse import unquote
 from wirelint.apis.bedrock_events import EVENTS, named
 from wirelint.apis.bedrock_request import has_blocks, read_request
 from wirelint.apis.bedrock_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, is_misshapen, mapping, mappings, misshapen, number, text, told
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    is_misshapen,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    stated_reason,
+    text,
+    told,
+)
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -169,7 +180,7 @@ class _Reader:
         self._stopped = True
         if self._open:
             yield StreamViolation("unfinished-part", f"content block {min(self._open)} was never stopped", frame)
-        if reason := text(body.get("stopReason")):
+        if reason := stated_reason(body.get("stopReason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         yield Done(frame)
 
@@ -183,7 +194,7 @@ class _Reader:
             yield from self._begin(n, n, block, frame, n)
             if words := whole_text(block):
                 yield Delta(self._blocks[n], words, frame, n)
-        if reason := text(body.get("stopReason")):
+        if reason := stated_reason(body.get("stopReason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(body.get("usage")):
             yield Usage(usage, frame)

@@ -24,6 +24,7 @@ from wirelint.apis.reading import (
     mappings,
     misshapen,
     number,
+    stated_reason,
     text,
     told,
 )
@@ -241,7 +242,7 @@ class _Reader:
     def _message_end(self, delta: Mapping[str, Json], frame: Frame) -> Iterator[Event]:
         if (error := error_of(delta)) is not None:
             yield Failure(error, frame)
-        if reason := text(delta.get("finish_reason")):
+        if reason := stated_reason(delta.get("finish_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(delta.get("usage")):
             yield Usage(usage, frame)
@@ -270,7 +271,7 @@ class _Reader:
             yield from self._whole_call(n, call, frame)
         if message.get("citations"):
             yield from self._citations(frame)
-        if reason := text(document.get("finish_reason")):
+        if reason := stated_reason(document.get("finish_reason")):
             yield Finish(0, reason, _STOP_POINTER, frame)
         if usage := mapping(document.get("usage")):
             yield Usage(usage, frame)

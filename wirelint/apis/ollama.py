@@ -15,7 +15,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from wirelint.apis.ollama_writer import StreamWriter, WholeWriter
-from wirelint.apis.reading import Documents, error_of, mapping, mappings, misshapen, number, schema, text, told
+from wirelint.apis.reading import (
+    Documents,
+    error_of,
+    mapping,
+    mappings,
+    misshapen,
+    number,
+    schema,
+    stated_reason,
+    text,
+    told,
+)
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Other, ReplyMeta, Start, StreamViolation, Usage
 from wirelint.model import (
     Arguments,
@@ -122,7 +133,7 @@ class _Reader:
         if (error := error_of(document)) is not None:
             yield Failure(error, frame)
         yield from self._said(mapping(document.get("message")) if self._place else document, frame)
-        if reason := text(document.get("done_reason")):
+        if reason := stated_reason(document.get("done_reason")):
             yield Finish(0, reason, "/done_reason", frame)
         if counts := {name: document[name] for name in _COUNTS if number(document.get(name)) is not None}:
             yield Usage(counts, frame)

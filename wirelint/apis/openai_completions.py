@@ -25,6 +25,7 @@ from wirelint.apis.reading import (
     misshapen,
     number,
     refusal_of,
+    stated_reason,
     text,
     told,
 )
@@ -149,7 +150,7 @@ class _Reader:
         elif is_misshapen(body.get("text")) and (choice, "opaque") not in self._blocks:
             block = self._blocks[choice, "opaque"] = len(self._blocks)
             yield Start(block, "opaque", f"/choices/{choice}/text", choice, frame, name=misshapen(body["text"]))
-        if reason := text(body.get("finish_reason")):
+        if reason := stated_reason(body.get("finish_reason")):
             self._finished = True
             yield Finish(choice, reason, f"/choices/{choice}/finish_reason", frame)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.events import Delta, Event, Frame, StreamViolation
+from wirelint.events import REPEATED, Delta, Event, Frame, StreamViolation
 from wirelint.model import Json
 
 MADE = 1 << 32
@@ -24,8 +24,8 @@ def same(events: Sequence[Event], out: Sequence[Event]) -> bool:
 
 
 def spoken(events: Sequence[Event]) -> list[Event]:
-    """The events that say something: what is wrong with their frame aside."""
-    return [event for event in events if not isinstance(event, StreamViolation)]
+    """The events that say something: what is wrong with their frame aside, unless a rewriter can drop it."""
+    return [event for event in events if not isinstance(event, StreamViolation) or event.kind in REPEATED]
 
 
 def groups(frame: Frame, out: Sequence[Event]) -> Iterator[tuple[Frame, list[Event]]]:
