@@ -1,4 +1,4 @@
-"""What a recording cannot tell. What was rebuilt from a log is not what stood on the wire, and is not judged as such."""
+"""Facts that a capture lacks. A body rebuilt from a log differs from the wire, and is not judged as such."""
 
 from __future__ import annotations
 

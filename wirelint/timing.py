@@ -1,15 +1,14 @@
-"""When a reply came, and how it ended: which event of it at which time, and where nothing came for long.
+"""Arrival times of a reply: when each event came, where nothing came for long, and how it ended.
 
-Theory of operation. Bytes come in chunks, and each chunk has a time; events are what chunks complete. So the time of an
-event is that of the chunk in which its last byte came, and to know it for all of them takes one number a chunk: how many
-events were complete by then. Events that say nothing (comments, pings) are noted by their numbers: they show that a
-connection is alive, not that a reply goes on.
+Theory of operation. Bytes arrive in chunks, and each chunk has a time. The time of an event is that of the chunk with
+its last byte, so for all events it is enough to know how many were complete after each chunk. Events without content
+(comments, pings) are noted by their numbers: they show that a connection is alive, not that a reply goes on.
 
-A whole body has no events before its end. There its chunks stand in their place, those of white space, by which servers
-keep a connection open, as events that say nothing.
+A whole body has no events before its end. Its chunks are used instead, and chunks of white space, by which servers keep
+a connection open, count as events without content.
 
-Times are handed in, in milliseconds after the request. The same bytes at the same times give the same arrivals, live and
-from a capture; the number of chunks that are told apart is bounded, in the same way for both.
+Times are in milliseconds after the request and are handed in. The same bytes at the same times give the same arrivals,
+live and from a capture. The number of chunks is bounded in the same way for both.
 """
 
 from __future__ import annotations
@@ -44,8 +43,9 @@ NO_TIMING = Timing()
 
 
 class Gap(NamedTuple):
-    """A time without an event. `before` is the number of the event it follows (None: the request), `after` that of the one
-    that ended it (None: none did). `idle`: how many events that say nothing came in it."""
+    """A time without an event. `before` is the number of the event before it (None: the request), `after` that of
+    the event that ended it (None: none did). `idle` counts the events without content in it.
+    """
 
     before: int | None
     after: int | None
@@ -60,11 +60,11 @@ class Gap(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
-    """The arrivals of one reply. `times[n]` is when chunk n came, `counts[n]` how many events were complete then.
+    """Arrivals of one reply. `times[n]` is the time of chunk n, `counts[n]` the number of events complete then.
 
-    `idle` are the numbers of events that say nothing, in order. `answer` is the number of the first event that is part of
-    an answer: anything that a model generates, a finish reason, an error; None when there was none. The head of a message,
-    which some servers send long before they have anything to say, is no answer. `framed` is False for a whole body.
+    `idle` are the numbers of events without content, in order. `answer` is the number of the first event with generated
+    content, a finish reason or an error; None without one. The head of a message does not count, since some servers
+    send it long before any content. `framed` is False for a whole body.
     """
 
     times: Sequence[float] = ()
@@ -142,7 +142,7 @@ class Numbered(Protocol):
 
 
 class ArrivalLog:
-    """Takes arrivals down while a reply is read."""
+    """Recorder of arrivals while a reply is read."""
 
     __slots__ = ("_answer", "_blank", "_counts", "_idle", "_sizes", "_speaks", "_times", "now")
 

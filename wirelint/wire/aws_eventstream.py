@@ -76,7 +76,7 @@ def _botocore() -> _Botocore | None:
 
 
 def looks_like_messages(head: bytes) -> bool | None:
-    """Whether a body is a stream of messages, by its first bytes; None when more of them are needed."""
+    """Return True if the first bytes of a body begin a stream of messages; None if more bytes are needed."""
     if not head.startswith(_FIRST):
         return False
     return None if len(head) < _PRELUDE else _length(head) is not None
@@ -156,7 +156,7 @@ class MessageStream:
 
 
 def _content(message: Message) -> tuple[str | None, str | None, tuple[tuple[FaultKind, str], ...]]:
-    """The name of an event, its data, and what is wrong with it."""
+    """Return the name of an event, its data, and its faults."""
     faults: list[tuple[FaultKind, str]] = []
     name, payload = _name(message.headers), message.payload
     kind = message.headers.get(":message-type")
@@ -212,7 +212,7 @@ def _mapping(payload: bytes) -> dict[str, Json]:
 
 
 def split(body: bytes) -> tuple[list[bytes], bytes]:
-    """The messages of a body, and what is none behind them. Takes no decoder."""
+    """Return the messages of a body, and the bytes after the last one. Needs no decoder."""
     found: list[bytes] = []
     start = 0
     while len(body) - start >= _PRELUDE:

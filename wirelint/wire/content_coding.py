@@ -1,8 +1,8 @@
-"""Content codings, undone piece by piece on a copy of the body: gzip, deflate, br, zstd (RFC 9110, 8.4).
+"""Incremental decoders of content codings for a copy of the body: gzip, deflate, br, zstd (RFC 9110, 8.4).
 
-Theory of operation. A compressed body of 1 MB can hold gigabytes. None of the libraries bounds its output in every
-version that mitmproxy allows, so each gets its input in slices that cannot make much, and the output is counted behind
-each of them. A slice that turns out to be damaged gives an error that carries what was decoded before it.
+Theory of operation. A compressed body of 1 MB can hold gigabytes. Not every version of the libraries that mitmproxy
+allows can bound its output, so each decoder gets its input in small slices, and the output is counted after each. A
+damaged slice raises an error that carries the text decoded before it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ MOST_PLAIN = 32 << 20
 
 
 class CodingError(ValueError):
-    """The body is not what its content-encoding says, or the coding is unknown. `plain` was decoded of the same bytes
-    before that showed."""
+    """The body does not match its content-encoding, or the coding is unknown. `plain` was decoded from the same
+    bytes before the damage.
+    """
 
     plain = b""
 
@@ -270,10 +271,10 @@ _CODINGS: dict[str, type[_Member] | None] = {
 
 
 def decoder(content_encoding: str | None, most: int | None = None, *, ratio: int = 0) -> Decoder:
-    """A decoder for the value of a content-encoding header. Raises CodingError for one that nobody knows.
+    """Return a decoder for the value of a content-encoding header. Raises CodingError for an unknown one.
 
-    `most` is the number of plain bytes that it may make, and `ratio` the number of those that each byte adds that it is
-    fed; above it `feed` raises TooLargeError, without having made many more.
+    `most` is the number of plain bytes that it may produce, and `ratio` the number that each fed byte adds to it. Above
+    that, `feed` raises TooLargeError, without having produced many more.
     """
     names = [name.strip().lower() for name in (content_encoding or "").split(",") if name.strip()]
     unknown = [name for name in names if name not in _CODINGS]

@@ -55,10 +55,10 @@ class _Conversation:
 
 
 class Place(NamedTuple):
-    """Where an exchange belongs. `parent` is the node that it goes on from, `added` the turns that it says beyond that.
+    """The place of an exchange among conversations. `parent` is the node that it continues, `added` the turns beyond
+    that.
 
-    `twin`: all that it says has been said before, question and answer. `edited`: answers that the client has in another
-    form now.
+    `twin`: an earlier exchange with the same question and answer. `edited`: answers that the client has changed since.
     """
 
     conversation: str | None
@@ -79,7 +79,9 @@ class Place(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """The node that a history goes on from, how many of its turns that node tells of, and answers in another form."""
+    """The node that a history continues, the number of its turns that the node covers, and answers that were
+    changed.
+    """
 
     node: Node | None
     at: int
@@ -130,7 +132,7 @@ class Lineage:
         return place._replace(edited=found.edited) if found.edited else place
 
     def record(self, exchange: Exchange, place: Place | None) -> None:
-        """Takes an exchange in, at its place."""
+        """Record an exchange at its place."""
         self._number += 1
         if place is None:
             return
@@ -173,7 +175,7 @@ class Lineage:
         return self._replies.get((scope.host, request.previous)) if request.previous is not None else None
 
     def _find(self, turns: Sequence[Turn], scope: Scope) -> _Found:
-        """The node that a history goes on from, and how many of its turns that node tells of."""
+        """Return the node that a history continues, and the number of its turns that the node covers."""
         spoken = [number for number, turn in enumerate(turns) if turn.assistant and number + 1 < len(turns)]
         for at in reversed(spoken[-_LOOKED_BACK:]):
             found = self._best(turns, at, scope)
@@ -306,7 +308,7 @@ class Lineage:
             self._replies[node.scope.host, reply] = node
 
     def _learn(self, node: Node, turn: Turn) -> None:
-        """Takes in the form that a client has given to an answer."""
+        """Record the form that a client has given to an answer."""
         if len(node.answers) < COMPARED:
             self._weight += 1 + len(turn.ids)
             node.answers = (*node.answers, Said.of(turn))
@@ -341,7 +343,7 @@ class Lineage:
             yield self._openings, {mark_of(node.asked)}
 
     def _touch(self, conversation: str | None) -> None:
-        """Counts a conversation as used, and those that it branched off from after it."""
+        """Mark a conversation as used, and after it the conversations that it branched off from."""
         for name in (conversation, *[name for name, _ in self.trunk(conversation)]):
             if name in self._conversations:
                 self._conversations.move_to_end(name)
@@ -364,7 +366,7 @@ class Lineage:
 
 
 def _answers(exchange: Exchange, turns: Sequence[Turn]) -> Iterator[Turn]:
-    """What the client may go on from: each different answer of the upstream, and of what was delivered instead."""
+    """Yield the answers that a client may continue from: those of the upstream, and the delivered ones that differ."""
     if exchange.status is not None and exchange.status >= 400:
         return
     seen: set[tuple[bytes, tuple[str, ...]]] = set()

@@ -17,7 +17,7 @@ COMPARED = 64
 
 @dataclass(slots=True, eq=False)
 class Said:
-    """A turn as it is remembered. `size` is that of the latest request: what a client makes of it stays as it is then."""
+    """A turn as it is remembered. `size` is that in the latest request, since clients change a turn at most once."""
 
     mark: bytes
     size: Size
@@ -34,9 +34,9 @@ class Said:
 
 
 class Scope(NamedTuple):
-    """Who asks whom. Of two exchanges that differ in it, equal words are no sign that they belong together.
+    """Client, model and host of an exchange. Equal words in two scopes are no sign of one conversation.
 
-    `client` is what tells one client from another in the headers of its requests.
+    `client` is the identity of the client in the headers of its requests.
     """
 
     client: str
@@ -89,7 +89,7 @@ class Node:
 
 
 class Index:
-    """Nodes by something that is said in them, the latest last."""
+    """Nodes by something in their text, the latest last."""
 
     def __init__(self) -> None:
         self._nodes: dict[bytes | str, dict[int, Node]] = {}
@@ -119,7 +119,7 @@ class Index:
 
 
 def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
-    """Return True if a node was asked these turns. Equal calls under other ids are those of another conversation."""
+    """Return True if a node was asked these turns. Equal calls with other ids belong to another conversation."""
     if len(node.asked) != len(added):
         return False
     both = zip(reversed(node.asked), reversed(added), strict=True)
