@@ -144,9 +144,9 @@ class Session:
             self.read(frame)
 
     def frame(self, data: bytes, at: float | None = None) -> list[Frame]:
-        """The frames that these bytes complete; each of them must be handed to `read`, in order.
+        """Return the frames that these bytes complete. Each must be handed to `read`, in order.
 
-        `feed` is this and `read`; a rewriter, who wants the events, calls the two of them.
+        `feed` does both; a rewriter, which needs the events, calls the two.
         """
         if not data or self._framer is None or not self._arrive(data, at):
             return []
@@ -224,7 +224,7 @@ class Session:
         return not self.unread
 
     def read(self, frame: Frame) -> list[Event]:
-        """The events of a frame, which are then part of the reply."""
+        """Return the events of a frame and add them to the reply."""
         if self.unread:
             return []
         self._whole = None
@@ -269,7 +269,7 @@ class Session:
         return frames
 
     def close_events(self) -> list[Event]:
-        """The offences that only the end of the reply shows. Applicable for once."""
+        """Return the violations that only the end of the reply shows. They are returned once."""
         if self.reader is None or self._fold is None or self._closed:
             return []
         self._closed = True
@@ -337,13 +337,13 @@ class Session:
         )
 
     def head(self) -> Exchange:
-        """The exchange before its reply: the request, and the head of the reply when that has come."""
+        """Return the exchange without its reply: the request, and the head of the response once it has arrived."""
         if self._head is None:
             self._head = self._make_head()
         return self._head
 
     def look(self, now: float, arrivals: Arrivals) -> Exchange:
-        """The exchange as far as it has come, `now` milliseconds after the request."""
+        """Return the exchange so far, `now` milliseconds after the request."""
         timing = Timing(self._started, self._log.first, self._first_token, now)
         return self.head().but(reply=self.reply(), timing=timing, arrivals=arrivals, open=True)
 
@@ -368,7 +368,7 @@ class Session:
         return Unnamed.of(head)
 
     def reply(self) -> Reply | None:
-        """The reply as far as it has been read; None when it has not, or will not be. A whole one is always the same."""
+        """Return the reply so far, None if nothing of it was read. A whole reply is always the same object."""
         if self._fold is None:
             return None
         if not self._closed or self.streamed:
@@ -416,7 +416,7 @@ class Engine:
         return self.ledger.recognise(exchange, in_order(self._ask(asked, exchange), exchange))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
-        """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
+        """Return the findings of one rule, for an exchange that is still open."""
         exchange = within_limits(exchange)
         return self._ask((Applicable(rule, checks_of(rule, Kind.of(exchange))),), exchange)
 
@@ -440,7 +440,7 @@ class Engine:
 
 
 def within_limits(exchange: Exchange) -> Exchange:
-    """The exchange as the rules see it: a reply that repeats tags without end is judged by its beginning."""
+    """Return the exchange as the rules see it. A reply that repeats tags without end is cut to its beginning."""
     reply, request = exchange.reply, exchange.request
     if reply is None:
         return exchange
@@ -486,7 +486,9 @@ def in_order(findings: Iterable[Finding], exchange: Exchange) -> list[Finding]:
 
 
 def _nearest(pointer: str, numbers: Mapping[str, int], outside: int) -> int:
-    """The number of the part that a place belongs to, `outside` where it is in none. The whole reply comes first."""
+    """Return the number of the part that a place belongs to, `outside` if it is in none. The whole reply comes
+    first.
+    """
     if not pointer:
         return -1
     while pointer and pointer not in numbers:

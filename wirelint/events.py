@@ -274,7 +274,7 @@ class Fold:
         self._append(found, "".join(texts))
 
     def reply(self) -> Reply:
-        """The reply as far as it has come."""
+        """Return the reply so far."""
         numbers = sorted({block.start.choice for block in self._blocks.values()} | set(self._choices))
         choices = tuple([self._choice(number) for number in numbers])
         stopped = bool(choices) and not [choice for choice in choices if not choice.finish_reason]

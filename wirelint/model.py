@@ -181,7 +181,7 @@ class ToolCall:
         return self.pieces[0].event if self.pieces else None
 
     def event_at(self, offset: int) -> int | None:
-        """The stream event that carried the argument character at `offset`."""
+        """Return the number of the stream event with the argument character at `offset`."""
         return self.events.event_at(offset)
 
 
@@ -258,7 +258,7 @@ class Message:
 
     @property
     def speaks(self) -> bool:
-        """Whether a user says something in it. Tool results with text beside them, and reminders, are the client's."""
+        """Return True if it holds words of a user. Text beside tool results, and reminders, are the client's."""
         if self.role != "user" or self.results:
             return False
         said = [part for part in self.parts if isinstance(part, (Opaque, Text))]
@@ -338,7 +338,7 @@ class Request(Copied):
 
     @cached_property
     def has_history(self) -> bool:
-        """Whether its messages hold calls or results; OpenAI's Responses have items with ids for all that was said."""
+        """Return True if its messages hold calls or results, or items with ids as in OpenAI's Responses."""
         if self.api == "openai.responses":
             return True
         for message in self.messages:
@@ -419,7 +419,7 @@ class Reply:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is nothing but words that end as they should: no calls, no fault, no error, nothing left out."""
+        """Return True if it is text alone with a normal end: no calls, no faults, no error, complete."""
         if self.error is not None or self.faults or len(self.ids) > 1 or not (self.finished and self.terminated):
             return False
         for choice in self.choices:
@@ -480,5 +480,7 @@ class Exchange(Copied):
 
 
 def _attached(message: Message, before: Message) -> bool:
-    """Whether a user message only carries what a tool gave (images and files, which some APIs take from users alone)."""
+    """Return True if a user message only carries images and files of a tool, which some APIs accept from users
+    alone.
+    """
     return bool(before.results) and any(isinstance(part, Opaque) for part in message.parts)

@@ -78,25 +78,25 @@ class Arrivals:
         return bool(self.times)
 
     def at(self, event: int) -> float | None:
-        """When an event came."""
+        """Return the time of an event."""
         chunk = bisect.bisect_right(self.counts, event)
         return self.times[chunk] if chunk < len(self.times) else None
 
     @property
     def answered(self) -> float | None:
-        """When the answer began."""
+        """Time at which the answer began."""
         return None if self.answer is None else self.at(self.answer)
 
     @property
     def begun(self) -> float | None:
-        """When the first event came that says something."""
+        """Time of the first event with content."""
         number = 0
         while number < len(self.idle) and self.idle[number] == number:
             number += 1
         return self.at(number)
 
     def last(self) -> tuple[int, float] | None:
-        """The last event that says something: its number and time."""
+        """Number and time of the last event with content."""
         number, pings = (self.counts[-1] if self.counts else 0) - 1, len(self.idle) - 1
         while number >= 0:
             if pings < 0 or self.idle[pings] != number:
@@ -106,8 +106,9 @@ class Arrivals:
         return None
 
     def gaps(self, least: float) -> Iterator[Gap]:
-        """The times of `least` milliseconds and more between one event and the next, in order. The time after the last one
-        is none of them."""
+        """Return the gaps of at least `least` milliseconds between events, in order, without the time after the last
+        event.
+        """
         before: int | None = None
         start = now = 0.0
         first = pings = idle = fresh = 0  # fresh: keep-alives that came at the very time of what came last
@@ -127,7 +128,7 @@ class Arrivals:
             first = count
 
     def rest(self, end: float) -> Gap:
-        """The time between the last event, or the request, and `end`."""
+        """Return the milliseconds between the last event, or the request, and `end`."""
         number, at = self.last() or (None, 0.0)
         since = 0 if number is None else number + 1
         return Gap(number, None, at, max(end, at), len(self.idle) - bisect.bisect_left(self.idle, since))
@@ -154,7 +155,7 @@ class ArrivalLog:
         """When the bytes came that are being read."""
 
     def add(self, at: float, data: bytes) -> None:
-        """A chunk. Times do not decrease."""
+        """Record a chunk. Times do not decrease."""
         times = self._times
         if len(times) >= _MOST_CHUNKS and at - times[-1] < _JOINED:
             self._sizes[-1] += len(data)
@@ -188,11 +189,11 @@ class ArrivalLog:
             self._counts[-1] = events
 
     def pass_over(self, event: int) -> None:
-        """An event says nothing."""
+        """Record that an event has no content."""
         self._idle.append(event)
 
     def answers(self, event: int) -> None:
-        """An event is part of an answer."""
+        """Record that an event is part of an answer."""
         if self._answer is None:
             self._answer = event
 
@@ -202,7 +203,7 @@ class ArrivalLog:
 
     @property
     def first(self) -> float | None:
-        """When the first chunk came."""
+        """Time of the first chunk."""
         return self._times[0] if self._times else None
 
     @property
@@ -211,7 +212,7 @@ class ArrivalLog:
         return tuple(zip(self._times, self._sizes, strict=True))
 
     def arrivals(self, *, framed: bool) -> Arrivals:
-        """What is known by now. `framed`: the body is a stream of events."""
+        """Return the arrivals so far. `framed`: the body is a stream of events."""
         if framed:
             return Arrivals(self._times[:], self._counts[:], self._idle[:], self._answer)
         chunks, blank = len(self._times), self._blank

@@ -153,7 +153,7 @@ class _Walk:
         self.text = text
 
     def value(self, node: _Node, start: int) -> tuple[int, list[_Splice]]:
-        """The offset after the value that begins at `start`, and the splices in it."""
+        """Return the offset after the value that begins at `start`, and the splices in it."""
         if node.edit is not None:
             end = self._skip(start)
             return end, [] if node.goes else [_Splice(start, end, _write(node.edit.value))]

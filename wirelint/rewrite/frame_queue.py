@@ -57,7 +57,9 @@ def _place_in(home: Waiting, event: Event) -> int:
 
 
 def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event], list[Event]]:
-    """Events of frames that wait, and those of frames that are gone; what belongs to no frame is in neither."""
+    """Return the events of waiting frames, and those of frames that have left. Events without a frame are in
+    neither.
+    """
     first = queue[0].frame.number if queue else None
     waiting: list[Event] = []
     gone: list[Event] = []
@@ -68,7 +70,9 @@ def apart(events: Iterable[Event], queue: Sequence[Waiting]) -> tuple[list[Event
 
 
 def missing_end(raw: bytes, framing: Framing) -> bytes:
-    """The line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may follow."""
+    """Return the line ends that a stream lacks at its end (`event: pi`, `: bye`, `{"a":1}`) before another event may
+    follow.
+    """
     if not raw or framing not in ("events", "lines"):
         return b""
     if framing == "lines":

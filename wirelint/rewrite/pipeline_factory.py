@@ -66,7 +66,7 @@ class PipelineFactory:
 
     @cached_property
     def context(self) -> RewriteContext:
-        """What the rewriters may know."""
+        """Facts for the rewriters."""
         session, request, notes, repairs = self.session, self.answered, self.notes, self.repairs
         came = session.head()
         head = came.but(conversation=HERE, request=request)

@@ -88,7 +88,7 @@ def _able(rules: tuple[Rule, ...], api: str) -> _Able:
 
 @lru_cache(maxsize=256)
 def answering(rules: tuple[Rule, ...], api: str) -> tuple[Rule, ...]:
-    """The rules that can answer a request of an API."""
+    """Return the rules that can answer a request of an API."""
     return tuple(rule for rule in rules if type(rule).answer is not Rule.answer and _acts_on(rule, api))
 
 
@@ -108,7 +108,7 @@ _NO_ANSWER = Answered()
 
 
 def answer_request(head: Exchange, rules: Sequence[Rule], ledger: Ledger, permit: FixPolicy) -> Answered:
-    """The first answer to a request that is not let pass: for its server's sake, else by a rule. Never raises."""
+    """Return the answer to a request that is not forwarded, given for its server's sake or by a rule. Never raises."""
     if head.request is None or not permit:
         return _NO_ANSWER
     faults: list[Finding] = []
@@ -141,7 +141,7 @@ class _Work:
         self._shifts: list[_Shift] = []
 
     def concerned(self, rules: Iterable[Rule]) -> list[Rule]:
-        """Those for which anything was touched that they have not seen: what a rule changed itself is as it wants it."""
+        """Return the rules that read a field which another rule has changed."""
         return [
             rule
             for rule in rules

@@ -107,7 +107,7 @@ class Sniffer:
         return [] if verdict is None else self._decide(verdict)
 
     def skip(self, events: int) -> int | None:
-        """The number of the first of some events that are whole and are read elsewhere; None where they have to be fed."""
+        """Count whole events that are read elsewhere. Return the number of the first; None if they must be fed."""
         return self._framer.skip(events) if isinstance(self._framer, EventStream) else None
 
     def close(self) -> list[Frame]:

@@ -83,7 +83,7 @@ def looks_like_messages(head: bytes) -> bool | None:
 
 
 def _length(buffer: bytes | bytearray) -> int | None:
-    """The length of the message whose prelude begins the buffer; None where it is no prelude."""
+    """Return the length of the message whose prelude begins the buffer; None where it is no prelude."""
     total, headers = int.from_bytes(buffer[:4]), int.from_bytes(buffer[4:8])
     sound = zlib.crc32(buffer[:8]) == int.from_bytes(buffer[8:_PRELUDE])
     return total if sound and headers + _LEAST <= total <= _MOST else None
@@ -124,7 +124,7 @@ class MessageStream:
         return frames
 
     def close(self) -> list[Frame]:
-        """What stands behind the last complete message, as a frame of its own."""
+        """Return the bytes after the last complete message, as a frame of its own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         if not rest:
@@ -178,7 +178,7 @@ def _name(headers: Mapping[str, object]) -> str | None:
 
 
 def _failure(message: Message) -> str:
-    """An exception as an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
+    """Return an error object: `{"type": "error", "error": {"type": "throttlingException", "message": …}}`."""
     headers = message.headers
     kind = headers.get(":exception-type") or headers.get(":error-code") or "error"
     said = _mapping(message.payload)
@@ -188,7 +188,7 @@ def _failure(message: Message) -> str:
 
 
 def _carried(payload: bytes) -> bytes | None:
-    """The event within a `chunk`; None where it holds none."""
+    """Return the event within a `chunk`; None if it holds none."""
     carried = _mapping(payload).get("bytes")
     if not isinstance(carried, str):
         return None
@@ -225,14 +225,14 @@ def split(body: bytes) -> tuple[list[bytes], bytes]:
 
 
 def content_of(raw: bytes) -> bytes:
-    """The payload of a message, or what that carries."""
+    """Return the payload of a message, or the event that it carries."""
     payload = raw[_PRELUDE + int.from_bytes(raw[4:8]) : -4]
     carried = _carried(payload)
     return payload if carried is None else carried
 
 
 def with_content(raw: bytes, content: bytes) -> bytes:
-    """A message with another payload, or with a payload that carries something else."""
+    """Return a message with another payload, or with a payload that carries another event."""
     end = _PRELUDE + int.from_bytes(raw[4:8])
     payload = raw[end:-4]
     if _carried(payload) is not None:
@@ -258,7 +258,7 @@ def _framed(head: bytes, payload: bytes) -> bytes:
 
 
 def chunk(payload: bytes) -> bytes:
-    """A message that carries an event of another API."""
+    """Return a message that carries an event of another API."""
     return message(orjson.dumps({"bytes": base64.b64encode(payload).decode()}), CHUNK)
 
 

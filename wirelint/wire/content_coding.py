@@ -105,7 +105,7 @@ class _Inflated:
 
 
 def _salvage(inflate: zlib._Decompress, data: bytes) -> bytes:
-    """What can be decoded before the damage, for which zlib gives nothing."""
+    """Return the text before the damage, which zlib itself does not give."""
     out = bytearray()
     try:
         for byte in data:
@@ -289,12 +289,14 @@ def _decoder(kind: type[_Member] | None, room: _Room) -> Decoder:
 
 
 def decode(content_encoding: str | None, body: bytes, most: int | None = None) -> bytes:
-    """A whole body without its codings. Raises CodingError. `most` None: MOST_PLAIN bytes, or as many as it has itself."""
+    """Return a whole body without its codings. Raises CodingError. `most` None: MOST_PLAIN bytes, or the size of the
+    body if that is larger.
+    """
     return decoder(content_encoding, max(MOST_PLAIN, len(body)) if most is None else most).feed(body)
 
 
 def why_unread(side: str, error: CodingError) -> str:
-    """The note on a body of a file that cannot be read."""
+    """Return the note on a body of a file that cannot be read."""
     if isinstance(error, TooLargeError):
         return f"the body of the {side} is larger than {MOST_PLAIN >> 20} MiB without its content-encoding; it was not read"
     return f"the body of the {side} is not what its content-encoding says: {error}"

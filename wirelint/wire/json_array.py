@@ -80,7 +80,7 @@ class ArrayStream:
         return frames
 
     def close(self) -> list[Frame]:
-        """What stands behind the last complete element, as a frame of its own."""
+        """Return the bytes after the last complete element, as a frame of its own."""
         rest, ended = bytes(self._buffer), self._ended
         self._buffer.clear()
         if not rest:
@@ -101,7 +101,7 @@ class ArrayStream:
         return bytes(self._buffer)
 
     def _skip_string(self, position: int) -> int:
-        """The offset after the string, or of what is known of it."""
+        """Return the offset after the string, or the end of the known bytes."""
         found = _IN_STRING.match(self._buffer, position)
         end = found.end() if found is not None else position
         if self._buffer[end : end + 1] == b'"':

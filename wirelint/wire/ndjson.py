@@ -67,7 +67,7 @@ class JsonLines:
         return frames
 
     def close(self) -> list[Frame]:
-        """What stands behind the last line feed."""
+        """Return the bytes after the last line feed, as a frame of their own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = self._line = 0

@@ -97,7 +97,7 @@ class EventStream:
         return Frame(frame.number, raw, frame.event, frame.data, (*frame.faults, lost))
 
     def close(self) -> list[Frame]:
-        """What stands behind the last blank line, as a frame of its own."""
+        """Return the bytes after the last blank line, as a frame of their own."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = self._blank = 0

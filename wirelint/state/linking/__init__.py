@@ -109,7 +109,7 @@ class Lineage:
         return found.trunk if found is not None else ()
 
     def place(self, exchange: Exchange) -> Place | None:
-        """Where an exchange belongs, by all that was recorded before; None when its request is lost. Changes nothing."""
+        """Return the place of an exchange among those recorded; None if its request is lost. Changes nothing."""
         request = exchange.request
         if request is None:
             return None
@@ -185,7 +185,7 @@ class Lineage:
         return self._beyond(None, turns, 0, scope)
 
     def _beyond(self, node: Node | None, turns: Sequence[Turn], at: int, scope: Scope) -> _Found:
-        """A later node, where only its answer is not what it was: cut, with something put to it, or none at all."""
+        """Return a later node that differs in its answer only: cut, extended, or without one."""
         edited = [(node, turns[at - 1])] if node is not None and not _has_said(node, turns[at - 1]) else []
         while at + 2 < len(turns) and turns[at + 1].assistant:
             asked, said = turns[at : at + 1], turns[at + 1]
@@ -221,7 +221,7 @@ class Lineage:
         return best if agreement.whole or is_telling(turns[at], agreement) else None
 
     def _candidates(self, turn: Turn, scope: Scope) -> Iterator[Node]:
-        """The latest nodes that gave an answer, or issued the ids of its calls."""
+        """Yield the latest nodes that gave an answer, or issued the ids of its calls."""
         seen: dict[int, Node] = {}
         for plain in drawn_ids(turn.calls):
             seen.update(self._calls.latest(plain))
@@ -230,7 +230,7 @@ class Lineage:
         yield from seen.values()
 
     def _summarised(self, turns: Sequence[Turn], scope: Scope) -> Node | None:
-        """The exchange whose summary a history begins with."""
+        """Return the node whose summary begins a history."""
         if not turns or turns[0].assistant or not self._lines:
             return None
         hits: dict[int, list[Node]] = {}
@@ -252,7 +252,7 @@ class Lineage:
         how: Literal["turn", "compaction"],
         scope: Scope,
     ) -> Place | None:
-        """The place of an exchange that was there before: sent again after it failed, or with the same answer."""
+        """Return the place of an exchange that is sent again: after a failure, or with the same answer."""
         newest = reversed(parent.children) if parent is not None else self._openings.newest(mark_of(added))
         for one in islice(newest, COMPARED):
             same = bool(made) and said_the_same(one, made)
@@ -274,7 +274,7 @@ class Lineage:
         made: tuple[Turn, ...],
         how: Literal["turn", "compaction"],
     ) -> Place:
-        """The place of an exchange at the end of its conversation, or of one that begins another."""
+        """Return the place of an exchange that continues its conversation, or begins another one."""
         if parent is None:
             base = _opening(request)
             name = self._name(base) if base is not None else None
@@ -290,7 +290,7 @@ class Lineage:
         return place._replace(how=how) if how == "compaction" else place
 
     def _name(self, base: str) -> str:
-        """A name for a new conversation: that of its opening for the first one, numbered for others."""
+        """Return a name for a new conversation: that of its opening for the first one, numbered for others."""
         begun, _ = self._counts.get(base, (0, 0))
         while (name := _short(f"{base}\0{begun}" if begun else base)) in self._conversations:
             begun += 1
@@ -393,7 +393,7 @@ def _may_have_said(node: Node, turn: Turn) -> bool:
 
 
 def name_of(request: Request, headers: Mapping[str, str]) -> str | None:
-    """A short name for the conversation that a request begins: the client's own session, else the first words."""
+    """Return a short name for the conversation that a request begins: the client's session, else the first words."""
     session = session_of(request, headers)
     base = f"session {session}" if session is not None else _opening(request)
     return _short(base) if base is not None else None

@@ -37,9 +37,9 @@ class Agreement(NamedTuple):
 
 
 def agree(node: Node, turns: Sequence[Turn], at: int, *, exact: bool = False) -> Agreement:
-    """How far the path to a node agrees with a history whose turn `at` is the node's answer.
+    """Return how far the path to a node agrees with a history whose turn `at` is the node's answer.
 
-    Beyond the last two turns equal sizes count as agreement, and ids are not looked at, unless `exact`.
+    Beyond the last two turns, equal sizes count as agreement and ids are not compared, unless `exact`.
     """
     same_ids = _same_ids(node.answers, turns[at])
     agreed, heard, missed, ids, here, ended = 0, 0, 0, int(same_ids), at, False
@@ -109,5 +109,5 @@ def is_telling(turn: Turn, agreement: Agreement) -> bool:
 
 
 def drawn_ids(calls: Iterable[ToolCall]) -> Iterator[str]:
-    """The letters and digits of ids that no two calls share."""
+    """Return the letters and digits of ids that no two calls share."""
     return (key(call.id) for call in calls if call.id and is_drawn(call.id, call.name))

@@ -109,11 +109,11 @@ class Index:
                 del self._nodes[mark]
 
     def newest(self, mark: bytes | str) -> Iterator[Node]:
-        """The nodes with a mark, the latest first."""
+        """Yield the nodes with a mark, the latest first."""
         return reversed(self._nodes.get(mark, {}).values())
 
     def latest(self, mark: bytes | str) -> dict[int, Node]:
-        """The last nodes with a mark by their numbers, the latest last."""
+        """Return the last nodes with a mark by their numbers, the latest last."""
         found = self._nodes.get(mark, {})
         return found if len(found) <= COMPARED else dict(reversed([*islice(reversed(found.items()), COMPARED)]))
 
