@@ -3,8 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, traits
 from wirelint.history.pairing import Pair, pair
 from wirelint.model import Exchange, Json, Request
 from wirelint.rule import Finding, Rule, excerpt

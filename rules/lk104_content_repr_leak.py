@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wirelint.apis.histories import history_of, is_signed, is_text
 from wirelint.apis.reading import MISSHAPEN
+from wirelint.apis.traits import history_of, is_signed, is_text
 from wirelint.model import Exchange, Json, Message, Opaque, Request, Text
 from wirelint.rule import Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger

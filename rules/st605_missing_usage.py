@@ -3,8 +3,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
-from wirelint.apis.usage_reports import ALWAYS, openai_streams
-from wirelint.apis.writing import document_of
+from wirelint.apis.openai_chat import usage_report
+from wirelint.apis.traits import traits
+from wirelint.apis.writing import frame_document
 from wirelint.events import Event, Frame, ReplyMeta, Usage
 from wirelint.model import Exchange, Json, Opaque, Request
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity
@@ -98,7 +99,7 @@ class MissingUsage(Rule):
         severity: Severity | None
         if exchange.api in _ASKABLE and request.wants_usage:
             said, severity = "was asked for its token counts and ends without them", None
-        elif exchange.api in ALWAYS:
+        elif traits(exchange.api).always_reports_usage:
             said, severity = f"ends without token counts, which {exchange.api} always tells", "info"
         else:
             return
@@ -157,7 +158,7 @@ class _CountsOut:
 
 def _holds_counts_alone(frame: Frame) -> bool:
     """Return True for `{"choices": [], "usage": {…}}`, which is sent for the option alone."""
-    document = document_of(frame)
+    document = frame_document(frame)
     return isinstance(document.get("usage"), dict) and not document.get("choices")
 
 
@@ -165,7 +166,7 @@ def _should_ask(exchange: Exchange, request: Request) -> bool:
     """Whether a stream could have been asked for its counts, was not, and has none, as far as is known yet."""
     if not request.stream or request.wants_usage is not None or exchange.api != "openai.chat":
         return False
-    if openai_streams(exchange.url) != "asked":
+    if usage_report(exchange.url) != "asked":
         return False
     # Azure refuses the option beside pictures and data sources of its own.
     if "azure.com" in exchange.url:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from wirelint.apis.endings import by_itself, stop_words
+from wirelint.apis.traits import ended_by_itself, has_stop_words
 from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Json, Opaque, Refusal, Request, ToolCall
 from wirelint.rule import Finding, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
@@ -120,7 +120,7 @@ class ToolChoiceViolation(Rule):
 
 def _lacks(exchange: Exchange, request: Request, choice: Choice) -> bool:
     """Whether a candidate could have held a call and does not, in any form."""
-    if not by_itself(choice) or stop_words(request) or exchange.end == "client-left" or not request.tools:
+    if not ended_by_itself(choice) or has_stop_words(request) or exchange.end == "client-left" or not request.tools:
         return False
     other = (HostedCall, HostedResult, Refusal, Opaque)
     if any(isinstance(part, other) for part in choice.parts):

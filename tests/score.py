@@ -12,7 +12,7 @@ from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.rule import Finding
 
-APIS = tuple(api.NAME for api in wirelint.apis.APIS)
+APIS = tuple(api.name for api in wirelint.apis.APIS)
 
 
 def judge(records, rules) -> tuple[Finding, ...]:  # type: ignore[no-untyped-def]

@@ -24,7 +24,7 @@ from wirelint.rule import Rule
 
 pytestmark = pytest.mark.skipif(not (SHARED / "cases").is_dir(), reason="no ../shared beside this checkout")
 
-APIS = tuple(api.NAME for api in wirelint.apis.APIS if channel_of(api.NAME) == "model")
+APIS = tuple(api.name for api in wirelint.apis.APIS if channel_of(api.name) == "model")
 NAMES = {rule.name for rule in REGISTRY.rules}
 RIGHTLY = {"real-3ab520630ea519f6": "a blank stands before its first event, which strict clients lose for it"}
 """Recordings that are changed though no label calls them an anomaly."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
-from wirelint.apis import Api, ReplyReader, as_object, channel_of, read_request, recognise, repeated
+from wirelint.apis import ApiSpec, ReplyReader, as_object, channel_of, read_request, recognise, repeated
 from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
@@ -36,7 +36,7 @@ class Session:
 
     def __init__(
         self,
-        api: Api,
+        api: ApiSpec,
         request: Request | None,
         *,
         id: str,  # noqa: A002 - the field's own name
@@ -232,7 +232,7 @@ class Session:
     def repairable(self) -> bool:
         """Whether the reply is one that repairs are made on: a model's, a good one, to a request that could be read."""
         good = self._status is not None and 200 <= self._status < 300
-        return good and self.request is not None and channel_of(self.api.NAME) == "model"
+        return good and self.request is not None and channel_of(self.api.name) == "model"
 
     @property
     def streamed(self) -> bool:
@@ -302,7 +302,7 @@ class Session:
     def _make_head(self) -> Exchange:
         head = Exchange(
             id=self._id,
-            api=self.api.NAME,
+            api=self.api.name,
             method=self._method,
             url=self.url,
             request_headers=self._headers,

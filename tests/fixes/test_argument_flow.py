@@ -14,7 +14,7 @@ from tests.build import REGISTRY, as_record
 from tests.fixes.argument_streams import APIS, anthropic, block, openai, piece, request, streamed
 from tests.fixes.drive import run
 from tests.selection import is_complete
-from wirelint.apis.openai_request import read_request
+from wirelint.apis.openai_chat import read_request
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, FixPolicy, RewriteContext, Rewriter
 from wirelint.model import Exchange

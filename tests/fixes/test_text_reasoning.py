@@ -246,7 +246,7 @@ def test_text_full_of_tags_is_linear_and_leaves_as_it_came(text: str) -> None:
 
 SENTENCE = "They greet me, so I greet."
 LONE = f"{SENTENCE}\n</think>\n\nHello, friend!"
-STREAMS = [api.NAME for api in APIS if channel_of(api.NAME) == "model" and not is_raw(api.NAME, None)]
+STREAMS = [api.name for api in APIS if channel_of(api.name) == "model" and not is_raw(api.name, None)]
 
 
 @pytest.mark.parametrize("step", [1, 3, 7])

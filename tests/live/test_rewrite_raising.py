@@ -228,7 +228,7 @@ _MODULES = (
     "wirelint.addon.batches", "wirelint.addon.collecting", "wirelint.addon.delivery", "wirelint.addon.http_headers",
     "wirelint.addon.exchange_fix", "wirelint.addon.outlet", "wirelint.addon.passage", "wirelint.addon.tee",
     "wirelint.addon.recorder",
-    "wirelint.apis.anthropic_writer", "wirelint.apis.openai_writer", "wirelint.apis.likeness", "wirelint.engine",
+    "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.likeness", "wirelint.engine",
     "wirelint.fixes.prefilter",
 )  # fmt: skip
 """All that these modules define is made to fail."""

@@ -201,7 +201,7 @@ class ExchangeFixer:
 
     def _is_repairable(self, response: http.Response) -> bool:
         visit = self._visit
-        if visit.session is None or channel_of(visit.session.api.NAME) != "model":
+        if visit.session is None or channel_of(visit.session.api.name) != "model":
             return False  # what tools say is passed on as it comes
         good = response.status_code in _GOOD and is_plainly_framed(visit.session.reply_headers)
         return good and visit.readable and not visit.unread

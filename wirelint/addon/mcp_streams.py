@@ -64,7 +64,7 @@ class Lingering(Generic[T]):
 
     def mind(self, flow: http.HTTPFlow, visit: ExchangeRecorder, *, streamed: bool, blocks: bool) -> None:
         """The head of a reply has come. `blocks`: there may be calls that are answered here."""
-        if not (streamed and visit.live and visit.session is not None and channel_of(visit.session.api.NAME) == "mcp"):
+        if not (streamed and visit.live and visit.session is not None and channel_of(visit.session.api.name) == "mcp"):
             return
         if "text/event-stream" in dict(visit.response_headers).get("content-type", "text/event-stream"):
             visit.heard_by = partial(self._heard, flow, visit)
@@ -113,7 +113,7 @@ class Lingering(Generic[T]):
             for one in self._found.values()
             if one.visit.method == "POST"
             and one.visit.session is not None
-            and one.visit.session.api.NAME == "mcp"
+            and one.visit.session.api.name == "mcp"
             and one.visit.status in (None, 202)
         ]
 

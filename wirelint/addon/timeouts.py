@@ -125,7 +125,7 @@ class Watch:
         next_due = math.inf
         findings: list[Finding] = []
         exchange: Exchange | None = None
-        channel = channel_of(visit.session.api.NAME)
+        channel = channel_of(visit.session.api.name)
         for rule in self._engine.timed:
             if channel not in rule.channels:
                 continue

@@ -161,7 +161,7 @@ def _verdict(
         record=clean,
         exchange=exchange,
         findings=tuple(findings),
-        api=session.api.NAME if session is not None else "",
+        api=session.api.name if session is not None else "",
         model=model,
         notes=tuple(visit.notes),
     )

@@ -15,7 +15,7 @@ from typing import ClassVar
 import orjson
 
 from wirelint.apis.traits import traits
-from wirelint.apis.writing import document_of
+from wirelint.apis.writing import frame_document
 from wirelint.events import (
     CallUpdate,
     Close,
@@ -172,7 +172,7 @@ class Framing:
     def _is_read(self, offence: StreamViolation) -> bool:
         """Return True if the frame holds a document. What holds none cannot be framed anew: it leaves as it came."""
         frame = offence.frame
-        if frame is None or document_of(frame):
+        if frame is None or frame_document(frame):
             return frame is not None
         if offence.kind == "doubled-field":
             return True  # a reader tells of it when it has read the document behind it

@@ -17,8 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import is_raw, traits
+from wirelint.apis.traits import history_of, is_raw, traits
 from wirelint.dialects import NativeCall, find, may_hold_markup
 from wirelint.fix import Edit
 from wirelint.fixes.messages import can_hold_calls, with_calls, without

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.apis.histories import history_of, is_signed
+from wirelint.apis.traits import history_of, is_signed
 from wirelint.dialects import NativeCall
 from wirelint.fix import Edit
 from wirelint.model import Json, Message, Request, Text, ToolResult

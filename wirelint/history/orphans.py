@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import orjson
 
-from wirelint.apis.histories import History, history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import History, history_of, traits
 from wirelint.fix import Edit
 from wirelint.history.pairing import Answer, pair
 from wirelint.model import Json, Request

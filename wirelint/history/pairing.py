@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, traits
 from wirelint.history.ids import Match, is_other_kind, is_placeholder, key, match
 from wirelint.model import HostedCall, Request, ToolCall, ToolResult
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from wirelint.apis.histories import history_of
-from wirelint.apis.traits import traits
+from wirelint.apis.traits import history_of, traits
 from wirelint.fix import Edit
 from wirelint.history.id_demands import Demand, KimiK2, Mistral, is_kimi_k3
 from wirelint.history.ids import form_of, key, restore

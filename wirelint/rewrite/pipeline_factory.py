@@ -59,14 +59,14 @@ class PipelineFactory:
     def kind(self) -> tuple[str, str, str]:
         """What tells the replies of one server apart by their forms: API, URL and model."""
         request = self.answered
-        return self.session.api.NAME, self.session.url, request.model if request is not None else ""
+        return self.session.api.name, self.session.url, request.model if request is not None else ""
 
     @property
     def may_sleep(self) -> bool:
         """Whether all rewriters are nothing to plain frames, if the reply is a stream."""
         if self._ledger.knows_thoughts and self.context.ledger.begins_inside(self.context.exchange):
             return False  # text waits for the end of a thought from its first word on
-        return are_late(self._rules, self.session.api.NAME)
+        return are_late(self._rules, self.session.api.name)
 
     @property
     def slept(self) -> Seen | None:
@@ -143,7 +143,7 @@ class PipelineFactory:
         framing, on_socket = self.session.framing, is_socket(self.session.url.partition(":")[0])
         if (
             framing == "whole"
-            or framing in traits(self.session.api.NAME).framings
+            or framing in traits(self.session.api.name).framings
             or (on_socket and framing == "lines")
         ):
             return True
