@@ -1,15 +1,15 @@
-# demo · test · test-all · check · docs · bench · fuzz · soak · clean. Everything runs in .venv, which is made on first use.
-# PYTHON=/path/to/python picks the interpreter; VENV=dir another place for the environment.
+# demo · test · test-all · check · docs · bench · fuzz · soak · clean. Everything runs in .venv, which the first target creates.
+# PYTHON=/path/to/python selects the interpreter, VENV=dir the place of the environment.
 
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
 .PHONY: demo test test-all check docs bench fuzz soak clean install
 
-demo: install
+demo: $(VENV)/installed-demo
 	@$(RUN) -m wirelint demo
 
-# The tests start a hundred processes; without bytecode each of them would compile every module anew.
+# The tests start about a hundred processes; without bytecode files each process would compile every module again.
 test test-all: export PYTHONDONTWRITEBYTECODE =
 
 test: install
@@ -39,7 +39,10 @@ soak: install
 
 install: $(VENV)/installed
 
-$(VENV)/installed: pyproject.toml
+# Two stamps, one environment: the demo needs two SDKs, the tests need those of every vendor. `[dev]` includes `[demo]`.
+$(VENV)/installed: EXTRA = dev
+$(VENV)/installed-demo: EXTRA = demo
+$(VENV)/installed $(VENV)/installed-demo: pyproject.toml
 	@py='$(PYTHON)'; \
 	if [ -z "$$py" ]; then \
 	  for c in python3 python python3.13 python3.12 python3.14 python3.11 "$$HOME"/.pyenv/versions/3.1[1-9]*/bin/python; do \
@@ -48,9 +51,9 @@ $(VENV)/installed: pyproject.toml
 	fi; \
 	if [ -z "$$py" ]; then echo 'wirelint needs Python 3.11 or newer with venv, and found none. Install one, or name it: make PYTHON=/path/to/python3' >&2; exit 2; fi; \
 	"$$py" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "PYTHON=$$py is not a Python 3.11 or newer; name another: make PYTHON=/path/to/python3" >&2; exit 2; }; \
-	echo "installing into $(VENV) with $$("$$py" --version)"; \
-	"$$py" -m venv $(VENV) && $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	@touch $@
+	echo "installing wirelint[$(EXTRA)] into $(VENV) with $$("$$py" --version)"; \
+	"$$py" -m venv $(VENV) && $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[$(EXTRA)]'
+	@touch $@ $(if $(filter dev,$(EXTRA)),$(VENV)/installed-demo)
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache

@@ -1,17 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.arguments.argument_faults import Glued, came_to_an_end, glued
 from wirelint.arguments.argument_repairs import unglued
 from wirelint.arguments.past_arguments import past_damage
 from wirelint.events import Delta, Start
-from wirelint.fixes.announced import EmptyStarts
-from wirelint.fixes.arguments import Unglue
+from wirelint.fixes.arguments import EmptyStarts, Increments, Unglue
 from wirelint.fixes.chained import Chained
-from wirelint.fixes.increments import Increments
-from wirelint.model import Choice, Exchange, Json, Reply, ToolCall
+from wirelint.model import Choice, Exchange, Reply, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -56,52 +53,6 @@ class ConcatenatedJson(Rule):
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-            },
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "tool_calls",
-                        "message": {
-                            "tool_calls": [
-                                {"id": "call_1", "function": {"name": "get_weather", "arguments": '{}{"city":"Oslo"}'}}
-                            ]
-                        },
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "tool_calls",
-                        "message": {
-                            "tool_calls": [
-                                {
-                                    "id": "call_1",
-                                    "function": {"name": "get_weather", "arguments": '{"city":"{}{Oslo}"}'},
-                                }
-                            ]
-                        },
-                    }
-                ]
-            }
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         refused = exchange.status is not None and 400 <= exchange.status < 500

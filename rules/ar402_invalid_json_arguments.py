@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import REDACTED, Flaw, came_whole, flaw, glued
 from wirelint.arguments.argument_repairs import as_text, in_order
 from wirelint.arguments.past_arguments import past_damage, past_faults
 from wirelint.fixes.arguments import PutInOrder
-from wirelint.model import Choice, Exchange, Json, Tool, ToolCall
+from wirelint.model import Choice, Exchange, Tool, ToolCall
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -55,49 +54,6 @@ class InvalidJsonArguments(Rule):
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Where is Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "lookup"}}],
-            },
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "tool_calls",
-                        "message": {
-                            "tool_calls": [
-                                {"id": "call_1", "function": {"name": "lookup", "arguments": "{'city': 'Oslo'}"}}
-                            ]
-                        },
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "length",
-                        "message": {
-                            "tool_calls": [
-                                {"id": "call_1", "function": {"name": "lookup", "arguments": '{"city": "Os'}}
-                            ]
-                        },
-                    }
-                ]
-            }
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.reply is None:

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.arguments.argument_faults import REDACTED, came_whole
 from wirelint.arguments.argument_repairs import retyped
 from wirelint.arguments.schemas import Validator, Violation, validator
 from wirelint.fixes.arguments import Retype
-from wirelint.model import Exchange, Json, Request, Tool, ToolCall
+from wirelint.model import Exchange, Request, Tool, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pointers import at
@@ -49,44 +48,6 @@ class SchemaViolation(Rule):
     severity = "warning"
     layer = "model"
     requires_in_reply = frozenset({"calls"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/messages",
-            "headers": {"anthropic-version": "2023-06-01"},
-            "body": {
-                "model": "m",
-                "max_tokens": 256,
-                "messages": [{"role": "user", "content": "Read the head of a.py"}],
-                "tools": [
-                    {
-                        "name": "read",
-                        "input_schema": {
-                            "type": "object",
-                            "properties": {"path": {"type": "string"}, "limit": {"type": "integer"}},
-                            "required": ["path"],
-                        },
-                    }
-                ],
-            },
-        },
-        "response": {
-            "body": {
-                "type": "message",
-                "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a.py", "limit": "20"}}],
-                "stop_reason": "tool_use",
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "type": "message",
-                "content": [{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a.py", "limit": 20}}],
-                "stop_reason": "tool_use",
-            }
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

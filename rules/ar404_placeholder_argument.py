@@ -1,17 +1,15 @@
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 from wirelint.arguments.argument_faults import REDACTED, came_whole
 from wirelint.arguments.argument_members import Gone
 from wirelint.arguments.invented import Said
-from wirelint.arguments.refused_arguments import refused
+from wirelint.arguments.placeholders import refused
 from wirelint.fixes.policy_fixes import Police, farewell
 from wirelint.model import Exchange, Json, Part, Reply, Request, Rpc, Tool, ToolCall, ToolResult
-from wirelint.policy import NO_POLICIES, Policies
-from wirelint.policy.outcome import Fault, Outcome, hold
+from wirelint.policy import NO_POLICIES, Fault, Outcome, Policies, judge_arguments
 from wirelint.rule import (
     Answer,
     Edit,
@@ -71,57 +69,6 @@ class PlaceholderArgument(Rule):
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"more"})
     channels: ClassVar[frozenset[str]] = frozenset({"model", "mcp"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Which notes are about invoices?"}],
-                "tools": [
-                    {
-                        "type": "function",
-                        "function": {
-                            "name": "search_notes",
-                            "parameters": {
-                                "type": "object",
-                                "properties": {
-                                    "query": {"type": "string"},
-                                    "workspace": {"type": "string", "description": "Absolute path of the workspace"},
-                                },
-                                "required": ["query"],
-                            },
-                        },
-                    }
-                ],
-            },
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "tool_calls",
-                        "message": {
-                            "tool_calls": [
-                                {
-                                    "id": "call_1",
-                                    "type": "function",
-                                    "function": {
-                                        "name": "search_notes",
-                                        "arguments": '{"query":"invoices","workspace":"default"}',
-                                    },
-                                }
-                            ]
-                        },
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = copy.deepcopy(fires)
-    silent["request"]["body"]["messages"].insert(  # type: ignore[index,union-attr,call-overload]
-        0, {"role": "system", "content": 'The workspace is called "default".'}
-    )
 
     def __init__(self, policies: Policies = NO_POLICIES) -> None:
         self.policies = policies
@@ -197,7 +144,7 @@ class PlaceholderArgument(Rule):
         said: Said | None,
         allowed: Callable[[Safety], bool] = lambda _: True,
     ) -> Outcome:
-        return hold(call.name or "", arguments, tool, self.policies, said, allowed)
+        return judge_arguments(call.name or "", arguments, tool, self.policies, said, allowed)
 
     # --- calls on their way to the servers of tools -------------------------------------------------------------------
 

@@ -2,20 +2,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import is_raw
 from wirelint.claims import evidence
 from wirelint.claims.actions import Kind
+from wirelint.claims.announcements import asked, assented, besides, composes, looks_back, plays
 from wirelint.claims.claims import Claim, claims, may_claim, says_done, told_of
-from wirelint.claims.intent import asked, assented, besides, composes, looks_back, plays
+from wirelint.claims.evidence import brought_along, calls_before, on_record, tools_used
 from wirelint.claims.order_check import answering, performed, read_off, readings
-from wirelint.claims.records import brought_along, calls_before, on_record, tools_used
 from wirelint.claims.side_effects import Reach, has_place, reach
 from wirelint.claims.tool_match import done_as_ordered, done_by_name, is_brief, ordered
 from wirelint.claims.toolkinds import Ability, abilities, cannot, matching, reports, spoken_of, topics_in
 from wirelint.history.handed_back import never_ran
-from wirelint.model import Choice, Exchange, Json, Reply, Request, Text
+from wirelint.model import Choice, Exchange, Reply, Request, Text
 from wirelint.rule import Confidence, Finding, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
@@ -71,40 +70,6 @@ class FabricatedCall(Rule):
     severity = "error"
     layer = "model"
     requires_in_reply = frozenset({"tools"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Search the documents for the holiday policy."}],
-                "tools": [
-                    {"type": "function", "function": {"name": "search_docs", "description": "Search the documents."}}
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I searched the documents and found '
-            '0 results."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Can you search the documents?"}],
-                "tools": [
-                    {"type": "function", "function": {"name": "search_docs", "description": "Search the documents."}}
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Yes. I searched nothing so far; '
-            'what shall I look for?"},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.claims import evidence
 from wirelint.claims.contradictions import contradictions
@@ -9,7 +8,7 @@ from wirelint.claims.facts import facts
 from wirelint.claims.mcp_errors import retold, served_errors
 from wirelint.fixes.cut_fabricated import Editor
 from wirelint.history.handed_back import confirmed
-from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
+from wirelint.model import Choice, Exchange, Reasoning, Request, Text
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
@@ -55,36 +54,6 @@ class FabricatedResult(Rule):
     name = "fabricated-result"
     severity = "error"
     layer = "model"
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Bern?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Current weather."}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"<tool_response>\\n{\\"celsius\\": '
-            '11}\\n</tool_response>\\nIt is 11 °C in Bern."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "How are results handed to the model?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather", "description": "Current weather."}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Between `<tool_response>` and '
-            '`</tool_response>`."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

@@ -2,23 +2,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.claims import evidence
 from wirelint.claims.announcements import (
     Announcement,
     announcement,
+    besides,
+    composes,
     decision,
     may_announce,
     says_nothing,
 )
-from wirelint.claims.intent import besides, composes
 from wirelint.claims.side_effects import acts_loosely, acts_outside, mends
 from wirelint.claims.tool_match import announced_by_name, meant
 from wirelint.claims.toolkinds import Ability, abilities, matching
 from wirelint.history.origins import manglings
-from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text
+from wirelint.model import Choice, Exchange, Reasoning, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import prose
@@ -92,36 +92,6 @@ class IntentWithoutCall(Rule):
     layer = "model"
     needs = frozenset({"finish"})
     requires_in_reply = frozenset({"tools"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Which port does it listen on?"}],
-                "tools": [{"type": "function", "function": {"name": "read_file", "description": "Read a file."}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll start by reading the config '
-            'file."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Which port does it listen on?"}],
-                "tools": [{"type": "function", "function": {"name": "read_file", "description": "Read a file."}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"I\'ll read the config file if you '
-            'tell me where it is."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

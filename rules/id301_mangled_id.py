@@ -1,13 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
-from wirelint.history.item_ids import ItemId, wrong_item_ids
+from wirelint.history.id_demands import ItemId, wrong_item_ids
 from wirelint.history.origins import Mangling, manglings
-from wirelint.history.pairing import Answer, pair
-from wirelint.history.renaming import rename, rename_repeats
-from wirelint.model import Exchange, Json
+from wirelint.history.pairing import Answer, pair, rename, rename_repeats
+from wirelint.model import Exchange
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -57,58 +55,6 @@ class MangledId(Rule):
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "kimi-k2-instruct",
-                "messages": [
-                    {"role": "user", "content": "What does the map say?"},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {
-                                "id": "functionsopenmap0",
-                                "type": "function",
-                                "function": {"name": "open_map", "arguments": "{}"},
-                            }
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "functionsopenmap0", "content": "Here be dragons."},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"Dragons."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "kimi-k2-instruct",
-                "messages": [
-                    {"role": "user", "content": "What does the map say?"},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {
-                                "id": "functions.open_map:0",
-                                "type": "function",
-                                "function": {"name": "open_map", "arguments": "{}"},
-                            }
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "functions.open_map:0", "content": "Here be dragons."},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"Dragons."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         told: set[str] = set()

@@ -4,17 +4,23 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.events import Start
 from wirelint.fixes.callids import NewIds
-from wirelint.history.id_demands import Demand, KimiK2, complaint, demand_of, is_broken_native, is_kimi_k2
+from wirelint.history.id_demands import (
+    Demand,
+    ItemId,
+    KimiK2,
+    complaint,
+    demand_of,
+    is_broken_native,
+    is_kimi_k2,
+    wrong_item_ids,
+)
 from wirelint.history.ids import restore
-from wirelint.history.item_ids import ItemId, wrong_item_ids
-from wirelint.history.pairing import Pair, pair
-from wirelint.history.renaming import rename, rename_repeats
-from wirelint.model import Arguments, Exchange, Json, Text, ToolCall
+from wirelint.history.pairing import Pair, pair, rename, rename_repeats
+from wirelint.model import Arguments, Exchange, Text, ToolCall
 from wirelint.rule import (
     AppliedFix,
     Finding,
@@ -73,50 +79,6 @@ class NonconformingId(Rule):
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "kimi-k2-instruct",
-                "messages": [
-                    {"role": "user", "content": "Find the ferry."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "search:0", "type": "function", "function": {"name": "search", "arguments": "{}"}}
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "search:0", "content": "It leaves at nine."},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"At nine."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "kimi-k3",
-                "messages": [
-                    {"role": "user", "content": "Find the ferry."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "search:0", "type": "function", "function": {"name": "search", "arguments": "{}"}}
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "search:0", "content": "It leaves at nine."},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"At nine."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for _, _, finding in self._refused(exchange, ledger):

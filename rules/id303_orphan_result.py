@@ -2,12 +2,10 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from wirelint.fixes.history import claimed
-from wirelint.history.orphans import keeps_words, orphans, removals
-from wirelint.history.pairing import Answer, Pair, pair
-from wirelint.model import Exchange, Json
+from wirelint.history.pairing import Answer, Pair, keeps_words, orphans, pair, removals
+from wirelint.model import Exchange
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -48,44 +46,6 @@ class OrphanResult(Rule):
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "tool", "tool_call_id": "call_7", "content": "42"},
-                    {"role": "user", "content": "And twice that?"},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"84"},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Ask the oracle."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "call_7", "type": "function", "function": {"name": "oracle", "arguments": "{}"}}
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "call_7", "content": "42"},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"42"},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import history_of, traits
 from wirelint.history.pairing import Pair, pair
-from wirelint.model import Exchange, Json, Request
+from wirelint.model import Exchange, Request
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -44,51 +43,6 @@ class MissingResult(Rule):
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Ask the oracle."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "call_7", "type": "function", "function": {"name": "oracle", "arguments": "{}"}}
-                        ],
-                    },
-                    {"role": "user", "content": "Never mind, tell me a joke."},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"Knock, knock."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Ask the oracle."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "call_7", "type": "function", "function": {"name": "oracle", "arguments": "{}"}}
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "call_7", "content": "The oracle is asleep."},
-                    {"role": "user", "content": "Then tell me a joke."},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"Knock, knock."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request

@@ -3,16 +3,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.events import Start
 from wirelint.fixes.callids import NewIds
 from wirelint.history.id_demands import demand_of, is_kimi_k3
 from wirelint.history.minting import mint
-from wirelint.history.pairing import Answer, Pair, pair
-from wirelint.history.renaming import next_id, rename
-from wirelint.model import Arguments, Choice, Exchange, Json, Opaque, Request, Text, ToolCall, ToolResult
+from wirelint.history.pairing import Answer, Pair, next_id, pair, rename
+from wirelint.model import Arguments, Choice, Exchange, Opaque, Request, Text, ToolCall, ToolResult
 from wirelint.rule import (
     AppliedFix,
     Finding,
@@ -66,62 +64,6 @@ class DuplicateId(Rule):
     ignored_fields = frozenset({"stream_options"})
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"calls"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Weigh both."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "weigh", "type": "function", "function": {"name": "weigh", "arguments": '{"n":1}'}},
-                            {"id": "weigh", "type": "function", "function": {"name": "weigh", "arguments": '{"n":2}'}},
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "weigh", "content": "3 kg"},
-                    {"role": "tool", "tool_call_id": "weigh", "content": "5 kg"},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"3 and 5."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Weigh both."},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {
-                                "id": "weigh_1",
-                                "type": "function",
-                                "function": {"name": "weigh", "arguments": '{"n":1}'},
-                            },
-                            {
-                                "id": "weigh_2",
-                                "type": "function",
-                                "function": {"name": "weigh", "arguments": '{"n":2}'},
-                            },
-                        ],
-                    },
-                    {"role": "tool", "tool_call_id": "weigh_1", "content": "3 kg"},
-                    {"role": "tool", "tool_call_id": "weigh_2", "content": "5 kg"},
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"3 and 5."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request

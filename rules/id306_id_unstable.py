@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.events import CallUpdate, ReplyMeta, StreamViolation
 from wirelint.fixes.call_index import CallIds, ReplyIds, SaidOnce
 from wirelint.fixes.chained import Chained
 from wirelint.history.succession import Announced, announced
-from wirelint.model import Exchange, Fault, Json, ToolCall
+from wirelint.model import Exchange, Fault, ToolCall
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -54,32 +53,6 @@ class IdUnstable(Rule):
     layer = "gateway"
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"more", "stream"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Look up wombat."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a1","function":'
-            '{"name":"look_up","arguments":""}}]}}]}\n\n'
-            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"b2","function":'
-            '{"arguments":"{\\"word\\":\\"wombat\\"}"}}]},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Look up wombat."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a1","function":'
-            '{"name":"look_up","arguments":""}}]}}]}\n\n'
-            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"","function":'
-            '{"arguments":"{\\"word\\":\\"wombat\\"}"}}]},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply

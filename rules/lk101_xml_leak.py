@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_raw
 from wirelint.fixes.history import cleanings, leaky
 from wirelint.fixes.promote_markup import Promoter
-from wirelint.model import Exchange, Json, Reasoning, Refusal, Request
+from wirelint.model import Exchange, Reasoning, Refusal, Request
 from wirelint.rule import Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import Leak, blame, leaks, promises_call
@@ -52,46 +51,6 @@ class XmlLeak(Rule):
     severity = "error"
     layer = "gateway"
     ignored_fields = frozenset({"stream_options"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-            },
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {
-                            "content": '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
-                        },
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {
-                            "content": "A call is written so:\n```\n<tool_call>\n"
-                            '{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>\n```\nNow you.'
-                        },
-                    }
-                ]
-            }
-        },
-    }
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         request = context.exchange.request

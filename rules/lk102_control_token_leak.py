@@ -2,19 +2,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.arguments.argument_faults import REDACTED, came_whole
 from wirelint.arguments.argument_markup import may_be_polluted, polluted
-from wirelint.arguments.argument_strings import strings
+from wirelint.arguments.argument_members import strings
 from wirelint.arguments.tool_names import match
 from wirelint.events import Start
 from wirelint.fix import SAFETIES
+from wirelint.fixes.arguments import Unmark, unmarked
 from wirelint.fixes.chained import Chained
 from wirelint.fixes.names import Names, Rename
-from wirelint.fixes.strip_markup import Unmark, unmarked
 from wirelint.fixes.tokens import Stripper
-from wirelint.model import Choice, Exchange, Json, Reasoning, Refusal, Request, Text, ToolCall
+from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.rule import Confidence, Finding, Fix, Layer, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text import runaways
@@ -63,28 +62,6 @@ class ControlTokenLeak(Rule):
     name = "control-token-leak"
     severity = "warning"
     layer = "gateway"
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "messages": [{"role": "user", "content": "Say hello."}]},
-        },
-        "response": {
-            "body": {"choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "Hello!<|im_end|>"}}]}
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "messages": [{"role": "user", "content": "What ends a turn?"}]},
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {"index": 0, "finish_reason": "stop", "message": {"content": "Mostly `<|im_end|>` does."}},
-                ]
-            }
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import is_raw, traits
-from wirelint.arguments.argument_strings import is_data, strings, writes_file
+from wirelint.arguments.argument_members import is_data, strings, writes_file
 from wirelint.fix import MOST_HELD
 from wirelint.fixes.move_reasoning import Mover
 from wirelint.model import Choice, Exchange, Json, Reasoning, Request, Text, ToolCall
@@ -67,40 +66,6 @@ class ThinkLeak(Rule):
     name = "think-leak"
     severity = "warning"
     layer = "gateway"
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "messages": [{"role": "user", "content": "Hi"}]},
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"content": "<think>\nThey greet me.\n</think>\n\nHello!"},
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {
-                            "reasoning_content": "They greet me.",
-                            "content": "Hello! I think in a `<think>` tag.",
-                        },
-                    }
-                ]
-            }
-        },
-    }
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
         exchange, request = context.exchange, context.exchange.request

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from wirelint.apis.reading import MISSHAPEN
 from wirelint.apis.traits import history_of, is_signed, is_text
-from wirelint.model import Exchange, Json, Message, Opaque, Request, Text
+from wirelint.model import Exchange, Message, Opaque, Request, Text
 from wirelint.rule import Confidence, Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.asking import demands_json
@@ -65,34 +64,6 @@ class ContentReprLeak(Rule):
     layer = "client"
     ignored_fields = frozenset({"stream_options"})
     requires_in_reply = frozenset({"more"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "[{'type': 'text', 'text': 'What is the time?'}]"}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"Half past four."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Which type has [{'type': 'text', 'text': 'What is the time?'}] here?"}
-                ],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"A list of dicts."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for leak in _leaks(exchange):

@@ -1,15 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from wirelint.claims import evidence
 from wirelint.claims.evidence import Ran
 from wirelint.claims.facts import Fact
 from wirelint.claims.mcp_errors import error_of, retold, served_errors
-from wirelint.history.handed_back import Back, confirmed, handed_back
-from wirelint.history.retelling import retelling
-from wirelint.model import Choice, Exchange, Json, Request, Text
+from wirelint.history.handed_back import Back, confirmed, handed_back, retelling
+from wirelint.model import Choice, Exchange, Request, Text
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import Passed
@@ -55,62 +53,6 @@ class McpErrorSwallowed(Rule):
     layer = "client"
     requires_in_request = frozenset({"history"})
     requires_in_reply = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Who owns the repository?"},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "c1", "type": "function", "function": {"name": "get_repo", "arguments": "{}"}}
-                        ],
-                    },
-                    {
-                        "role": "tool",
-                        "tool_call_id": "c1",
-                        "content": '{"isError": true, "content": [{"type": "text", "text": "429 slow down"}]}',
-                    },
-                ],
-                "tools": [{"type": "function", "function": {"name": "get_repo", "description": "Get a repository."}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"The lookup came back empty."},'
-            '"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Who owns the repository?"},
-                    {
-                        "role": "assistant",
-                        "tool_calls": [
-                            {"id": "c1", "type": "function", "function": {"name": "get_repo", "arguments": "{}"}}
-                        ],
-                    },
-                    {
-                        "role": "tool",
-                        "tool_call_id": "c1",
-                        "content": '{"isError": true, "content": [{"type": "text", "text": "429 slow down"}]}',
-                    },
-                ],
-                "tools": [{"type": "function", "function": {"name": "get_repo", "description": "Get a repository."}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"The server asks us to slow down, '
-            'so I could not look it up."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not ledger.tools:

@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import ClassVar
 
-from wirelint.model import Exchange, Json, Part, Reply, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Part, Reply, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -46,20 +45,6 @@ class McpUnknownId(Rule):
     severity = "error"
     layer = "tool"
     channels = frozenset({"mcp"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://tools.example/mcp",
-            "body": {"jsonrpc": "2.0", "id": "1", "method": "tools/list"},
-        },
-        "response": {"body": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://tools.example/mcp",
-            "body": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
-        },
-        "response": {"body": '{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'},
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         """A post that was settled without a single message in answer."""

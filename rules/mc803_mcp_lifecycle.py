@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
-from wirelint.model import Exchange, Json, Part, Rpc, ToolCall, ToolResult
+from wirelint.model import Exchange, Part, Rpc, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -53,20 +52,6 @@ class McpLifecycle(Rule):
     severity = "error"
     layer = "tool"
     channels = frozenset({"mcp"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://tools.example/mcp",
-            "body": {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        },
-        "response": {"body": '{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found"}}'},
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://tools.example/mcp",
-            "body": {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        },
-        "response": {"status": 202, "body": ""},
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or exchange.method.upper() != "POST":

@@ -1,67 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.history.handed_back import Back, handed_back
-from wirelint.model import Exchange, Json
+from wirelint.model import Exchange
 from wirelint.rule import Confidence, Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import Served, ToolWire, digest_of
 
 _REDACTED = "[redacted:"
-_LIST: dict[str, Json] = {
-    "request": {"url": "https://tools.example/mcp", "body": {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}},
-    "response": {
-        "body": '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"search_wiki","description":"Search the wiki.",'
-        '"inputSchema":{"type":"object","properties":{"query":{"type":"string"}}}}]}}'
-    },
-}
-_CALL: dict[str, Json] = {
-    "request": {
-        "url": "https://tools.example/mcp",
-        "body": {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "search_wiki", "arguments": {"query": "leave"}},
-        },
-    },
-    "response": {"body": '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"2 pages"}]}}'},
-}
-_REQUEST: dict[str, Json] = {
-    "url": "https://llm.example/v1/chat/completions",
-    "body": {
-        "model": "m",
-        "messages": [
-            {"role": "user", "content": "What does the wiki say on leave?"},
-            {
-                "role": "assistant",
-                "tool_calls": [
-                    {
-                        "id": "c1",
-                        "type": "function",
-                        "function": {"name": "mcp__wiki__search_wiki", "arguments": '{"query": "leave"}'},
-                    }
-                ],
-            },
-            {"role": "tool", "tool_call_id": "c1", "content": "2 pages"},
-        ],
-        "tools": [
-            {
-                "type": "function",
-                "function": {
-                    "name": "mcp__wiki__search_wiki",
-                    "description": "Search the wiki.",
-                    "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
-                },
-            }
-        ],
-    },
-}
-_REPLY: dict[str, Json] = {
-    "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"See 2 pages."},"finish_reason":"stop"}]}'
-}
 
 
 class UnexecutedCall(Rule):
@@ -97,8 +44,6 @@ class UnexecutedCall(Rule):
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {"prior": [_LIST], "request": _REQUEST, "response": _REPLY}
-    silent: ClassVar[dict[str, Json]] = {"prior": [_LIST, _CALL], "request": _REQUEST, "response": _REPLY}
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not ledger.tools:

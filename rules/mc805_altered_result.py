@@ -1,54 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
-from wirelint.history.handed_back import Back, handed_back
-from wirelint.history.retelling import Retelling, retelling
-from wirelint.model import Exchange, Json
+from wirelint.history.handed_back import Back, Retelling, handed_back, retelling
+from wirelint.model import Exchange
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.state.mcp_ledger import Passed
 
 _REDACTED = "[redacted:"
-_CALL: dict[str, Json] = {
-    "request": {
-        "url": "https://tools.example/mcp",
-        "body": {
-            "jsonrpc": "2.0",
-            "id": 2,
-            "method": "tools/call",
-            "params": {"name": "count_orders", "arguments": {"day": "monday"}},
-        },
-    },
-    "response": {"body": '{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"214 orders, 3 open"}]}}'},
-}
-_REPLY: dict[str, Json] = {
-    "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":"Here it is."},"finish_reason":"stop"}]}'
-}
-
-
-def _request(result: str) -> dict[str, Json]:
-    return {
-        "url": "https://llm.example/v1/chat/completions",
-        "body": {
-            "model": "m",
-            "messages": [
-                {"role": "user", "content": "How many orders on Monday?"},
-                {
-                    "role": "assistant",
-                    "tool_calls": [
-                        {
-                            "id": "c1",
-                            "type": "function",
-                            "function": {"name": "count_orders", "arguments": '{"day": "monday"}'},
-                        }
-                    ],
-                },
-                {"role": "tool", "tool_call_id": "c1", "content": result},
-            ],
-        },
-    }
 
 
 class AlteredResult(Rule):
@@ -83,12 +43,6 @@ class AlteredResult(Rule):
     severity = "error"
     layer = "client"
     requires_in_request = frozenset({"history"})
-    fires: ClassVar[dict[str, Json]] = {"prior": [_CALL], "request": _request("14 orders, 3 open"), "response": _REPLY}
-    silent: ClassVar[dict[str, Json]] = {
-        "prior": [_CALL],
-        "request": _request('{"output": "214 orders, 3 open"}'),
-        "response": _REPLY,
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not ledger.tools:

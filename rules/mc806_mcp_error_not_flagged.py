@@ -1,23 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from wirelint.model import Exchange, Json, ToolCall, ToolResult
+from wirelint.model import Exchange, ToolCall, ToolResult
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.error_texts import is_own_error
 
 _REDACTED = "[redacted:"
-_REQUEST: dict[str, Json] = {
-    "url": "https://tools.example/mcp",
-    "body": {
-        "jsonrpc": "2.0",
-        "id": 4,
-        "method": "tools/call",
-        "params": {"name": "create_note", "arguments": {"workspace": "north"}},
-    },
-}
 
 
 class McpErrorNotFlagged(Rule):
@@ -51,20 +41,6 @@ class McpErrorNotFlagged(Rule):
     layer = "tool"
     confidence = "medium"
     channels = frozenset({"mcp"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": _REQUEST,
-        "response": {
-            "body": '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"Error: workspace \'north\' '
-            'does not exist"}]}}'
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": _REQUEST,
-        "response": {
-            "body": '{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"Error: workspace \'north\' '
-            'does not exist"}],"isError":true}}'
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

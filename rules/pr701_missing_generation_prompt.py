@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from wirelint.model import Exchange, Json, Request, Text
+from wirelint.model import Exchange, Request, Text
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, Rule, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.families import family
@@ -48,34 +47,6 @@ class MissingGenerationPrompt(Rule):
     layer = "client"
     mends = _RAW
     ignored_fields = frozenset({"stream_options"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/completions",
-            "body": {"model": "m", "prompt": "<|im_start|>user\nName a fruit<|im_end|>\n", "max_tokens": 64},
-        },
-        "response": {
-            "body": {
-                "object": "text_completion",
-                "choices": [{"index": 0, "text": "<|im_start|>user\nAnother one", "finish_reason": "stop"}],
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/completions",
-            "body": {
-                "model": "m",
-                "prompt": "<|im_start|>user\nName a fruit<|im_end|>\n<|im_start|>assistant\n",
-                "max_tokens": 64,
-            },
-        },
-        "response": {
-            "body": {
-                "object": "text_completion",
-                "choices": [{"index": 0, "text": "A pear.", "finish_reason": "stop"}],
-            }
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for part, missing in _found(exchange):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.history.role_order import CONTRACTS, misplaced, refused
 from wirelint.model import Exchange, Json
@@ -51,31 +50,6 @@ class RoleOrder(Rule):
     name = "role-order"
     severity = "error"
     layer = "client"
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [
-                    {"role": "user", "content": "Hello."},
-                    {"role": "system", "content": "Be brief."},
-                    {"role": "user", "content": "Who are you?"},
-                ],
-            },
-        },
-        "response": {
-            "status": 500,
-            "headers": {"content-type": "application/json"},
-            "body": '{"error":{"code":500,"message":"Roles must alternate between user and assistant"}}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"A model."},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 from wirelint.apis.traits import traits
 from wirelint.events import StreamViolation
 from wirelint.fixes.framing import Framing
-from wirelint.model import Exchange, Fault, FaultKind, Json, Reply
+from wirelint.model import Exchange, Fault, FaultKind, Reply
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -108,28 +108,6 @@ class SseFraming(Rule):
     layer = "gateway"
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"more"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Say no."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"content":"Certainly"}}]}\n\n'
-            '   data: {"choices":[{"index":0,"delta":{"content":" not."}}]}\n\n'
-            'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n'
-            "data: [DONE]\n\n",
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": ": keep-alive\r\n\r\nid: 1\r\nretry: 3000\r\n"
-            'data:{"choices":[{"index":0,"delta":{"content":"No."},"finish_reason":"stop"}]}\r\n\r\n'
-            "data: [DONE]\r\n\r\n",
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply

@@ -1,37 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
-from wirelint.model import Exchange, Json
+from wirelint.model import Exchange
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pauses import alive, describe, seconds, unseen
 from wirelint.timing import Arrivals, Gap
-
-_EVENTS = (
-    'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}\n\n',
-    'data: {"choices":[{"index":0,"delta":{"content":"First of all,"},"finish_reason":null}]}\n\n',
-    ": keep-alive\n\n",
-    'data: {"choices":[{"index":0,"delta":{"content":" save your work."},"finish_reason":null}]}\n\n',
-    'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n',
-    "data: [DONE]\n\n",
-)
-
-
-def _example(*times: int) -> dict[str, Json]:
-    """A stream whose events came at these milliseconds after the request."""
-    return {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "How do I start?"}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": "".join(_EVENTS),
-            "chunks": [[time, len(event)] for time, event in zip(times, _EVENTS, strict=True)],
-        },
-    }
 
 
 class StreamStall(Rule):
@@ -72,8 +47,6 @@ class StreamStall(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"times"})
-    fires: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 46_200, 46_210, 46_210)
-    silent: ClassVar[dict[str, Json]] = _example(700, 900, 15_900, 26_200, 26_210, 26_210)
 
     @property
     def patience(self) -> float:

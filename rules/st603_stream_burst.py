@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import traits
-from wirelint.model import Exchange, Json, Reply
+from wirelint.model import Exchange, Reply
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 from wirelint.text.pauses import seconds, shown, unseen
@@ -15,28 +14,6 @@ _AT_ONCE = 50.0
 _MANY = 8
 _SHORT, _LONG, _VERY_LONG = 64, 400, 1200
 """Characters: of many events, of few, and of a reply that no model writes in that time, however fast."""
-
-_WORDS = "A stream is of use when its words come as they are written, one after the other, and not all at its end."
-
-
-def _example(first: int, step: int) -> dict[str, Json]:
-    """A stream whose first event came after `first` milliseconds, and each one `step` milliseconds later."""
-    events = [
-        f'data: {{"choices":[{{"index":0,"delta":{{"content":"{word} "}},"finish_reason":null}}]}}\n\n'
-        for word in _WORDS.split()
-    ]
-    events += ['data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\n', "data: [DONE]\n\n"]
-    return {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Why stream?"}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": "".join(events),
-            "chunks": [[first + step * number, len(event)] for number, event in enumerate(events)],
-        },
-    }
 
 
 class StreamBurst(Rule):
@@ -74,8 +51,6 @@ class StreamBurst(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"times"})
-    fires: ClassVar[dict[str, Json]] = _example(31_000, 0)
-    silent: ClassVar[dict[str, Json]] = _example(4_000, 35)
 
     @property
     def takes(self) -> float:

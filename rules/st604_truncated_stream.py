@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import traits
 from wirelint.arguments.argument_faults import is_unstated
-from wirelint.model import Exchange, Json, ToolCall
+from wirelint.model import Exchange, ToolCall
 from wirelint.rule import Finding, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -47,26 +46,6 @@ class TruncatedStream(Rule):
     layer = "gateway"
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"more", "stream"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "List the steps."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"content":"The three steps are"},"finish_reason":null}]}\n\n',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "List the steps."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"content":"One."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply

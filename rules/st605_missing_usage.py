@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar
 
 from wirelint.apis.openai_chat import usage_report
 from wirelint.apis.traits import traits
@@ -52,32 +51,6 @@ class MissingUsage(Rule):
     mends = frozenset({"openai.chat"})
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"stream"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Say yes."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "stream": True,
-                "stream_options": {"include_usage": True},
-                "messages": [{"role": "user", "content": "Say yes."}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"content":"Yes."},"finish_reason":"stop"}]}\n\n'
-            'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}\n\ndata: [DONE]\n\n',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         if exchange.request is None or not _should_ask(exchange, exchange.request):

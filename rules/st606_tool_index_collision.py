@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 from urllib.parse import urlsplit
 
 from wirelint.apis.traits import traits
 from wirelint.events import CallUpdate, Start
 from wirelint.fixes.call_index import CallNumbers
 from wirelint.history.succession import Succession, announced
-from wirelint.model import Exchange, Json, Piece, ToolCall
+from wirelint.model import Exchange, Piece, ToolCall
 from wirelint.rule import AppliedFix, Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -50,31 +49,6 @@ class ToolIndexCollision(Rule):
     layer = "gateway"
     needs = frozenset({"framing"})
     requires_in_reply = frozenset({"calls", "stream"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Roll two dice."}]},
-        },
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a",'
-            '"function":{"name":"roll","arguments":"{\\"sides\\":6}"}}]}}]}\n\n'
-            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_b",'
-            '"function":{"name":"roll","arguments":"{\\"sides\\":8}"}}]},"finish_reason":"tool_calls"}]}\n\n'
-            "data: [DONE]\n\n",
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "headers": {"content-type": "text/event-stream"},
-            "body": 'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_a",'
-            '"function":{"name":"roll","arguments":"{\\"sides\\":6}"}}]}}]}\n\n'
-            'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"call_b",'
-            '"function":{"name":"roll","arguments":"{\\"sides\\":8}"}}]},"finish_reason":"tool_calls"}]}\n\n'
-            "data: [DONE]\n\n",
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply

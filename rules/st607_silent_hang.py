@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.model import Exchange, Json, Rpc
 from wirelint.rule import Finding, Rule
@@ -55,19 +54,6 @@ class SilentHang(Rule):
     layer = "gateway"
     needs = frozenset({"times"})
     channels = frozenset({"model", "mcp"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": _REQUEST,
-        "response": {"status": None},
-        "end": "client-left",
-        "timing": {"duration_ms": 300_000},
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": _REQUEST,
-        "response": {
-            "body": {"type": "message", "content": [{"type": "text", "text": "I am."}], "stop_reason": "end_turn"}
-        },
-        "timing": {"first_byte_ms": 2_400, "duration_ms": 2_600},
-    }
 
     @property
     def patience(self) -> float:

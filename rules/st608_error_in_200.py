@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import ClassVar
 
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding, Rule, excerpt
@@ -51,24 +50,6 @@ class ErrorIn200(Rule):
     severity = "error"
     layer = "gateway"
     requires_in_reply = frozenset({"more"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "messages": [{"role": "user", "content": "Hello."}]},
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"error":{"message":"All workers are busy","type":"overloaded","code":"503"}}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "status": 503,
-            "headers": {"content-type": "application/json"},
-            "body": '{"error":{"message":"All workers are busy","type":"overloaded","code":"503"}}',
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         reply = exchange.reply

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import ended_by_itself, has_stop_words, output_tokens
-from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Text
+from wirelint.model import Choice, Exchange, Part, Reply, Request, Text
 from wirelint.rule import Finding, Rule
 from wirelint.state.ledger import Ledger
 
@@ -59,26 +58,6 @@ class EmptyResponse(Rule):
     layer = "model"
     needs = frozenset({"reasoning"})
     requires_in_reply = frozenset({"more"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "messages": [{"role": "user", "content": "What is next?"}]},
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "Are you up?"}]},
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"role":"assistant","content":""},"finish_reason":"length"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         """A reply without a body is none that could be read."""

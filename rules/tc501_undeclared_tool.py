@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.arguments.tool_names import Match, match
 from wirelint.events import Start
@@ -10,7 +9,7 @@ from wirelint.fix import AppliedFix
 from wirelint.fixes.chained import Chained
 from wirelint.fixes.names import Names, Rename, TakeOut, farewell, joined_name
 from wirelint.fixes.split_parallel_calls import FanOut, Use, uses, wraps
-from wirelint.model import Exchange, Json, Request, ToolCall
+from wirelint.model import Exchange, Request, ToolCall
 from wirelint.rule import Finding, Fix, Layer, RewriteContext, Rewriter, Rule, Safety, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -50,43 +49,6 @@ class UndeclaredTool(Rule):
     layer = "model"
     needs = frozenset({"tools"})
     requires_in_reply = frozenset({"calls"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "List the files."}],
-                "tools": [{"type": "function", "function": {"name": "bash"}}],
-            },
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "tool_calls",
-                        "message": {
-                            "tool_calls": [{"id": "call_1", "function": {"name": "functions.bash", "arguments": "{}"}}]
-                        },
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": fires["request"],
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "tool_calls",
-                        "message": {"tool_calls": [{"id": "call_1", "function": {"name": "bash", "arguments": "{}"}}]},
-                    }
-                ]
-            }
-        },
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

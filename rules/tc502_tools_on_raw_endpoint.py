@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import ClassVar
 
 from wirelint.apis.traits import ended_by_itself
 from wirelint.claims.tool_denials import denial, may_deny
@@ -71,34 +70,6 @@ class ToolsOnRawEndpoint(Rule):
     layer = "client"
     needs = frozenset({"tools"})
     requires_in_reply = frozenset({"tools"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/completions",
-            "body": {
-                "model": "m",
-                "prompt": "User: Weather in Oslo?\nAssistant:",
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"object":"text_completion","choices":[{"index":0,"text":" Mild.","finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"Which day do you mean?"},"finish_reason":"stop"}]}',
-        },
-    }
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request = exchange.request

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from typing import ClassVar
 
 from wirelint.apis.traits import ending, is_foreign, traits
 from wirelint.arguments.argument_faults import UNREAD, is_unstated
 from wirelint.events import Finish, Frame
 from wirelint.fixes.finish import MARKUP, FinishReasons, Held, without_calls
-from wirelint.model import Choice, Exchange, Json, Opaque, Reply, Request
+from wirelint.model import Choice, Exchange, Opaque, Reply, Request
 from wirelint.rule import Finding, Fix, RewriteContext, Rewriter, Rule, excerpt
 from wirelint.state.ledger import Ledger
 
@@ -50,41 +49,6 @@ class FinishReasonMismatch(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"finish"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-            },
-        },
-        "response": {
-            "body": {
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {
-                            "tool_calls": [{"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}]
-                        },
-                    }
-                ]
-            }
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-                "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
-            },
-        },
-        "response": fires["response"],
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

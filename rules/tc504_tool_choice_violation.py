@@ -1,10 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import ClassVar
 
 from wirelint.apis.traits import ended_by_itself, has_stop_words
-from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Json, Opaque, Refusal, Request, ToolCall
+from wirelint.model import Choice, Exchange, HostedCall, HostedResult, Opaque, Refusal, Request, ToolCall
 from wirelint.rule import Finding, Rule, Severity, excerpt
 from wirelint.state.ledger import Ledger
 from wirelint.text.markup import call_spans
@@ -49,33 +48,6 @@ class ToolChoiceViolation(Rule):
     severity = "warning"
     layer = "gateway"
     needs = frozenset({"request"})
-    fires: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-                "tool_choice": "required",
-            },
-        },
-        "response": {
-            "headers": {"content-type": "application/json"},
-            "body": '{"choices":[{"index":0,"message":{"content":"It is sunny."},"finish_reason":"stop"}]}',
-        },
-    }
-    silent: ClassVar[dict[str, Json]] = {
-        "request": {
-            "url": "https://llm.example/v1/chat/completions",
-            "body": {
-                "model": "m",
-                "messages": [{"role": "user", "content": "Weather in Oslo?"}],
-                "tools": [{"type": "function", "function": {"name": "get_weather"}}],
-                "tool_choice": "auto",
-            },
-        },
-        "response": fires["response"],
-    }
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         request, reply = exchange.request, exchange.reply

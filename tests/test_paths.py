@@ -18,8 +18,7 @@ from tests.cli.test_check import write
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, read
 from wirelint.rule import Rule
-from wirelint.view.call_paths import Path, Paths
-from wirelint.view.paths import as_json, path, trails
+from wirelint.view.paths import Path, Paths, as_json, path, trails
 
 __all__ = ["wirelint"]
 
@@ -113,7 +112,7 @@ CASES: dict[str, tuple[list[Record], str, str]] = {
     "no result": (
         [model("a", ASKED), model("b", OPEN, 2)],
         "model:ok gateway:unseen client:missing",
-        "no result ever came back",
+        "no result was ever sent back",
     ),
     "an altered id": (
         [model("a", ASKED), model("b", MANGLED, 2)],
@@ -258,7 +257,7 @@ def test_show_lists_the_calls_of_a_capture(wirelint: Wirelint, tmp_path: File) -
     other = replace(ASKED, history=(User("And the venue?"),), calls=(Call("search", {"query": "venue"}, "call_2"),))
     file = write(tmp_path / "one.jsonl", model("a", ASKED), model("b", other, 1), model("c", FOUND, 2))
     ran = wirelint("show", file, "--path")
-    assert "ends here: no later request goes on from this reply" in " ".join(ran.out.split())
+    assert "ends here: no later request continues from this reply" in " ".join(ran.out.split())
     assert "2 calls; follow one" in ran.err
     missing = wirelint("show", file, "--call", "call_9")
     assert missing.status == 2

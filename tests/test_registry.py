@@ -11,7 +11,7 @@ from tests.build import REGISTRY, Talk, read
 from wirelint.engine import Engine
 from wirelint.registry import Registry, RuleError
 
-TEMPLATE = Path(__file__).parents[1] / "wirelint" / "cli" / "templates" / "rule.txt"
+TEMPLATES = Path(__file__).parents[1] / "wirelint" / "cli" / "templates"
 
 
 def draft(folder: Path, code: str = "XX901", name: str = "odd-reply", old: str = "", new: str = "") -> Path:
@@ -21,9 +21,12 @@ def draft(folder: Path, code: str = "XX901", name: str = "odd-reply", old: str =
         "code": code, "name": name, "snake": snake, "title": "OddReply", "words": "oddness", "severity": "warning",
         "layer": "model",
     }  # fmt: skip
-    text = Template(TEMPLATE.read_text(encoding="utf-8")).substitute(words)
+    text, cases = (
+        Template((TEMPLATES / name).read_text(encoding="utf-8")).substitute(words) for name in ("rule.txt", "cases.txt")
+    )
     assert not old or old in text
     path = folder / f"{code.lower()}_{snake}.py"
+    path.with_suffix(".json").write_text(cases, encoding="utf-8")
     path.write_text(text.replace(old, new) if old else text, encoding="utf-8")
     return path
 
@@ -83,9 +86,9 @@ def test_a_rule_of_ones_own(tmp_path: Path) -> None:
         ('severity = "warning"', 'severity = "grave"', "write one of error, warning, info"),
         ('layer = "model"', "", "has no `layer`"),
         ("## False positives", "## Notes", "lacks the heading `## False positives`"),
-        ("class OddReply(Rule):", "class OddReply(Rule):\n    boom = 1 / 0\n", ":15: ZeroDivisionError"),
-        ("from typing import ClassVar", "from typing import ClassVar\nimport nosuchmodule", "nosuchmodule"),
-        ("class OddReply(Rule):", "class OddReply(Rule)", ":14: SyntaxError"),
+        ("class OddReply(Rule):", "class OddReply(Rule):\n    boom = 1 / 0\n", ":14: ZeroDivisionError"),
+        ("from __future__ import annotations", "import nosuchmodule", "nosuchmodule"),
+        ("class OddReply(Rule):", "class OddReply(Rule)", ":13: SyntaxError"),
         ("class OddReply(Rule):", "class OddReply:", "0 rules in one file"),
     ],
 )
@@ -96,6 +99,27 @@ def test_a_broken_rule_is_one_line_with_its_place(tmp_path: Path, old: str, new:
     message = str(caught.value)
     assert message.startswith(str(path))
     assert says in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, ": No such file or directory; put the rule's example there"),
+        ('{\n"example": {', ":2:"),
+        ("[]", ": no `example` with records `fires` and `silent`"),
+        ('{"example": {"fires": {}}}', ": no `example` with records `fires` and `silent`"),
+    ],
+)
+def test_a_missing_or_broken_example_is_one_line_with_its_place(tmp_path: Path, text: str | None, says: str) -> None:
+    path = draft(tmp_path).with_suffix(".json")
+    path.unlink()
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(RuleError) as caught:
+        Registry.load([tmp_path])
+    message = str(caught.value)
+    assert message.startswith(f"{path}{says}")
     assert "\n" not in message
 
 

@@ -89,6 +89,17 @@ def test_no_exchange_is_linked_to_another_sample(ids: str) -> None:
         assert link is not None or ids != "ids that were drawn" or item.record.id.endswith("/2")
 
 
+@pytest.mark.parametrize("ids", ["ids that were drawn", "the client's own ids, of each sample"])
+def test_no_conversation_holds_two_samples(ids: str) -> None:
+    issued, kept = HEALTHY[ids]
+    talks = [conversation(number, issued, kept) for number in range(SAMPLES)]
+    samples: dict[str | None, set[int]] = {}
+    for number, item in run(interleaved(talks, "openai.chat", False)):
+        assert item.exchange is not None
+        samples.setdefault(item.exchange.conversation, set()).add(number)
+    assert not [name for name, numbers in samples.items() if len(numbers) > 1]
+
+
 STRIPPED: dict[str, tuple[Ids, Ids]] = {
     "known by what is left of them": (
         lambda n, t: DRAWN.format(100 * t + n),

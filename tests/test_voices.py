@@ -1,35 +1,43 @@
-"""What the three rules on claims and announcements make of texts in many voices."""
+"""Findings of the three rules on claims and announcements, on texts in many voices, trades and languages.
+
+`voices.json` has the texts. `reported` names with `expects` the rule that must report a text; on a text of `quiet` no rule
+may report more than `info`.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from tests.build import Talk, User, lint
-from tests.rules import trades
-from tests.rules.voices import FIRE, QUIET, Voice
+from tests.build import lint
+from tests.rules.case import read, read_talk
 
 RULES = ("fabricated-call", "fabricated-result", "intent-without-call")
+VOICES = read(json.loads(Path(__file__).with_name("voices.json").read_text(encoding="utf-8")))
+Voice = Mapping[str, Any]
 
 
-def _param(voice: Voice) -> object:
-    return pytest.param(voice, id=(voice.text or voice.reasoning)[:50])
+def _params(voices: list[Voice]) -> pytest.MarkDecorator:
+    ids = [(voice.get("text") or voice["reasoning"])[:50] for voice in voices]
+    return pytest.mark.parametrize("voice", voices, ids=ids)
 
 
 def _judge(voice: Voice) -> dict[str, str]:
-    history = (User(voice.history),) if isinstance(voice.history, str) else voice.history
-    talk = Talk(history, voice.text, reasoning=voice.reasoning, tools=voice.tools)
-    return {
-        finding.name: finding.message
-        for finding in lint([talk.record("openai.chat", False)], RULES)
-        if finding.severity != "info"
-    }
+    turns = voice["turns"] if "turns" in voice else [{"user": voice["user"]}]
+    talk = read_talk({**voice, "turns": turns})
+    findings = lint([talk.record("openai.chat", False)], RULES)
+    return {finding.name: finding.message for finding in findings if finding.severity != "info"}
 
 
-@pytest.mark.parametrize("voice", [_param(voice) for voice in (*FIRE, *trades.FIRE)])
+@_params(VOICES["reported"])
 def test_is_reported(voice: Voice) -> None:
-    assert voice.expected in _judge(voice)
+    assert voice["expects"] in _judge(voice)
 
 
-@pytest.mark.parametrize("voice", [_param(voice) for voice in (*QUIET, *trades.QUIET)])
+@_params(VOICES["quiet"])
 def test_is_left_alone(voice: Voice) -> None:
     assert _judge(voice) == {}

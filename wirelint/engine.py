@@ -14,8 +14,7 @@ from wirelint.apis.likeness import Comparison, Likeness
 from wirelint.events import Delta, Done, Event, Failure, Finish, Fold, Frame, Other, says_nothing
 from wirelint.model import End, Exchange, Json, Reply, Request, Timing
 from wirelint.rule import Finding, Rule
-from wirelint.settings.roster import Asked, Kind, checks_of
-from wirelint.settings.scopes import Scopes
+from wirelint.settings.scopes import Applicable, Kind, Scopes, checks_of
 from wirelint.state.ledger import Ledger, Unnamed
 from wirelint.text.loops import without_loops
 from wirelint.text.pointers import document_order
@@ -220,7 +219,7 @@ class Session:
         return frames
 
     def close_events(self) -> list[Event]:
-        """The offences that only the end of the reply shows. Asked for once."""
+        """The offences that only the end of the reply shows. Applicable for once."""
         if self.reader is None or self._fold is None or self._closed:
             return []
         self._closed = True
@@ -360,15 +359,15 @@ class Engine:
     def judge(self, exchange: Exchange) -> tuple[Finding, ...]:
         """The same findings, and the ledger stays as it is: for an exchange as it would have been."""
         exchange = within_limits(exchange)
-        asked = self.rules.of(exchange).asked(channel_of(exchange.api), exchange)
+        asked = self.rules.of(exchange).applicable(channel_of(exchange.api), exchange)
         return self.ledger.recognise(exchange, in_order(self._ask(asked, exchange), exchange))
 
     def run(self, rule: Rule, exchange: Exchange) -> list[Finding]:
         """What one rule finds; in the course of an exchange that is still open, and nowhere else."""
         exchange = within_limits(exchange)
-        return self._ask((Asked(rule, checks_of(rule, Kind.of(exchange))),), exchange)
+        return self._ask((Applicable(rule, checks_of(rule, Kind.of(exchange))),), exchange)
 
-    def _ask(self, asked: Iterable[Asked], exchange: Exchange) -> list[Finding]:
+    def _ask(self, asked: Iterable[Applicable], exchange: Exchange) -> list[Finding]:
         findings: list[Finding] = []
         ledger = self.ledger
         for rule, checks in asked:

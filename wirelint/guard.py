@@ -1,8 +1,8 @@
-"""Guard around the rules of a user's own folder: whatever they raise becomes an ordinary exception.
+"""Guard around rules from a user's folder: an exception of any class that they raise becomes an `Exception`.
 
-The engine and the rewriting fail open on `Exception`. A rule that calls `sys.exit()` raises `SystemExit`, which is none: it
-would end the proxy, or leave a client without the end of its reply. So a rule that is loaded from a user's folder has the
-methods that wirelint calls, and the rewriters that it makes, wrapped here once. The shipped rules are not wrapped.
+The engine and the rewriter fail open on `Exception`. A rule that calls `sys.exit()` raises `SystemExit`, which is not an
+`Exception`: it would end the proxy, or leave a client without the end of its reply. So this module wraps the methods that
+wirelint calls, and the rewriters that a rule returns, once at loading. Shipped rules are not wrapped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from wirelint.fix import RewriteContext, Rewriter
 from wirelint.rule import Rule
 
 _STREAMS = ("check_request", "check_reply", "check_course", "mend")
-"""Methods that return an iterable, which may run the rule's code while it is read."""
+"""Methods that return an iterable, whose iteration may run code of the rule."""
 _VALUES = ("answer", "due", "under", "within", "as_severe_as")
 _PROPERTIES = ("is_timed", "takes", "patience")
 
@@ -28,13 +28,13 @@ T = TypeVar("T")
 
 
 class RuleAbortError(RuntimeError):
-    """A rule raised an exception that is no `Exception`, such as `SystemExit`."""
+    """Stands in for an exception of a rule that is not an `Exception`, such as `SystemExit`."""
 
 
 def as_exception(error: BaseException) -> Exception:
-    """The exception to handle in place of one that a rule raised. Raises `error` where it is the user's own Ctrl-C.
+    """Return the exception to handle instead of one that a rule raised. Raises `error` if the user pressed Ctrl-C.
 
-    Rules are never suspended, so neither `asyncio.CancelledError` nor `GeneratorExit` reaches one from outside.
+    Rules never await, so `asyncio.CancelledError` and `GeneratorExit` in a rule come from the rule.
     """
     if isinstance(error, Exception):
         return error
@@ -45,14 +45,14 @@ def as_exception(error: BaseException) -> Exception:
 
 
 def _may_be_interrupted() -> bool:
-    """Return True if Ctrl-C raises KeyboardInterrupt here. An event loop that handles the signal itself, as mitmproxy's
-    does, never has it raised."""
+    """Return True if Ctrl-C raises KeyboardInterrupt here. It does not where an event loop handles the signal, as in
+    mitmproxy."""
     main = threading.current_thread() is threading.main_thread()
     return main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def guarded(call: Callable[P, T]) -> Callable[P, T]:
-    """The same callable, which raises nothing but exceptions of class `Exception`."""
+    """Wrap a callable so that it raises nothing but `Exception`."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
@@ -64,7 +64,7 @@ def guarded(call: Callable[P, T]) -> Callable[P, T]:
 
 
 def _guarded_stream(call: Callable[P, Iterable[T]]) -> Callable[P, Iterator[T]]:
-    """The same for one whose result is an iterable; what it gave before it raised is handed on."""
+    """Wrap a callable that returns an iterable. Items before an exception are yielded."""
 
     def run(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         items = guarded(lambda: iter(call(*args, **kwargs)))()
@@ -79,7 +79,7 @@ _END: Any = object()
 
 
 def guard(kind: type[Rule]) -> None:
-    """Wraps what wirelint calls of a user's rule, where it is not that of `Rule`."""
+    """Wrap the methods and properties that a user's rule overrides."""
     wraps: dict[str, Callable[..., Any]] = {
         **dict.fromkeys(_STREAMS, _guarded_stream),
         **dict.fromkeys(_VALUES, guarded),
@@ -97,7 +97,7 @@ def guard(kind: type[Rule]) -> None:
 
 
 def _bound(member: Any, rule: Rule, *args: Any) -> Any:
-    """Calls a member that is no plain function: a static method, a callable object."""
+    """Call a member that is not a plain function: a static method, a callable object."""
     return _bound_value(member, rule)(*args)
 
 
@@ -114,7 +114,7 @@ def _making(make: Callable[..., Rewriter | None]) -> Callable[..., Rewriter | No
 
 
 class _GuardedRewriter:
-    """A rewriter of a user's rule. Its optional members (`phase`, `note`, `parts` …) are those of the one inside."""
+    """Wrapper of a user's rewriter. Optional members (`phase`, `note`, `parts` …) come from the wrapped rewriter."""
 
     __slots__ = ("_inner",)
 

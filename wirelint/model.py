@@ -16,15 +16,81 @@ from typing import Literal, TypeAlias
 from wirelint.copies import Copied
 from wirelint.jsonvalues import Arguments as Arguments
 from wirelint.jsonvalues import Json as Json
-from wirelint.links import Link as Link
 from wirelint.missing import MissingInfo as MissingInfo
 from wirelint.offsets import NOWHERE, Offsets
-from wirelint.rpc import Rpc as Rpc
 from wirelint.timing import NO_ARRIVALS, NO_TIMING, Arrivals
 from wirelint.timing import End as End
 from wirelint.timing import Timing as Timing
-from wirelint.violations import Fault as Fault
-from wirelint.violations import FaultKind as FaultKind
+
+# What a stream may do that its grammar does not allow.
+
+FaultKind = Literal[
+    "missing-blank-line",  # several JSON documents in one event, a line each
+    "leading-space",  # white space before a field name
+    "unknown-field",  # a line that is no field of the SSE grammar
+    "broken-json",  # data that is no JSON document
+    "doubled-field",  # the field's name twice: `data: data: {…}`
+    "split-json",  # one JSON document, over several events
+    "event-mismatch",  # the event name contradicts the `type` inside
+    "parted-name",  # the event name stands before a blank line, and the data behind it
+    "event-missing",  # an API that names its events, and an event without a name
+    "undeclared-part",  # a delta for a part that was never started
+    "restarted-part",  # a part that is started twice
+    "unfinished-part",  # a part that was never stopped before the message ended
+    "after-end",  # events after the terminator
+    "late-usage",  # the token counts after the terminator, and not before it
+    "missing-end",  # finished, and no terminator
+    "cut-event",  # the last event lacks its blank line
+    "bad-utf8",
+    "empty-call",  # a legacy `function_call` without a name and arguments, which is none
+    "repeated-start",  # deltas of arguments behind a start that carried arguments itself
+    "said-again",  # an id or a name of a call in a later delta, where clients join what deltas say
+    "other-item",  # an event for an output item under another id than that which it began with
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fact that the grammar of the stream does not allow. `detail` quotes the evidence, shortened."""
+
+    kind: FaultKind
+    event: int
+    detail: str
+
+
+# Messages of JSON-RPC 2.0, in which servers of tools speak.
+
+
+@dataclass(frozen=True, slots=True)
+class Rpc:
+    """A JSON-RPC message that is neither the call of a tool nor what that gave.
+
+    `id` is the JSON text of its id (`7` and `"7"` are two ids), None where it has none. `method` is empty in answers.
+    `value` is what it carries: params, result or error. `event` is its stream event.
+    """
+
+    form: Literal["request", "notification", "result", "error"]
+    id: str | None
+    method: str
+    value: Json
+    pointer: str
+    event: int | None = None
+
+
+# What an exchange goes on from.
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an exchange goes on from: the id of an earlier one, and how.
+
+    `turn`: the history is that exchange and its answer. `fork`: so is that of another exchange, which came first.
+    `compaction`: the history was replaced by the summary that exchange gave.
+    """
+
+    exchange: str
+    how: Literal["turn", "fork", "compaction"] = "turn"
+
 
 Severity = Literal["error", "warning", "info"]
 """`error`: the exchange is broken. `warning`: likely broken. `info`: worth knowing, never counts for the exit status."""

@@ -1,7 +1,6 @@
 """The plugin for pytest: `assert_clean`, and `wirelint_proxy`, a real proxy in front of an upstream.
 
-pytest loads it in every run of an environment in which wirelint is installed. So it imports nothing but pytest at first,
-and does nothing until a test asks for it.
+pytest loads it in every run of an environment with wirelint, so it imports only pytest until a test uses it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MARKER = "wirelint_proxy"
 
 
 class ProxyFactory(Protocol):
-    """Gives a proxy in front of an upstream. Options are those of the addon, without `wirelint_`: `fix="safe"`."""
+    """Returns a proxy in front of an upstream. Options are the addon's without `wirelint_`: `fix="safe"`."""
 
     def __call__(self, upstream: str, **options: object) -> Proxy: ...
 
@@ -37,7 +36,7 @@ def assert_clean(
     least: Severity = "warning",
     isolated: bool = False,
 ) -> None:
-    """Fails when the rules find something of the severity `least` or worse; see `wirelint.testing.clean`."""
+    """Fail if a finding has the severity `least` or worse; see `wirelint.testing.clean`."""
     __tracebackhide__ = True
     from wirelint.testing import clean
 
@@ -45,20 +44,19 @@ def assert_clean(
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini(_INI, "URL of the API that the fixture wirelint_proxy stands in front of", default="")
+    parser.addini(_INI, "URL of the API behind the fixture wirelint_proxy", default="")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        f"{_MARKER}(upstream=None, **options): what the fixture wirelint_proxy stands in front of, and options of the "
-        'addon without wirelint_, such as fix="safe"',
+        f'{_MARKER}(upstream=None, **options): the upstream of wirelint_proxy, and options of the addon: fix="safe"',
     )
 
 
 @pytest.fixture
 def wirelint_upstream(request: pytest.FixtureRequest) -> str:
-    """The URL of the API behind `wirelint_proxy`: of the ini file, unless a conftest.py has a fixture of this name."""
+    """The URL of the API behind `wirelint_proxy`; by default that of the ini file. Override it in conftest.py."""
     return str(request.config.getini(_INI))
 
 
@@ -66,7 +64,7 @@ def wirelint_upstream(request: pytest.FixtureRequest) -> str:
 def _wirelint_processes(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Callable[[str, tuple[tuple[str, str], ...]], Process]]:
-    """Processes by upstream and options. They serve all tests of the session that ask for the same."""
+    """Processes by upstream and options, shared by the tests of the session."""
     from wirelint.testing.proxy import Process
 
     processes: dict[tuple[str, tuple[tuple[str, str], ...]], Process] = {}
@@ -88,12 +86,12 @@ def _wirelint_processes(
 def wirelint_proxy_factory(
     _wirelint_processes: Callable[[str, tuple[tuple[str, str], ...]], Process],
 ) -> ProxyFactory:
-    """A function that gives a proxy in front of an upstream: `wirelint_proxy_factory(url, fix="safe")`."""
+    """A function that returns a proxy in front of an upstream: `wirelint_proxy_factory(url, fix="safe")`."""
     from wirelint.testing.proxy import Proxy
 
     def begin(upstream: str, **options: object) -> Proxy:
-        said = tuple(sorted((name, _text(value)) for name, value in options.items()))
-        return Proxy(_wirelint_processes(upstream, said))
+        texts = tuple(sorted((name, _text(value)) for name, value in options.items()))
+        return Proxy(_wirelint_processes(upstream, texts))
 
     return begin
 
@@ -102,15 +100,15 @@ def wirelint_proxy_factory(
 def wirelint_proxy(
     request: pytest.FixtureRequest, wirelint_upstream: str, wirelint_proxy_factory: ProxyFactory
 ) -> Proxy:
-    """A proxy in front of the upstream of the marker, of the fixture `wirelint_upstream`, or of the ini file."""
+    """A proxy in front of the upstream of the marker, else of the fixture `wirelint_upstream`."""
     marker = request.node.get_closest_marker(_MARKER)
     options = dict(marker.kwargs) if marker is not None else {}
     named = options.pop("upstream", None) or (marker.args[0] if marker is not None and marker.args else "")
     upstream = str(named or wirelint_upstream)
     if not upstream:
         pytest.fail(
-            f'wirelint_proxy: in front of what? mark the test with @pytest.mark.{_MARKER}(upstream="https://…"), or set '
-            f"{_INI} in the ini file",
+            f'wirelint_proxy: no upstream; mark the test with @pytest.mark.{_MARKER}(upstream="https://…"), or set {_INI} '
+            "in the ini file",
             pytrace=False,
         )
     return wirelint_proxy_factory(upstream, **options)

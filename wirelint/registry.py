@@ -1,4 +1,4 @@
-"""Finds and loads rules: the shipped ones and those in folders a user names. The directory is the registry."""
+"""Registry of rules: those shipped with wirelint and those in folders of the user. The folder is the registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from types import ModuleType
 from wirelint.fix import NO_FIXES, SAFETIES, FixPolicy
 from wirelint.guard import as_exception, guard
 from wirelint.policy import Policies
-from wirelint.rule import SEVERITIES, Rule, Safety
+from wirelint.rule import SEVERITIES, Rule, Safety, read_example
+from wirelint.rule import RuleError as RuleError
 
 _FILE = re.compile(r"[a-z]{2}\d{3}_[a-z0-9_]+\.py$")
 _CODE = re.compile(r"[A-Z]{2}\d{3}$")
@@ -23,12 +24,8 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*$")
 _HEADINGS = ("What it does", "Why is this bad?", "Example", "False positives", "Fix safety")
 
 
-class RuleError(ValueError):
-    """A rule folder, a rule file or a rule name that cannot be used. The text is one line: where, what, the cure."""
-
-
 def shipped(kind: str) -> Path:
-    """The folder `rules`, `addons` or `captures` that came with this installation: a checkout's own, else the wheel's."""
+    """Return the folder `rules`, `addons` or `captures` of this installation, which is a checkout or a wheel."""
     package = Path(__file__).resolve().parent
     bundled = package / "_shipped" / kind
     return bundled if bundled.is_dir() else package.parent / kind
@@ -36,13 +33,13 @@ def shipped(kind: str) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """Rules in the order of their codes, no two with the same code or name."""
+    """Rules in the order of their codes. Codes and names are unique."""
 
     rules: tuple[Rule, ...]
 
     @classmethod
     def load(cls, folders: Iterable[Path] = ()) -> Registry:
-        """The shipped rules and those of `folders`. Raises RuleError."""
+        """Load the shipped rules and those of `folders`. Raises RuleError."""
         found: dict[str, tuple[Rule, Path]] = {}
         for folder in (shipped("rules"), *folders):
             for rule, path in _load_folder(folder):
@@ -54,11 +51,14 @@ class Registry:
         return cls(tuple(sorted(rules.values(), key=lambda rule: rule.code)))
 
     def under(self, policies: Policies) -> Registry:
-        """The same rules where argument policies are in force."""
+        """Return the registry to use where argument policies apply."""
         return Registry(tuple(rule.under(policies) for rule in self.rules)) if policies else self
 
     def select(self, select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:
-        """Rules by name, code, code prefix or `ALL`; the longer selector wins, `ignore` on a tie. Raises RuleError."""
+        """Return rules by name, code, code prefix or `ALL`. Raises RuleError.
+
+        The longer selector wins; on a tie, `ignore` does.
+        """
         for selector in (*select, *ignore):
             self.find(selector)
         wanted = select or ("ALL",)
@@ -71,19 +71,19 @@ class Registry:
         unfixable: Sequence[str] = (),
         clean_history: bool = False,
     ) -> FixPolicy:
-        """The fixes that are asked for: up to `most`, of rules that are selected as `select` does. Raises RuleError."""
+        """Return the policy that permits fixes up to `most` for rules chosen as in `select`. Raises RuleError."""
         codes = frozenset(rule.code for rule in self.select(fixable, unfixable))
         return FixPolicy(most, codes.__contains__, clean_history=clean_history) if most is not None else NO_FIXES
 
     def find(self, selector: str) -> tuple[Rule, ...]:
-        """The rules that a selector means. Raises RuleError with near names when there is none."""
+        """Return the rules that a selector names. Raises RuleError, with similar names, if there is none."""
         rules = tuple(rule for rule in self.rules if _matches(rule, selector))
         if not rules:
             raise self._unknown(selector)
         return rules
 
     def get(self, key: str) -> Rule:
-        """The rule of exactly this name or code. Raises RuleError."""
+        """Return the rule with this name or code. Raises RuleError."""
         for rule in self.rules:
             if key.lower() in (rule.name, rule.code.lower()):
                 return rule
@@ -101,7 +101,7 @@ def _matches(rule: Rule, selector: str) -> bool:
 
 
 def _specificity(rule: Rule, selector: str) -> int:
-    """How exactly a selector means a rule: 0 not at all, 1 by `ALL`, then by the length of a code prefix, or by name."""
+    """Return how specific a selector is for a rule: 0 no match, 1 `ALL`, then by length of the prefix, most for a name."""
     if selector == "ALL":
         return 1
     if selector.lower() == rule.name:
@@ -110,7 +110,7 @@ def _specificity(rule: Rule, selector: str) -> int:
 
 
 def rank(rule: Rule, selectors: Iterable[str]) -> int:
-    """How exactly the most exact of these selectors means a rule; 0: none of them does."""
+    """Return the highest specificity that these selectors have for a rule; 0 if none matches."""
     return max((_specificity(rule, selector) for selector in selectors), default=0)
 
 
@@ -127,7 +127,7 @@ def _load_folder(folder: Path) -> Iterable[tuple[Rule, Path]]:
 
 
 def _load_file(path: Path, *, own: bool) -> Rule:
-    """The rule of a file. `own`: it is the user's, and is guarded."""
+    """Load the rule of a file. `own`: the file is the user's, so its rule is guarded and its example read at once."""
     module = _import(path)
     classes = [
         item
@@ -137,7 +137,9 @@ def _load_file(path: Path, *, own: bool) -> Rule:
     if len(classes) != 1:
         raise RuleError(f"{path}: {len(classes)} rules in one file; define exactly one subclass of wirelint.rule.Rule")
     _check(classes[0], path)
+    classes[0].case_file = path.with_suffix(".json")
     if own:
+        read_example(classes[0].case_file)
         guard(classes[0])
     try:
         return classes[0]()
@@ -155,8 +157,8 @@ def _import(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except BaseException as error:  # the file is a user's own: whatever it raises is told in one line
-        as_exception(error)  # Ctrl-C is the user's own as well
+    except BaseException as error:  # a user's file may raise anything; it becomes one line
+        as_exception(error)  # raises again on Ctrl-C
         raise _broken(path, error) from error
     return module
 
@@ -165,7 +167,7 @@ def _broken(path: Path, error: BaseException) -> RuleError:
     line = getattr(error, "lineno", None) or _line_in(path, error)
     said = error.msg if isinstance(error, SyntaxError) else str(error)
     told = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return RuleError(f"{path}:{line}: {told}; mend the rule or take it away")
+    return RuleError(f"{path}:{line}: {told}; correct the rule or remove the file")
 
 
 def _line_in(path: Path, error: BaseException) -> int:
@@ -176,7 +178,7 @@ def _line_in(path: Path, error: BaseException) -> int:
 
 
 def _check(rule: type[Rule], path: Path) -> None:
-    for field in ("code", "name", "severity", "layer", "fires", "silent"):
+    for field in ("code", "name", "severity", "layer"):
         if not hasattr(rule, field):
             raise RuleError(f"{path}: {rule.__name__} has no `{field}`; every rule needs one")
     if not _CODE.match(rule.code) or not _NAME.match(rule.name):
@@ -193,11 +195,11 @@ def _check(rule: type[Rule], path: Path) -> None:
 
 
 def safeties(rule: Rule) -> tuple[Safety, ...]:
-    """How safe the fixes of a rule are, as its manual says under "Fix safety"; empty for one that only reports."""
+    """Return the safeties that the manual names under "Fix safety"; empty for a rule without fixes."""
     section = (inspect.getdoc(rule) or "").partition("## Fix safety")[2].partition("\n## ")[0].lower()
     return tuple(safety for safety in SAFETIES if re.search(rf"\b{safety}\b", section))
 
 
 def summary(rule: Rule) -> str:
-    """The first line of a rule's manual, without its full stop."""
+    """Return the first line of a rule's manual without its full stop."""
     return (inspect.getdoc(rule) or "").split("\n", 1)[0].rstrip(".")

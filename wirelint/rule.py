@@ -1,4 +1,4 @@
-"""All that the author of a rule imports: `Rule`, `Finding`, `Fix`, and the words they are made of."""
+"""The API for authors of rules: `Rule`, `Finding`, `Fix`, and the types of their members."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Literal, Self, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, Self, get_args
+
+import orjson
 
 from wirelint.fix import Answer as Answer
 from wirelint.fix import AppliedFix as AppliedFix
@@ -33,19 +36,19 @@ if TYPE_CHECKING:
     from wirelint.state.ledger import Ledger
 
 _PATCH = 2000
-"""Characters of a patch's side that are kept."""
+"""Characters of each side of a patch that a record keeps."""
 
 Holding = Literal["calls", "history", "stream", "tools", "more"]
-"""What an exchange may hold. `calls`: calls in the reply; `history`: calls or results in the request's messages, or items
-with ids of their own (`Request.has_history`); `stream`: a reply that was streamed; `tools`: declared tools; `more`: a reply
-that is anything more, or less, than words that end as they should (`Reply.is_plain`)."""
+"""Content of an exchange that a rule may require. `calls`: tool calls in the reply; `history`: tool calls or results in the
+messages of the request, or items with ids (`Request.has_history`); `stream`: a streamed reply; `tools`: declared tools;
+`more`: a reply that is not plain text with an ordinary end (`Reply.is_plain`)."""
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What a repair would change. `title` is an order in plain words: `restore functions.read:0`."""
+    """A change that would repair a finding. `title` is an imperative: `restore functions.read:0`."""
 
     safety: Safety
     title: str
@@ -53,11 +56,11 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong, with its place and evidence.
+    """One fault, with its place and evidence.
 
-    `pointer` is a JSON Pointer into the body of `side` (for a stream: into the body that it amounts to), `event` the
-    number of the stream event where the evidence begins, `span` its offsets in the text at `pointer`. `issue` is the fault
-    behind it, which earlier exchanges may have had; None before the engine has compared it with those.
+    `pointer` is a JSON Pointer into the body of `side` (for a stream: into the body that its events add up to), `event` the
+    number of the stream event where the evidence begins, `span` its offsets in the text at `pointer`. `issue` identifies
+    the fault across exchanges; it is None until the engine has compared the finding with earlier ones.
     """
 
     code: str
@@ -81,23 +84,56 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Times that the user may set, in seconds. What takes as long or longer is reported."""
+    """Durations in seconds that the user may set. Rules report durations of this length or longer."""
 
     stall: float = 30.0
     burst: float = 8.0
     hang: float = 60.0
 
 
+class RuleError(ValueError):
+    """A rule folder, rule file or rule name that wirelint cannot use. The text is one line: place, fault, cure."""
+
+
+class Example(NamedTuple):
+    """Two hand-made records (`{"request": …, "response": …}`) that a rule's manual shows.
+
+    The rule reports the first and not the second. `prior` in a record lists records that pass before it.
+    """
+
+    fires: Mapping[str, Json]
+    silent: Mapping[str, Json]
+
+
+@lru_cache(maxsize=128)
+def read_example(path: Path) -> Example:
+    """Read the example from a rule's JSON file. Raises RuleError."""
+    try:
+        document = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise RuleError(
+            f"{path}: {error.strerror}; put the rule's example there, as `wirelint new-rule` does"
+        ) from error
+    except orjson.JSONDecodeError as error:
+        raise RuleError(f"{path}:{error.lineno}:{error.colno}: {error.msg}; correct the JSON") from error
+    match document:
+        case {"example": {"fires": dict(fires), "silent": dict(silent)}}:
+            return Example(fires, silent)
+        case _:
+            raise RuleError(
+                f"{path}: no `example` with records `fires` and `silent`; add it as `wirelint new-rule` does"
+            )
+
+
 class Rule:
-    """One thing that can be wrong. A subclass in a file of `rules/` is registered by being there.
+    """Base class of a rule, which reports one kind of fault. A subclass in a file of `rules/` is registered by its file.
 
-    The docstring of the subclass is its manual, in Markdown: a first line that says what is wrong, then the headings
+    The docstring of the subclass is its manual, in Markdown: a first line that names the fault, then the headings
     `## What it does`, `## Why is this bad?`, `## Example`, `## False positives`, `## Fix safety`, `## References`.
-    `fires` and `silent` are hand-made records (`{"request": …, "response": …}`) that the manual shows and the tests run:
-    the rule must fire on the first and be silent on the second. `prior` in a record are records that pass before it.
+    The JSON file of the same name holds the example of the manual and the cases for the tests.
 
-    A rule is a pure function of the exchange and of what the ledger saw pass before it. What it cannot know makes it
-    skip: parts that are None, an exchange that is not `ok`, text that was redacted.
+    A rule is a pure function of the exchange and of the ledger, which holds what passed before. A rule skips whatever it
+    cannot know: parts that are None, an exchange that is not `ok`, redacted text.
     """
 
     code: ClassVar[str]
@@ -106,87 +142,92 @@ class Rule:
     layer: ClassVar[Layer]
     confidence: ClassVar[Confidence] = "high"
     channels: ClassVar[frozenset[str]] = frozenset({"model"})
-    """Whose traffic it is asked about: that of models, or of servers of tools (`mcp`)."""
+    """Channels whose traffic the rule reads: `model` (LLM APIs) or `mcp` (MCP servers)."""
     needs: ClassVar[frozenset[MissingInfo]] = frozenset()
-    """What must be known of an exchange. Of one that lacks any of it the rule is not asked."""
+    """Information without which the engine skips the rule (`Exchange.missing`)."""
     requires_in_request: ClassVar[frozenset[Holding]] = frozenset()
-    """What an exchange must hold for `check_request` to find, or `mend` to repair, anything. Of one that holds less it is
-    not asked."""
+    """Content without which the engine skips `check_request` and `mend`."""
     requires_in_reply: ClassVar[frozenset[Holding]] = frozenset()
-    """The same for `check_reply`."""
-    fires: ClassVar[Mapping[str, Json]]
-    silent: ClassVar[Mapping[str, Json]]
+    """Content without which the engine skips `check_reply`."""
     mends: ClassVar[frozenset[str] | None] = None
-    """The APIs whose requests `mend` may repair, and `answer` may answer; None: all that it is asked about."""
+    """APIs whose requests `mend` may repair and `answer` may answer; None for all APIs of the rule's channels."""
     ignored_fields: ClassVar[frozenset[str]] = frozenset()
-    """Outermost members of a request that `mend` does not look at; after a change of them alone it is not asked again."""
+    """Top-level members of a request that `mend` does not read; a change of these alone does not call it again."""
+    case_file: ClassVar[Path]
+    """The JSON file with the example and the cases, beside the Python file. The registry sets it."""
     limits: Limits = Limits()
     graded: Severity | None = None
-    """The severity that the user wants all of its findings to have; None: as the rule says."""
+    """Severity that the user sets for all findings of the rule; None for the rule's own."""
 
     def as_severe_as(self, severity: Severity) -> Self:
-        """This rule with another severity, whatever it finds."""
+        """Return a copy of this rule whose findings all have `severity`."""
         made = copy.copy(self)
         made.graded = severity
         return made
 
     def within(self, limits: Limits) -> Self:
-        """This rule with other limits."""
+        """Return a copy of this rule with other limits."""
         made = copy.copy(self)
         made.limits = limits
         return made
 
     def under(self, policies: Policies) -> Rule:
-        """The rule as it is where these argument policies are in force."""
+        """Return the rule to use where these argument policies apply."""
         return self
 
     @property
+    def example(self) -> Example:
+        """The example of the manual, read from `case_file` on first use. Raises RuleError."""
+        return read_example(self.case_file)
+
+    @property
     def is_timed(self) -> bool:
-        """Whether it judges how an exchange goes in time."""
+        """Return True if the rule judges the timing of an exchange (`check_course`)."""
         return type(self).check_course is not Rule.check_course
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
-        """Findings on what the client sent."""
+        """Yield findings on the request."""
         return ()
 
     def check_reply(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
-        """Findings on what the client got."""
+        """Yield findings on the reply."""
         return ()
 
     def check_course(self, exchange: Exchange, ledger: Ledger) -> Iterable[Finding]:
-        """Findings on how the exchange went in time, answered or not.
+        """Yield findings on the timing of the exchange, with or without a reply.
 
-        Of one that is `open` they are told at once, and are provisional: when it has ended it is judged again.
+        Findings on an exchange that is still `open` are shown at once and are provisional: the engine calls the method
+        again at the end.
         """
         return ()
 
     @property
     def takes(self) -> float:
-        """Seconds below which an exchange, or what is known of it, is too short for `check_course` to find anything."""
+        """Seconds that an exchange must last, as far as known, before `check_course` can find anything."""
         return 0.0
 
     def due(self, arrivals: Arrivals) -> float | None:
-        """When `check_course` is to look at an open exchange, if nothing more comes (ms after the request); None: never.
+        """Return when `check_course` should look at an open exchange if no more bytes arrive (ms after the request).
 
-        It gets no earlier as more arrives, and is `patience` at the least.
+        None means never. The time never moves earlier when more bytes arrive, and is `patience` or later.
         """
         return None
 
     @property
     def patience(self) -> float:
-        """Seconds in which no open exchange can be due."""
+        """Seconds during which no open exchange is due."""
         return math.inf
 
     def rewriter(self, context: RewriteContext) -> Rewriter | None:
-        """What repairs a reply while it passes; None when this rule has no repair for it, or none is permitted."""
+        """Return the rewriter that fixes a reply in transit; None if the rule has no fix or the policy permits none."""
         return None
 
     def mend(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Iterable[RequestFix]:
-        """Repairs of the request, before it is sent: the exchange has neither status nor reply."""
+        """Yield fixes of a request before wirelint forwards it. The exchange has neither status nor reply yet."""
         return ()
 
     def answer(self, exchange: Exchange, ledger: Ledger, permit: FixPolicy) -> Answer | None:
-        """A reply to a request that is not to be sent at all; None to send it."""
+        """Return a reply to send instead of forwarding the request; None to forward it."""
         return None
 
     def repair(
@@ -200,7 +241,7 @@ class Rule:
         before: str = "",
         after: str = "",
     ) -> AppliedFix:
-        """A change made by this rule. Long texts are shortened; nothing in them can steer a terminal."""
+        """Return the record of a change made by this rule. Long texts are shortened, control characters are escaped."""
         return AppliedFix(
             self.code,
             self.name,
@@ -226,7 +267,7 @@ class Rule:
         confidence: Confidence | None = None,
         layer: Layer | None = None,
     ) -> Finding:
-        """A finding of this rule; what is not given is the rule's own."""
+        """Return a finding of this rule. Severity, confidence and layer default to the rule's own."""
         return Finding(
             code=self.code,
             name=self.name,
@@ -242,7 +283,7 @@ class Rule:
         )
 
 
-@lru_cache(maxsize=512)  # many say what was said before
+@lru_cache(maxsize=512)  # most messages repeat
 def one_line(text: str) -> str:
-    """Text from the wire made fit for a line of a terminal: white space folded, control characters shown escaped."""
+    """Fold white space and escape control characters, so that text from the wire fits one line of a terminal."""
     return printable(" ".join(text.split()))

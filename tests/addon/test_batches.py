@@ -12,7 +12,7 @@ from tests.build import APIS, Call, Talk, as_record, schema
 from tests.fixes.drive import open_session
 from tests.fixes.test_prefilter import WORDS
 from tests.rewrite.test_following import events
-from wirelint.addon.batches import feed_all
+from wirelint.addon.recorder import feed_all
 from wirelint.engine import Session
 
 

@@ -7,7 +7,7 @@ from mitmproxy import http
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.test import taddons
 
-from wirelint.addon.collecting import is_within, may_be_collected
+from wirelint.addon.tee import is_within, may_be_collected
 
 JSON = "application/json"
 

@@ -115,7 +115,7 @@ def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(looking, "recall", lambda *_: pytest.fail("it is read along"))
     flow = flow_of(RECORD)
     inspector.request(flow)
-    assert "nothing of the reply has come yet" in shown(flow, "request")[1]
+    assert "no response bytes yet" in shown(flow, "request")[1]
     flow.response = head_of(RECORD)
     inspector.responseheaders(flow)
     half = BODY[: BODY.index(b"well")]
@@ -127,12 +127,12 @@ def test_while_it_streams(inspector: Inspector, monkeypatch: pytest.MonkeyPatch)
     assert flow.response.raw_content == half[:-1]
     name, page = shown(flow, "response")
     assert name == NAME
-    assert "still under way" in page
+    assert "in progress" in page
     assert "reply      All" in page
     flow.response.stream(BODY[len(half) :])
     inspector.response(flow)
     assert flow.response.raw_content == BODY
-    assert "under way" not in shown(flow, "response")[1]
+    assert "in progress" not in shown(flow, "response")[1]
 
 
 def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monk
         first, _, rest = page.partition("\n")
         assert name == NAME
         assert first == (
-            "wirelint: the view of this exchange failed (RuntimeError: broken in two lines); this is the body as it is"
+            "wirelint: the view of this exchange failed (RuntimeError: broken in two lines); raw body shown"
         )
         assert [line for line in rest.split("\n") if line.strip()] == BODY.decode().split("\n\n")[:-1]
         assert "Traceback" not in page
@@ -155,7 +155,7 @@ def test_a_failure_of_ours_is_one_line_above_the_body(inspector: Inspector, monk
 
 def test_what_is_no_exchange_says_so_when_the_view_is_chosen_by_hand(inspector: Inspector) -> None:
     flow = tflow.tflow(resp=True)
-    assert shown(flow, "response", NAME)[1].startswith("wirelint: this is of no API that wirelint understands; this is")
+    assert shown(flow, "response", NAME)[1].startswith("wirelint: unrecognised API; raw body")
     assert "message" in shown(flow, "response", NAME)[1]
 
 
@@ -218,7 +218,7 @@ def test_a_call_shows_what_it_gave_later(inspector: Inspector) -> None:
     first = ended(inspector, Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True))
     ended(inspector, Talk(history=HISTORY, tools=TOOLS, text="On the fourth.").record("openai.chat", True))
     ended(inspector, Talk(history=(User("Something else."),)).record("openai.chat", True))
-    assert "← On the 4th.  came back later" in shown(first, "response")[1]
+    assert "← On the 4th.  in a later request" in shown(first, "response")[1]
 
 
 def test_messages_that_begin_and_end_an_exchange_of_a_socket(
@@ -230,7 +230,7 @@ def test_messages_that_begin_and_end_an_exchange_of_a_socket(
     flow.websocket.closed_by_client = None
     say(inspector, flow, True, asked(CLEAN))
     name, page = of_message(flow, flow.websocket.messages[-1])
-    assert (name, "still under way" in page) == (NAME, True)
+    assert (name, "in progress" in page) == (NAME, True)
     say(inspector, flow, False, *answered(CLEAN))
     say(inspector, flow, True, asked(LEAK))
     say(inspector, flow, False, *answered(LEAK))
@@ -238,7 +238,7 @@ def test_messages_that_begin_and_end_an_exchange_of_a_socket(
     ours = [page for name, page in shown if name == NAME]
     assert len(ours) == 4
     assert "user       Please go on." in ours[0]
-    assert "under way" not in ours[0]
+    assert "in progress" not in ours[0]
     assert "reply      All is well." in ours[1]
     assert "‼ error xml-leak" in ours[3]
     again = http.HTTPFlow.from_state(flow.get_state())

@@ -14,6 +14,7 @@ from tests.addon.build import verdict_of
 from tests.build import Call, Talk, chunk, schema, sse
 from wirelint.addon import log
 from wirelint.addon.words import one_line, shorten
+from wirelint.capture.redact import Redactor
 from wirelint.rule import AppliedFix, Finding
 
 CLEAN = verdict_of(
@@ -162,6 +163,7 @@ ADDRESSES = {
 @pytest.mark.parametrize("address", ADDRESSES.values(), ids=ADDRESSES)
 def test_addresses_in_lines_have_no_credential(address: str, caplog: pytest.LogCaptureFixture) -> None:
     token = ("Ab3dEf6hIj9l" * 3)[:33]
+    log.redact_with(Redactor())  # one addon before this test may have turned it off
     caplog.set_level(logging.INFO)
     log.say(f"wirelint: no answer from {address.format(token)}")
     log.log_failure("the recorder", ValueError(address.format(token)))

@@ -17,7 +17,7 @@ from mitmproxy.tools.web.master import WebMaster
 
 from wirelint.addon import proxy as runner
 from wirelint.addon import starting
-from wirelint.cli.proxy import proxy
+from wirelint.cli.run import proxy
 from wirelint.registry import shipped
 
 ORIGINS = {
@@ -125,6 +125,7 @@ def test_a_start_that_fails_says_why_in_one_line(name: str, capfd: pytest.Captur
     assert (result.exit_code, result.exception.__class__) == (2, SystemExit)
     assert told in result.output
     assert "listening" not in result.output + "".join(capfd.readouterr())
+    assert not result.output.endswith("\n\n")  # mitmproxy prints an empty line to stdout
     assert (sys.argv, sys.stderr) == (argv, stderr)
 
 

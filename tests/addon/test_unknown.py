@@ -145,4 +145,4 @@ def test_the_summary_counts_them(inspector: Inspector, tmp_path: Path) -> None:
     counts = Statistics()
     for item in judged(tmp_path, "exchanges.jsonl"):
         counts.add(item)
-    assert counts.summary() == "1 exchange (1 of no known API, 1 of them not judged) in 1 file: nothing found"
+    assert counts.summary() == "1 exchange (1 unrecognised (1 skipped)) in 1 file: nothing found"

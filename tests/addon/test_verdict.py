@@ -17,7 +17,7 @@ from wirelint.capture.replay import replay
 from wirelint.engine import Engine
 from wirelint.rule import Finding
 from wirelint.state.ledger import conversation_of
-from wirelint.view.writer import flat
+from wirelint.view.findings import flat
 
 KEY = "sk-proj-Zq8Yw3Rt6Uv1Nm4Kc9Pd2Lf7Hb5Gx0S"
 TALK = Talk(

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from wirelint.arguments.argument_strings import is_data, strings, writes_file
+from wirelint.arguments.argument_members import is_data, strings, writes_file
 
 
 def test_strings_come_in_order_with_their_names() -> None:

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wirelint.arguments.json_continuation import continuation, same, write
+from wirelint.arguments.json_continuation import Scanner, continuation, same, write
 from wirelint.arguments.json_repair import mended, spells, unquoted
-from wirelint.arguments.json_scanner import Scanner
 from wirelint.model import Json
 
 VALUES = st.recursive(

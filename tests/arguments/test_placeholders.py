@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.arguments.parameters import purpose
-from wirelint.arguments.placeholders import sign
+from wirelint.arguments.placeholders import purpose, sign
 
 PURPOSES = {
     "path": "path",

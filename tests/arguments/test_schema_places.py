@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from wirelint.arguments.argument_watchers import KindWatcher
-from wirelint.arguments.schema_places import ANY, element, kinds, member
+from wirelint.arguments.schemas import ANY, element, kinds, member
 from wirelint.model import Json, Tool
 
 TREE = {

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.build import Talk, User
+from tests.rules.case import write_example
 from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.registry import Registry
 from wirelint.rule import Rule
@@ -47,8 +48,6 @@ class Shout(Rule):
     name = "shout"
     severity = "warning"
     layer = "model"
-    fires = {"request": {}}
-    silent = {"request": {}}
 
     def check_request(self, exchange, ledger):
         for part in exchange.request.messages[0].parts:
@@ -99,7 +98,9 @@ class Quieter:
 def write_rule(folder: Path) -> Path:
     """A folder that holds the rule, for `--rules`."""
     folder.mkdir(exist_ok=True)
-    (folder / "xx901_shout.py").write_text(RULE, encoding="utf-8")
+    path = folder / "xx901_shout.py"
+    path.write_text(RULE, encoding="utf-8")
+    write_example(path)
     return folder
 
 

@@ -17,8 +17,8 @@ import pytest
 from wirelint.capture.probe import harmless
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
+from wirelint.capture.secret_patterns import Form, find_tokens, forms
 from wirelint.capture.secrets import MARK, Span
-from wirelint.capture.tokens import Form, find_tokens, forms
 
 HEX, LOW, UP, WORD = "0123456789abcdef", "a-z0-9", "A-Z0-9", "A-Za-z0-9"
 _SETS = {
@@ -64,6 +64,8 @@ KINDS: dict[str, str] = {
     "asana": "2/{d16}/{d16}:{x32}", "hubspot": "pat-na1-{x8}-{x4}-{x4}-{x4}-{x12}", "typeform": "tfp_{w59}",
     "dynatrace": "dt0c01.{u24}.{u64}", "grafana": "glsa_{w32}_{x8}", "grafana cloud": "glc_{w100}",
     "grafana old": "eyJrIjoi{w80}", "new relic": "NRAK-{u27}", "new relic insert": "NRII-{w32}",
+    "new relic insert, underlines": "NRII-{w8}_{w8}_{w14}", "zhipu": "{x32}.{w14}aZ", "mapbox": "sk.eyJ{w80}.{w22}",
+    "contentful": "CFPAT-{w20}-{w22}", "adafruit": "aio_{w28}",
     "new relic licence": "{x36}NRAL", "sentry": "sntrys_eyJpYXQiO{w80}_{w43}", "sentry user": "sntryu_{x64}",
     "posthog": "phx_{w43}", "stripe": "sk_live_{w24}", "stripe restricted": "rk_test_{w24}", "stripe webhook":
     "whsec_{w32}", "square": "sq0atp-{w22}", "square secret": "sq0csp-{w43}", "square new": "EAAA{w60}",
@@ -103,6 +105,7 @@ SECRETS = {name: made(kind) for name, kind in KINDS.items()}
 PLACES: dict[str, Callable[[str], str]] = {
     "prose": lambda secret: f"Use the key {secret}, please.",
     "end of a sentence": lambda secret: f"The key is {secret}",
+    "full stop": lambda secret: f"It is {secret}. Use it.",
     "quoted": lambda secret: f'its value `{secret}` or "{secret}"',
     "lines": lambda secret: f"first\n{secret}\nlast",
     "code block": lambda secret: f"```python\nclient = Client('{secret}')\n```",
@@ -254,3 +257,10 @@ def test_a_form_is_tried_only_where_its_prefix_stands(monkeypatch: pytest.Monkey
     assert list(find_tokens("sk-" * 5000)) == []
     assert len(tried) < 50
     assert [span.secret for span in find_tokens(f"-{'sk-' * 3}")] == []
+
+
+def test_an_old_token_of_vault_may_end_a_sentence() -> None:
+    """Its own prefix is a letter and a full stop; an attribute behind it (`s.a.b`) is what it must not be taken for."""
+    token = made("s.{w10}aZ{w12}")
+    assert not survives(token, Redactor(b"k").text(f"It is {token}. Use it."))
+    assert token in Redactor(b"k").text(f"{token}.split()")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.intent import asked, assented, besides, composes, looks_back, plays
+from wirelint.claims.announcements import asked, assented, besides, composes, looks_back, plays
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.claims.records import tools_used
+from wirelint.claims.evidence import tools_used
 from wirelint.model import Arguments, HostedCall, Message, Request, Text, Tool, ToolCall, ToolResult
 
 GO = Message("user", (Text("go", ""),), "")

@@ -83,14 +83,6 @@ def test_select_and_ignore(wirelint: Wirelint, tmp_path: Path) -> None:
     assert wirelint("check", "--ignore", "ST604", path).status == 0
 
 
-def test_statistics(wirelint: Wirelint, tmp_path: Path) -> None:
-    path = write(tmp_path / "cut.jsonl", CUT, CUT, CLEAN)
-    assert "truncated-stream" in wirelint("check", "--statistics", path).out
-    rows = json.loads(wirelint("check", "--statistics", "--output-format=json", path).out)
-    assert [(row["code"], row["findings"], row["exchanges"]) for row in rows] == [("ST604", 2, 2)]
-    assert [(row["layers"], row["fixable"]) for row in rows] == [({"gateway": 2}, {"safe": 0, "unsafe": 0})]
-
-
 def test_statistics_are_an_aligned_table(wirelint: Wirelint, tmp_path: Path) -> None:
     leak = Talk((User("Go."),), text='<tool_call>{"name": "a", "arguments": {}}</tool_call>', tools={"a": {}})
     path = write(tmp_path / "mixed.jsonl", CUT, CUT, leak.record("openai.chat", False), CLEAN)
@@ -175,7 +167,7 @@ def test_bad_input_is_one_line_and_2(
         (["where", "everything"], "everything"),
         (["new-rule", "lk1", "x"], "two capitals"),
         (["new-rule", "XX901", "Bad_Name"], "hyphens"),
-        (["new-rule", "ST604", "some-rule"], "is there already"),
+        (["new-rule", "ST604", "some-rule"], "exists already"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_2(wirelint: Wirelint, args: list[str], says: str) -> None:
@@ -185,23 +177,6 @@ def test_wrong_arguments_are_one_line_and_2(wirelint: Wirelint, args: list[str],
     assert len(lines) == 1
     assert lines[0].startswith("wirelint: ")
     assert says in lines[0]
-
-
-def test_hostile_text_cannot_steer_the_terminal(wirelint: Wirelint, tmp_path: Path) -> None:
-    hostile = exchange(
-        "/v1/chat/completions", BODY, sse(chunk({"content": "\x1b[2J\x1b]0;owned\x07 x"}), done=False),
-        content_type="text/event-stream",
-    )  # fmt: skip
-    path = write(tmp_path / "hostile.jsonl", {**hostile, "id": "\x1b[31mred"})
-    for command in (
-        ["check", path],
-        ["check", "--output-format=concise", path],
-        ["show", path],
-        ["show", "--wire", path],
-    ):
-        ran = wirelint(*command)
-        assert "\x1b" not in ran.out
-        assert "\x07" not in ran.out
 
 
 def test_of_what_could_not_be_read_nothing_is_claimed(wirelint: Wirelint, tmp_path: Path) -> None:

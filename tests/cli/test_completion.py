@@ -13,12 +13,12 @@ from click.testing import CliRunner
 
 from tests.build import Talk
 from tests.cli.test_check import write
-from wirelint.cli import _COMMANDS, cli
+from wirelint.cli import COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
 ASKED: dict[str, tuple[str, list[str]]] = {
-    "commands": ("wirelint co", [name for name in _COMMANDS if name.startswith("co")]),
+    "commands": ("wirelint co", [name for name in COMMANDS if name.startswith("co")]),
     "options": ("wirelint check --stat", ["--statistics"]),
     "values": ("wirelint where a", ["addon"]),
     "rules by name": ("wirelint rule mangled", ["mangled-id"]),

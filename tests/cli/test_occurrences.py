@@ -77,7 +77,7 @@ def test_a_baseline_counts_faults(wirelint: Wirelint, session: Path, tmp_path: P
     assert [entry["count"] for entry in json.loads(known.read_text())["findings"]] == [3]
     ran = wirelint("check", "--select=ID301", "--baseline", known, session)
     assert (ran.status, ran.out) == (0, "")
-    assert f"3 findings known by {known}, not shown" in ran.err
+    assert f"3 findings known from {known}, not shown" in ran.err
 
 
 def test_show_tells_how_often_a_fault_was_found_again(wirelint: Wirelint, session: Path) -> None:

@@ -8,26 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, schema
+from tests.build import REGISTRY
 from tests.cli.conftest import Ran
 from tests.cli.test_check import CUT, write
 from tests.selection import sampled
-from wirelint.cli import _COMMANDS
 from wirelint.registry import Registry
 
 Wirelint = Callable[..., Ran]
-
-
-def test_help_names_every_command(wirelint: Wirelint) -> None:
-    text = wirelint("--help").out
-    assert all(name in text for name in _COMMANDS)
-
-
-@pytest.mark.parametrize("command", _COMMANDS)
-def test_every_command_has_help(wirelint: Wirelint, command: str) -> None:
-    ran = wirelint(command, "--help")
-    assert ran.status == 0
-    assert "Usage: wirelint" in ran.out
 
 
 def test_rules_lists_them_all(wirelint: Wirelint) -> None:
@@ -51,31 +38,6 @@ def test_the_manual_of_a_rule(wirelint: Wirelint, rule: object) -> None:
 @pytest.mark.parametrize("what", ["addon", "rules"])
 def test_where(wirelint: Wirelint, what: str) -> None:
     assert Path(wirelint("where", what).out.strip()).exists()
-
-
-def test_show_tells_the_conversation(wirelint: Wirelint, tmp_path: Path) -> None:
-    call = Call("look_up", {"city": "Oslo"}, "call_a1")
-    talk = Talk(
-        (User("How warm is Oslo?"), Assistant("Let me see.", (call,)), Result("call_a1", "12 degrees")),
-        text="Twelve degrees.",
-        reasoning="The tool says 12.",
-        tools={"look_up": schema(city="string")},
-    )
-    path = write(tmp_path / "one.jsonl", {**talk.record("anthropic.messages", True), "id": "one"})
-    out = wirelint("show", path).out
-    for words in (
-        "How warm is Oslo?",
-        "→ look_up",
-        "call_a1",
-        "← ",
-        "12 degrees",
-        "Twelve degrees.",
-        "The tool says 12.",
-    ):
-        assert words in out
-    wire = wirelint("show", path, "--wire").out
-    assert "event: message_start" in wire
-    assert "POST" in wire
 
 
 def test_show_puts_findings_in_the_margin(wirelint: Wirelint, tmp_path: Path) -> None:

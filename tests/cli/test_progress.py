@@ -9,7 +9,7 @@ import pytest
 
 from tests.build import Talk
 from tests.cli.test_check import write
-from wirelint.capture.readers import Problem, read
+from wirelint.capture.readers import read
 from wirelint.capture.record import Record
 from wirelint.cli import progress
 from wirelint.cli.progress import Bar
@@ -55,15 +55,6 @@ def test_it_grows_and_goes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert all(text.endswith("\x1b[?25h\r\x1b[1A\x1b[2K") for text in told[1:])
 
 
-def test_results_in_a_pipe_leave_it_where_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    monkeypatch.setattr(progress, "_PAUSE", 0.0)
-    monkeypatch.setenv("TERM", "xterm")
-    *during, end = _run(folder, Terminal(), io.StringIO())
-    assert not any("\x1b[?25h" in text for text in during)
-    assert end.endswith("\x1b[?25h\r\x1b[1A\x1b[2K")
-
-
 def test_no_terminal_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
@@ -73,12 +64,3 @@ def test_no_terminal_no_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_short_work_has_none(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "_PATIENCE", 1e9)
     assert _run(folder, Terminal(), Terminal())[-1] == ""
-
-
-def test_problems_and_missing_files_do_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    with Bar(["/no/such/file", "-"], "checking", Screen(Terminal(), force_terminal=True)) as bar:
-        (item,) = bar.follow(read(["/no/such/file"]))
-        assert isinstance(item, Problem)
-        bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="-"))
-        bar.seen(Record("x", "POST", "/", request_body=b"x" * 50, source="/no/such/file"))

@@ -23,10 +23,9 @@ from hypothesis import strategies as st
 
 from tests.dialects import writers
 from tests.selection import is_complete, rotated, sampled
-from wirelint import dialects
-from wirelint.dialects import Block, find, held_suffix, look, may_hold_markup, next_opener
+from wirelint.dialects import Block, find, held_suffix, look, may_hold_markup, next_opener, scan
 from wirelint.dialects.reader import Reader
-from wirelint.dialects.shadow import views
+from wirelint.dialects.views import views
 from wirelint.model import Json, Tool
 
 VECTORS = Path(__file__).parent / "vectors"
@@ -307,7 +306,7 @@ def work_for(unit: str, end: str, size: int, tools: tuple[Tool, ...]) -> int:
     total = 0
     for view in views(unit * (size // len(unit)) + end):
         reader = Reader(view, tools)
-        for _ in dialects._find_in(reader):
+        for _ in scan._find_in(reader):
             pass
         total += reader.work
     return total

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wirelint.dialects import coercion, jsontext, names
-from wirelint.dialects.shadow import views
+from wirelint.dialects.views import views
 from wirelint.model import Json, Tool
 
 ROOT: Json = {"$defs": {"Day": {"type": "string"}, "Count": {"type": "integer"}}}

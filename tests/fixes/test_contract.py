@@ -176,7 +176,7 @@ def _each(rules: Sequence[Rule]) -> pytest.MarkDecorator:
 
 @_each(REGISTRY.rules)
 def test_what_is_claimed_is_repaired(rule: Rule) -> None:
-    for id_, _, case in [("the manual's example", rule, Fires(rule.fires)), *fires([rule])]:
+    for id_, _, case in [("the manual's example", rule, Fires(rule.example.fires)), *fires([rule])]:
         runs = list(expand(case.case, case.forms))
         cut_often = rotated(runs, id_)
         for one in runs:
@@ -188,7 +188,7 @@ def test_what_is_claimed_is_repaired(rule: Rule) -> None:
 
 @_each([rule for rule in REGISTRY.rules if _repairs(rule)])
 def test_what_is_right_is_left_alone(rule: Rule) -> None:
-    cases = [("the manual's example", rule, Silent(rule.silent)), *silent([rule])]
+    cases = [("the manual's example", rule, Silent(rule.example.silent)), *silent([rule])]
     runs = [(id_, run) for id_, _, case in cases for run in expand(case.case, case.forms)]
     for id_, (label, records) in runs:
         with in_form(f"{id_}: {label}"):

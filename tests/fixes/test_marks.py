@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.build import REGISTRY, Talk, as_record, schema
 from tests.fixes.drive import UNSAFE, open_session
 from wirelint.capture.record import Record
-from wirelint.fixes.marks import look
-from wirelint.fixes.prefilter import LOUD, Quiet
+from wirelint.fixes.prefilter import LOUD, Quiet, look
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.pipeline import Chain
 from wirelint.state.ledger import Ledger

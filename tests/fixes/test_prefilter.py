@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.build import APIS, REGISTRY, Call, Talk, as_record, schema
 from tests.fixes.drive import open_session, run
-from wirelint.dialects.shadow import cut_escape
+from wirelint.dialects.views import cut_escape
 from wirelint.fix import FixPolicy
 from wirelint.fixes.prefilter import CLEAR, LOUD, REACH, in_line, quiet, still
 from wirelint.rewrite import ReplyStream

@@ -21,7 +21,7 @@ from tests.dialects import writers
 from wirelint.capture.record import Record
 from wirelint.dialects import FAMILIES
 from wirelint.dialects.openers import Either, LineStart, Name, Opener, Run, TextStart, WordStart
-from wirelint.text.chat_templates import EDGES, SURE
+from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.reasoning_tags import REASONING_TAGS, SENTENCE_HEADS
 
 Place: TypeAlias = Literal["text", "reasoning", "arguments", "string", "name", "id", "result", "history"]

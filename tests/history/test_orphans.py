@@ -8,7 +8,7 @@ import pytest
 
 from tests.build import APIS, Assistant, Call, Result, Talk, User, exchange, read
 from wirelint.fix import Edit
-from wirelint.history.orphans import keeps_words, orphans, removals
+from wirelint.history.pairing import keeps_words, orphans, removals
 from wirelint.model import Json, Request
 
 ASK, SAID = User("Go."), Assistant("Well.")

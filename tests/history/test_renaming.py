@@ -6,7 +6,7 @@ import pytest
 
 from wirelint.history.id_demands import Anthropic, Demand, KimiK2, Limited, Mistral
 from wirelint.history.ids import restore
-from wirelint.history.renaming import next_id
+from wirelint.history.pairing import next_id
 
 OPENAI = "call_9QfXb2LmZt7RkVw3Nc8HsYpD"
 CASES: dict[str, tuple[str, str, str, Demand | None, str]] = {

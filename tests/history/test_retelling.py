@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from wirelint.history.retelling import retelling
+from wirelint.history.handed_back import retelling
 from wirelint.text.error_texts import is_own_error
 
 CASES = {

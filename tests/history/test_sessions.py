@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wirelint.history.sessions import session_of
+from wirelint.history.turns import session_of
 from wirelint.model import Request
 
 UUID = "0b9c6a1e-4f7d-7c22-8a55-3d1f0e6b9a47"

@@ -50,11 +50,11 @@ def specials() -> Iterator[tuple[str, dict[str, Any]]]:
 def exchanges() -> Iterator[tuple[str, dict[str, Any]]]:
     """Everything the rules have examples of, and what captures could trip over."""
     for rule in REGISTRY.rules:
-        earlier: Any = rule.fires.get("prior", ())
+        earlier: Any = rule.example.fires.get("prior", ())
         for number, prior in enumerate(earlier):
             yield f"{rule.name} {number}", dict(prior)
-        yield f"{rule.name} fires", dict(rule.fires)
-        yield f"{rule.name} is silent", dict(rule.silent)
+        yield f"{rule.name} fires", dict(rule.example.fires)
+        yield f"{rule.name} is silent", dict(rule.example.silent)
     yield from specials()
 
 

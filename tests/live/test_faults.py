@@ -9,6 +9,7 @@ import pytest
 
 from tests.build import Talk, chunk, sse
 from tests.live.harness import SCRIPT, Proxy, Reply, Upstream, post, refused, replying, running
+from tests.rules.case import write_example
 from tests.selection import sampled
 
 pytestmark = pytest.mark.live
@@ -75,8 +76,6 @@ class AlwaysRaises(Rule):
     name = "always-raises"
     severity = "error"
     layer = "model"
-    fires = {}
-    silent = {}
 
     def check_reply(self, exchange, ledger):
         if exchange.request_headers.get("x-fault") == "rule":
@@ -116,6 +115,7 @@ def faulty(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iter
     saboteur.write_text(_SABOTEUR)
     rules.mkdir()
     (rules / "xx901_always_raises.py").write_text(_RULE)
+    write_example(rules / "xx901_always_raises.py")
     pieces = [STREAM[start : start + 37] for start in range(0, len(STREAM), 37)]
     upstream.scripts["well"] = replying(pieces, content_type="text/event-stream")
     with running(folder, upstream.url, f"wirelint_rules={rules}", scripts=[saboteur]) as proxy:

@@ -374,7 +374,43 @@ def test_text_that_was_held_too_long_leaves_with_the_next_byte(upstream: Upstrea
         assert any("held" in note for note in record["notes"])
 
 
+def test_without_internals_of_mitmproxy(upstream: Upstream, tmp_path: Path) -> None:
+    """A stream is repaired. Text that is held when the upstream dies is lost, and the exchange says so."""
+    begin = sse(chunk({"content": "They say «hello"}), done=False).encode()
+    end = sse(chunk({"content": " you»."}, "stop")).encode()
+
+    def dies(peer: Peer) -> None:
+        peer.head(content_type="text/event-stream", transfer_encoding="chunked")
+        peer.chunk(begin)
+        time.sleep(0.3)
+        peer.close()
+
+    def ends(peer: Peer) -> None:
+        peer.head(content_type="text/event-stream", transfer_encoding="chunked")
+        peer.chunk(begin)
+        peer.chunk(end)
+        peer.finish()
+
+    upstream.scripts |= {"off-dies": dies, "off-ends": ends}
+    with running(tmp_path, upstream.url, *OPTIONS, "wirelint_mitm_compat=off") as proxy:
+        records = {}
+        for name in ("off-dies", "off-ends"):
+            with Client(proxy.port) as client:
+                given = request_of(QUIET, "openai.chat", True)
+                client.ask(PATHS["openai.chat"], given, {SCRIPT: name, "x-test-id": name})
+                client.head()
+                body, _ = client.rest()
+            records[name] = proxy.wait_for_record(name), body
+    died, got = records["off-dies"]
+    assert (died["end"], got) == ("upstream-died", b"")
+    assert any("held" in note for note in died["notes"])
+    ended, got = records["off-ends"]
+    assert ended["end"] == "complete"
+    assert b"HELLO" in got
+
+
 WRONG = {
+    "wirelint_mitm_compat=maybe": "wirelint: wirelint_mitm_compat=maybe: neither on nor off; write one of them",
     "wirelint_fix=all": "wirelint: wirelint_fix=all: not a way to repair; write off, safe or unsafe",
     "wirelint_fixable=xml-leek": "wirelint: wirelint_fixable=xml-leek: unknown rule 'xml-leek'; did you mean ",
     "wirelint_unfixable=nosuch": "wirelint: wirelint_unfixable=nosuch: unknown rule 'nosuch'; ",

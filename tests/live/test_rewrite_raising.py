@@ -26,6 +26,7 @@ from tests.live.leaks import (
 )
 from tests.live.scenes import Form
 from tests.live.strict import assemble
+from tests.rules.case import write_example
 from tests.selection import is_complete, rotated, sampled
 
 pytestmark = pytest.mark.live
@@ -105,8 +106,6 @@ class Faulty{phase}(Rule):
     name = "faulty-{name}"
     severity = "error"
     layer = "model"
-    fires = {{}}
-    silent = {{}}
 
     def rewriter(self, situation):
         stage = situation.exchange.request_headers.get("x-fault-{name}", "")
@@ -141,6 +140,7 @@ def faulty(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Iter
     for phase, code, name in ((0, 901, "early"), (5, 902, "late")):
         made = _RULE.format(phase=phase, code=code, name=name)
         (rules / f"xx{code}_faulty_{name}.py").write_text(made)
+        write_example(rules / f"xx{code}_faulty_{name}.py")
     with running(folder, upstream.url, f"wirelint_rules={rules}", "wirelint_fix=unsafe") as proxy:
         yield proxy
 
@@ -225,8 +225,8 @@ _MODULES = (
     "wirelint.rewrite.pipeline_factory", "wirelint.rewrite.plain", "wirelint.rewrite.whole_reply",
     "wirelint.rewrite.stream",
     "wirelint.rewrite.request", "wirelint.rewrite.unread", "wirelint.rewrite.frame_queue",
-    "wirelint.addon.batches", "wirelint.addon.collecting", "wirelint.addon.delivery", "wirelint.addon.http_headers",
-    "wirelint.addon.exchange_fix", "wirelint.addon.outlet", "wirelint.addon.passage", "wirelint.addon.tee",
+    "wirelint.addon.recorder", "wirelint.addon.tee", "wirelint.addon.delivery", "wirelint.addon.http_headers",
+    "wirelint.addon.exchange_fix", "wirelint.addon.mitm_compat", "wirelint.addon.passage", "wirelint.addon.tee",
     "wirelint.addon.recorder",
     "wirelint.apis.anthropic", "wirelint.apis.openai_chat", "wirelint.apis.likeness", "wirelint.engine",
     "wirelint.fixes.prefilter",

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from wirelint.policy.file import PolicyError, load, parse
+from wirelint.policy.file import load, parse
+from wirelint.tables import ConfigError
 
 HEAD = '[[policy]]\nname = "p"\n'
 PATH = HEAD + 'arguments = "path"\n'
@@ -14,7 +15,7 @@ CHECKED = PATH + "absolute-path = true\n"
 
 WRONG: dict[str, tuple[str, str, str]] = {
     # what is wrong: (the file, the key that is named, a word of the cure)
-    "no TOML": ("[[policy]\n", "line 1", "mend that line"),
+    "no TOML": ("[[policy]\n", "line 1", "correct that line"),
     "empty": ("", "no policy", "[[policy]]"),
     "one bracket": ('[policy]\nname = "p"\n', "policy", "two brackets"),
     "another table": ('[rules]\nselect = "LK"\n', "rules", "[[policy]]"),
@@ -64,7 +65,7 @@ WRONG: dict[str, tuple[str, str, str]] = {
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_one_line_with_file_key_and_cure(name: str) -> None:
     text, key, cure = WRONG[name]
-    with pytest.raises(PolicyError) as caught:
+    with pytest.raises(ConfigError) as caught:
         parse(text, "policies.toml")
     message = str(caught.value)
     assert message.startswith("policies.toml: ")
@@ -74,10 +75,10 @@ def test_what_is_wrong_is_one_line_with_file_key_and_cure(name: str) -> None:
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"none\.toml: No such file"):
+    with pytest.raises(ConfigError, match=r"none\.toml: No such file"):
         load(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'[[policy]]\nname = "\xe9"\n')
-    with pytest.raises(PolicyError, match=r"not UTF-8 at byte"):
+    with pytest.raises(ConfigError, match=r"not UTF-8 at byte"):
         load(tmp_path / "latin.toml")
 
 

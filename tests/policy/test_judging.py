@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from wirelint.policy import Policies
-from wirelint.policy.disk import Kind, RealDisk
+from wirelint.policy import Policies, describe
+from wirelint.policy.checks import Kind, RealDisk
 from wirelint.policy.file import parse
-from wirelint.policy.judging import describe
 
 
 class Shelf:

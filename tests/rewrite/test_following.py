@@ -89,18 +89,14 @@ def passing(
     request: dict[str, Any] = REQUEST,
     *,
     end: bool = True,
-    asked: bool = False,
 ) -> Seen:
-    """Has a reply pass, 5 ms between its pieces. `end` False: it breaks off. `asked`: it is asked what flows, as the outlet
-    does."""
+    """Pass a reply, 5 ms between its pieces. `end` False: it breaks off."""
     clock = Clock()
     delivery, visit = started(forms, request, clock)
     assert visit.session is not None
     got: list[tuple[bytes, ...]] = []
     for piece in pieces:
         clock.time += 0.005
-        if asked and (following := delivery._following) is not None:
-            following.flows(piece)
         got.append(tuple(delivery(piece)))
     clock.time += 0.005
     got.append(tuple(delivery(b"") if end else delivery.remains()))
@@ -247,21 +243,12 @@ def test_what_does_not_fit_is_read(name: str, end: bool, followed: list[Followin
     assert name in ("more after the end", "the end twice") or not followed[-1].over
 
 
-@pytest.mark.parametrize("end", [True, False], ids=["ends", "breaks off"])
-@pytest.mark.parametrize("name", [*FITTING, *UNFIT])
-def test_what_flows_is_asked_for_beforehand(name: str, end: bool) -> None:
-    pieces = FITTING.get(name) or UNFIT[name]
-    assert passing(pieces, known(), end=end, asked=True) == passing(pieces, None, end=end)
-
-
 @pytest.mark.parametrize("size", range(len(LONG)))
 def test_all_that_flowed_is_there_whenever_it_is_looked_at(size: int) -> None:
     """When it breaks off, when it fails, and when somebody looks while it comes."""
     body = b"".join(LONG[:size])
     delivery, visit = started(known())
     for piece in LONG[:size]:
-        if (following := delivery._following) is not None:
-            following.flows(piece)
         assert delivery(piece) == [piece]
     assert visit.empty is (not size)
     assert visit.raw_body() == body
@@ -271,32 +258,6 @@ def test_all_that_flowed_is_there_whenever_it_is_looked_at(size: int) -> None:
         assert delivery._following is None
         assert delivery(piece) == [piece]
     assert visit.raw_body() == b"".join(LONG)
-
-
-def test_an_event_that_flows_and_is_not_sent_is_no_part_of_the_reply() -> None:
-    """mitmproxy asks for no bytes of a reply whose client has left."""
-    delivery, visit = started(known())
-    for piece in LONG[:4]:
-        assert delivery(piece) == [piece]
-    following = delivery._following
-    assert following is not None
-    assert following.flows(LONG[4])
-    delivery.settle()
-    assert visit.raw_body() == b"".join(LONG[:4])
-
-
-def test_the_same_bytes_twice_flow_once_each_time_that_they_are_found_to() -> None:
-    delivery, _ = started(known())
-    for piece in LONG[:4]:
-        delivery(piece)
-    following = delivery._following
-    assert following is not None
-    assert following.flows(LONG[4])
-    assert delivery(LONG[4]) == [LONG[4]]
-    following.stop()
-    assert not following.flows(LONG[4])
-    assert following.flowing is None
-    assert len(following.left) == 5
 
 
 @pytest.mark.parametrize("size", range(len(SPLIT)))

@@ -99,12 +99,12 @@ def _passing(pieces: list[bytes], act: Act, after: int, forms: Forms | None, hol
 
 def _wait(delivery: Any, clock: Clock) -> object:
     clock.time += 0.5
-    return delivery.waits, delivery.due()
+    return delivery.due() is not None, delivery.due()
 
 
 def _wait_long(delivery: Any, clock: Clock) -> object:
     clock.time += 1.0
-    return delivery.due(), delivery.overdue(), delivery.due(), delivery.waits
+    return delivery.due(), delivery.overdue(), delivery.due(), delivery.due() is not None
 
 
 def _look(delivery: Any, clock: Clock) -> object:

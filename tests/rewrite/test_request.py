@@ -396,7 +396,7 @@ def test_what_a_rule_changed_itself_is_not_shown_to_it_again() -> None:
 def test_what_is_overlooked_changes_no_repair(code: str) -> None:
     (rule,) = REGISTRY.select([code])
     permit = FixPolicy("unsafe", clean_history=True)
-    for one in (rule.fires, rule.silent):
+    for one in rule.example:
         exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
         assert exchange.request is not None
         made = list(rule.mend(exchange, Ledger(), permit))
@@ -426,7 +426,7 @@ def test_a_rule_says_of_all_apis_whose_requests_it_mends(rule: Rule) -> None:
     """Asked all the same, with the requests of its own examples or with others, it repairs none of another API."""
     assert rule.mends is not None
     permit = FixPolicy("unsafe", clean_history=True)
-    named = {exchange.api for one in (rule.fires, rule.silent) if (exchange := read(one)).request is not None}
+    named = {exchange.api for one in rule.example if (exchange := read(one)).request is not None}
     dug = (Assistant(calls=(Call("dig", {"where": "x"}, "call_1"),)), Result("call_1", "a root"))
     talks = [Talk(text="Yes.", history=(User("Dig."), *made), tools={"dig": schema()}) for made in ((), dug)]
     for api in set(APIS) - rule.mends:
@@ -434,7 +434,7 @@ def test_a_rule_says_of_all_apis_whose_requests_it_mends(rule: Rule) -> None:
             exchange = dataclasses.replace(read(record), status=None, reply=None, end="unknown")
             assert not list(rule.mend(exchange, Ledger(), permit))
             assert rule.answer(exchange, Ledger(), permit) is None
-    for one in (rule.fires, rule.silent):
+    for one in rule.example:
         exchange = dataclasses.replace(read(one), status=None, reply=None, end="unknown")
         for api in {*APIS, *named} - rule.mends:
             assert not list(rule.mend(dataclasses.replace(exchange, api=api), Ledger(), permit))

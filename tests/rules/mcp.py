@@ -1,12 +1,12 @@
-"""Records of traffic with servers of tools, for the cases of rules that look at both channels."""
+"""Records of MCP traffic."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from tests.build import Talk, User, schema
+from tests.build import schema
 
 URL = "http://127.0.0.1:8765/mcp"
 QUERY = schema(query="string")
@@ -24,7 +24,7 @@ def post(
     method: str = "POST",
     kind: str = "",
 ) -> dict[str, Any]:
-    """A post with its reply: a document, or the documents of a stream."""
+    """A POST and its reply: one document, or the documents of a stream."""
     if stream:
         text = "".join(f"event: message\ndata: {json.dumps(one, ensure_ascii=False)}\n\n" for one in reply)
     else:
@@ -84,19 +84,3 @@ def introduced(name: str, *, url: str = URL) -> dict[str, Any]:
         "initialize", 0, protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "c", "version": "1"}
     )
     return post(asked, result(value, 0), url=url)
-
-
-def streamed(*documents: Any, asked: Any, **more: Any) -> dict[str, Any]:
-    return post(asked, list(documents), stream=True, **more)
-
-
-def going_on(call_id: str | None, told: str) -> dict[str, Any]:
-    """A request of the Responses API that brings a result and leaves the call to the provider's memory."""
-    made = Talk((User("Go on."),), "See above.").record("openai.responses", False)
-    result = {"type": "function_call_output", "call_id": call_id, "output": told}
-    body = {"model": "acme-1", "previous_response_id": "resp_1", "input": [result]}
-    return {**made, "request": {**made["request"], "body": json.dumps(body)}}
-
-
-RESPONSES = (("openai.responses", False), ("openai.responses", True))
-Records = Sequence[Mapping[str, Any]]

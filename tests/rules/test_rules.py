@@ -1,4 +1,4 @@
-"""One harness for all rules: manual, examples, must-fire and must-not-fire cases, and the same findings for every cut."""
+"""Tests of every rule: manual, example, cases that must fire and must not fire, equal findings at every cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.build import REGISTRY, lint
 from tests.cuts import findings_at_cuts
-from tests.rules.case import Fires, expand, fires, in_form, module_of, silent
+from tests.rules.case import Fires, cases, expand, fires, in_form, silent
 from tests.selection import is_complete, rotated
 from wirelint.registry import shipped, summary
 from wirelint.rule import Finding, Rule
@@ -65,8 +65,8 @@ def test_manual_and_examples(rule: Rule) -> None:
     manual = inspect.getdoc(rule) or ""
     assert 10 < len(summary(rule)) < 100
     assert manual.count("\n## ") >= 5
-    assert [finding.name for finding in lint(_passed(rule.fires), [rule.name])], "the manual's example does not fire"
-    assert lint(_passed(rule.silent), [rule.name]) == (), "the manual's counterexample fires"
+    assert lint(_passed(rule.example.fires), [rule.name]), "the manual's example does not fire"
+    assert lint(_passed(rule.example.silent), [rule.name]) == (), "the manual's counterexample fires"
 
 
 def _passed(example: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -76,11 +76,11 @@ def _passed(example: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 @EACH
 def test_enough_cases_on_both_sides(rule: Rule) -> None:
-    module = module_of(rule)
-    assert len(module.FIRES) >= 3
-    assert len(module.SILENT) >= 5
+    assert len(cases(rule)["fires"]) >= 3
+    assert len(cases(rule)["silent"]) >= 5
 
 
 def test_the_directory_is_the_registry() -> None:
-    files = {path.stem for path in shipped("rules").glob("[a-z]*.py")}
-    assert files == {f"{rule.code.lower()}_{rule.name.replace('-', '_')}" for rule in REGISTRY.rules}
+    names = {f"{rule.code.lower()}_{rule.name.replace('-', '_')}" for rule in REGISTRY.rules}
+    for suffix in ("py", "json"):
+        assert {path.stem for path in shipped("rules").glob(f"[a-z]*.{suffix}")} == names

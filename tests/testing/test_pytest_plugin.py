@@ -178,7 +178,7 @@ def test_what_cannot_be_judged(subject: object, options: dict[str, str], says: s
 
 def test_findings_read_back() -> None:
     (line,) = json.loads(json.dumps([{"code": "LK101", "severity": "error", "fix": {"safety": "safe", "title": "t"}}]))
-    from wirelint.testing.findings import read_finding
+    from wirelint.testing.proxy import read_finding
 
     found = read_finding(line)
     assert (found.code, found.severity, found.layer, found.fix and found.fix.safety) == (

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from wirelint.text.chat_templates import EDGES, ENDS, OPENS, SURE, TEMPLATES
-from wirelint.text.control_tokens import find, frame
+from wirelint.text.control_tokens import EDGES, ENDS, OPENS, SURE, TEMPLATES, find, frame
 
 
 def test_every_token_of_the_table_is_found_and_counts() -> None:

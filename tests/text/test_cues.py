@@ -10,7 +10,7 @@ from tests.shared import SHARED, traffic
 from wirelint.capture.replay import replay
 from wirelint.claims import evidence
 from wirelint.text import asking
-from wirelint.text.cues import Cues, has_word_at_end, has_word_of, mentions
+from wirelint.text.prose import Cues, has_word_at_end, has_word_of, mentions
 
 LOOKS: dict[str, tuple[re.Pattern[str], tuple[tuple[str, ...], ...]]] = {
     "calls": (asking._CALLS, (asking._CALL_CUES,)),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from wirelint.text.digests import sha256, short
+from wirelint.text.remembered import sha256, short
 
 
 @pytest.mark.parametrize("size", [0, 1, 2046, 2047, 2048, 4094, 4095, 100_000])

@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rules import missing_generation_prompt as prompts
+from tests.build import REGISTRY
+from tests.rules.case import cases
 from wirelint.text.families import family
 from wirelint.text.generation_prompts import TEMPLATES, missing_header, template_of
 
+PROMPTS = cases(REGISTRY.get("missing-generation-prompt"))["shared"]
 APPENDED: dict[str, tuple[str, str, str]] = {
     # prompt, model, what is appended
-    "ChatML": (prompts.CHATML, "Qwen/Qwen3-8B", "<|im_start|>assistant\n"),
-    "ChatML, no line feed": (prompts.CHATML.rstrip(), "Qwen/Qwen3-8B", "\n<|im_start|>assistant\n"),
-    "Kimi": (prompts.KIMI, "kimi-k2", "<|im_assistant|>assistant<|im_middle|>"),
-    "Llama 3": (prompts.LLAMA3, "", "<|start_header_id|>assistant<|end_header_id|>\n\n"),
-    "Llama 4": (prompts.LLAMA4, "", "<|header_start|>assistant<|header_end|>\n\n"),
-    "Gemma": (prompts.GEMMA, "", "<start_of_turn>model\n"),
-    "Gemma, no line feed": (prompts.GEMMA.rstrip(), "", "\n<start_of_turn>model\n"),
-    "Gemma 4": (prompts.GEMMA4, "", "<|turn>model\n"),
-    "DeepSeek": (prompts.DEEPSEEK, "", "<｜Assistant｜>"),
-    "GLM": (prompts.GLM, "", "<|assistant|>"),
-    "GLM by its model": (prompts.GLM.removeprefix("[gMASK]<sop>"), "zai-org/GLM-4.5", "<|assistant|>"),
-    "Phi 3": (prompts.PHI3, "microsoft/Phi-3-mini", "<|assistant|>\n"),
-    "Phi 4": (prompts.PHI4, "microsoft/phi-4", "<|im_start|>assistant<|im_sep|>"),
-    "Phi 4 mini": (prompts.PHI4_MINI, "microsoft/Phi-4-mini-instruct", "<|assistant|>"),
-    "Cohere": (prompts.COHERE, "", "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"),
-    "harmony": (prompts.HARMONY, "", "<|start|>assistant"),
-    "Granite": (prompts.GRANITE, "", "<|start_of_role|>assistant<|end_of_role|>"),
-    "MiniMax": (prompts.MINIMAX, "", "]~b]ai\n"),
-    "Apertus": (prompts.APERTUS, "", "<|assistant_start|>"),
-    "Zephyr": (prompts.ZEPHYR, "", "<|assistant|>\n"),
-    "Tulu": (prompts.TULU, "", "<|assistant|>\n"),
-    "Tulu, no line feed": (prompts.TULU.rstrip(), "", "\n<|assistant|>\n"),
+    "ChatML": (PROMPTS["chatml"], "Qwen/Qwen3-8B", "<|im_start|>assistant\n"),
+    "ChatML, no line feed": (PROMPTS["chatml"].rstrip(), "Qwen/Qwen3-8B", "\n<|im_start|>assistant\n"),
+    "Kimi": (PROMPTS["kimi"], "kimi-k2", "<|im_assistant|>assistant<|im_middle|>"),
+    "Llama 3": (PROMPTS["llama3"], "", "<|start_header_id|>assistant<|end_header_id|>\n\n"),
+    "Llama 4": (PROMPTS["llama4"], "", "<|header_start|>assistant<|header_end|>\n\n"),
+    "Gemma": (PROMPTS["gemma"], "", "<start_of_turn>model\n"),
+    "Gemma, no line feed": (PROMPTS["gemma"].rstrip(), "", "\n<start_of_turn>model\n"),
+    "Gemma 4": (PROMPTS["gemma4"], "", "<|turn>model\n"),
+    "DeepSeek": (PROMPTS["deepseek"], "", "<｜Assistant｜>"),
+    "GLM": (PROMPTS["glm"], "", "<|assistant|>"),
+    "GLM by its model": (PROMPTS["glm"].removeprefix("[gMASK]<sop>"), "zai-org/GLM-4.5", "<|assistant|>"),
+    "Phi 3": (PROMPTS["phi3"], "microsoft/Phi-3-mini", "<|assistant|>\n"),
+    "Phi 4": (PROMPTS["phi4"], "microsoft/phi-4", "<|im_start|>assistant<|im_sep|>"),
+    "Phi 4 mini": (PROMPTS["phi4 mini"], "microsoft/Phi-4-mini-instruct", "<|assistant|>"),
+    "Cohere": (PROMPTS["cohere"], "", "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"),
+    "harmony": (PROMPTS["harmony"], "", "<|start|>assistant"),
+    "Granite": (PROMPTS["granite"], "", "<|start_of_role|>assistant<|end_of_role|>"),
+    "MiniMax": (PROMPTS["minimax"], "", "]~b]ai\n"),
+    "Apertus": (PROMPTS["apertus"], "", "<|assistant_start|>"),
+    "Zephyr": (PROMPTS["zephyr"], "", "<|assistant|>\n"),
+    "Tulu": (PROMPTS["tulu"], "", "<|assistant|>\n"),
+    "Tulu, no line feed": (PROMPTS["tulu"].rstrip(), "", "\n<|assistant|>\n"),
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wirelint.text.literals import LiteralReader
+from wirelint.text.content_reprs import LiteralReader
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.text(max_size=8) | st.integers(-999, 999),

@@ -7,7 +7,7 @@ import pytest
 from tests.bench import payloads
 from tests.fuzz.shapes import units
 from wirelint.dialects import FAMILIES
-from wirelint.text.chat_templates import EDGES, SURE
+from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.loops import MOST_MARKS, REACH, STEP, MarkCount, plain_from
 from wirelint.text.reasoning_tags import REASONING_TAGS
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirelint.text.mentions import is_mention
+from wirelint.text.quoting import is_mention
 
 USED = {
     "glued": "Done.<T>",

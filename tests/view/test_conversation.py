@@ -11,7 +11,7 @@ from rich.console import Console
 from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
 from wirelint.capture.fixing import Fixed, fix
 from wirelint.capture.offline import Checked, check
-from wirelint.view.conversation import conversation, index
+from wirelint.view.text import conversation, index
 
 TOOLS = {"look_up": schema(city="string")}
 OSLO, ROME = Call("look_up", {"city": "Oslo"}, "call_a1"), Call("look_up", {"city": "Rome"}, "call_b2")

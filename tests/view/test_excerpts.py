@@ -13,8 +13,7 @@ from rich.text import Text
 
 from tests.build import REGISTRY, Call, Talk, User, as_record, chunk, exchange, schema, sse
 from wirelint.capture.offline import Checked, check
-from wirelint.view.carets import excerpt_lines, windowed
-from wirelint.view.evidence import Evidence, Source
+from wirelint.view.evidence import Evidence, Source, excerpt_lines, windowed
 
 NOTES = {"search_notes": schema(query="string")}
 ASK = (User("Search my notes."),)
@@ -142,8 +141,8 @@ def test_windows(name: str) -> None:
 def test_every_finding_of_the_examples_can_be_shown() -> None:
     """Of every rule, whatever its example is: nothing raises, and nothing is wider than the terminal."""
     for rule in REGISTRY.rules:
-        prior = rule.fires.get("prior", ())
-        records = [as_record(dict(one)) for one in (*prior, rule.fires)]  # type: ignore[misc]
+        prior = rule.example.fires.get("prior", ())
+        records = [as_record(dict(one)) for one in (*prior, rule.example.fires)]  # type: ignore[misc]
         for item in check(records, [rule]):
             assert isinstance(item, Checked)
             source = Source(item)

@@ -14,7 +14,7 @@ from wirelint.capture.fixing import fix
 from wirelint.capture.offline import Checked, check
 from wirelint.fix import FixPolicy
 from wirelint.model import Side
-from wirelint.view.exchange_view import Shown, lines, plain
+from wirelint.view.mitm import Shown, lines, plain
 
 SEARCH = Call("search", {"q": "launch"}, "call_11")
 HISTORY = (User("When do we launch?"), Assistant("Let me look.", (SEARCH,)), Result("call_11", "On the 4th."))
@@ -63,7 +63,7 @@ TURNS = {
     ),
     "a failed call": (
         (*HISTORY[:2], Result("call_11", "no such index", is_error=True)),
-        ["→ search", "← error no such index"],
+        ["→ search", "← error: no such index"],
         "tool       ←",
     ),
     "an empty answer": ((User("Hello"), Assistant(""), User("Hello?")), ["Hello", "Hello?"], "→"),
@@ -104,9 +104,9 @@ def test_findings_stand_below_their_part_and_say_what_can_be_done() -> None:
     page = text(checked, "response").split("\n")
     place = next(number for number, line in enumerate(page) if "<invoke" in line)
     assert page[place + 1].strip().startswith("‼ error xml-leak (gateway): a call of search stands in the text")
-    assert page[place + 2].strip() == "can be repaired (unsafe): promote to a call of search"
+    assert page[place + 2].strip() == "fix (unsafe): promote to a call of search"
     assert "1 error" in page[1]
-    assert "see the response as well: xml-leak" in text(checked, "request")
+    assert "see also the response: xml-leak" in text(checked, "request")
 
 
 def test_a_finding_in_a_message_that_would_be_folded_unfolds_it() -> None:
@@ -128,7 +128,7 @@ def test_what_was_rewritten_stands_before_and_after(stream: bool) -> None:
     record = Talk(history=HISTORY[:1], tools=TOOLS, text=LEAK).record("openai.chat", stream)
     page = text(repaired(record), "response")
     assert '- <invoke name="search">' in page
-    assert 'sent on    + I look.\n           + → search {"q":"launch"}' in page
+    assert 'delivered  + I look.\n           + → search {"q":"launch"}' in page
     assert "- finish reason: stop" in page
     assert "+ finish reason: tool_calls" in page
     assert "✎ LK101 xml-leak (unsafe) promoted a call of search" in page
@@ -140,17 +140,17 @@ def test_an_exchange_that_is_under_way_says_so() -> None:
     checked = judged(record, "xml-leak")
     checked = dataclasses.replace(checked, findings=())
     page = text(checked, "response", open=True)
-    assert "still under way: 7 characters have come so far, in 1 event\n" in page
-    assert "nothing found so far" in page
+    assert "in progress: 7 characters received in 1 event\n" in page
+    assert "no findings so far" in page
     assert "reply      Half a\n           … more may come" in page
     nothing = dataclasses.replace(checked, exchange=dataclasses.replace(checked.exchange, reply=None, status=None))  # type: ignore[type-var]
-    assert "nothing of the reply has come yet" in text(nothing, "request", open=True)
+    assert "no response bytes yet" in text(nothing, "request", open=True)
 
 
 def test_a_result_that_came_later_stands_below_its_call() -> None:
     record = Talk(history=HISTORY[:1], tools=TOOLS, calls=(SEARCH,)).record("openai.chat", True)
     page = text(judged(record), "response", later={"call_11": "On the 4th."}.get)
-    assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  came back later' in page
+    assert '→ search {"q": "launch"}  call_11\n             ← On the 4th.  in a later request' in page
 
 
 ODD: dict[str, tuple[dict[str, Any], str]] = {
@@ -205,4 +205,4 @@ def test_json_as_text_is_not_taken_apart_by_lines_of_ours() -> None:
     page = text(judged(record), "response").split("\n")
     assert [line for line in page if "not true" in line] == ["           ‼ error xml-leak (gateway): not true"]
     assert json.loads(record["response"]["body"])  # it was a good reply
-    assert "nothing to complain about" in page[1]
+    assert "no findings" in page[1]

@@ -26,29 +26,25 @@ from mitmproxy import connection, ctx, http
 from mitmproxy.addonmanager import Loader
 from mitmproxy.flow import Flow
 
-from wirelint.addon import options, terminal_log
+from wirelint.addon import mitm_compat, options, terminal_log
 from wirelint.addon.annotate import Drawn, annotate, mark_failure
-from wirelint.addon.capturing import capture
 from wirelint.addon.classify import duration_of, may_be_ours, note_unknown, open_unread, open_visit
-from wirelint.addon.collecting import is_collected
 from wirelint.addon.current import CurrentLedger
-from wirelint.addon.dispatch import Dispatch
 from wirelint.addon.end_reason import Ended, Readers, end_of
 from wirelint.addon.exchange_fix import ExchangeFixer
 from wirelint.addon.failures import Failures
-from wirelint.addon.freezing import freeze
+from wirelint.addon.flowfile import capture
 from wirelint.addon.http_headers import body_of, headers_of
 from wirelint.addon.idle_queue import LARGE, Backlog
 from wirelint.addon.ignoring import Ignoring
 from wirelint.addon.log import log_exchange, redact_with, say
 from wirelint.addon.looking import Insight
 from wirelint.addon.mcp_streams import Lingering
-from wirelint.addon.open_findings import announce, withdraw
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.addon.rest import finish_body
 from wirelint.addon.sockets import Sockets
-from wirelint.addon.tee import Tee
-from wirelint.addon.timeouts import Open, Watch
+from wirelint.addon.tee import Tee, is_collected
+from wirelint.addon.timeouts import Open, Watch, announce, withdraw
 from wirelint.addon.ui import Desk
 from wirelint.addon.verdict import CheckResult, Reading, judge, read, without_judgement
 from wirelint.capture.redact import Redactor
@@ -99,7 +95,7 @@ class Inspector:
         self._redactor = Redactor()
         self._store: Store | None = None
         self._visits: OrderedDict[str, _Open] = OrderedDict()
-        self._failures, self._readers, self._dispatch = Failures(), Readers(), Dispatch()
+        self._failures, self._readers = Failures(), Readers()
         self._backlog = Backlog(self._begin_to_settle, self.is_busy)
         self._ledger = CurrentLedger(lambda: self._engine.ledger, self._backlog.drain)
         insight = Insight(
@@ -142,12 +138,9 @@ class Inspector:
     def running(self) -> None:
         self._running = True
         terminal_log.settle()
-        self._dispatch.open(self._failures)
-        freeze()
 
     def done(self) -> None:
         """The proxy stops, or the script is loaded anew."""
-        self._dispatch.close()
         self._watch.close()
         for found in tuple(self._visits.values()):
             self._sweep(found.flow, "client-left", "the proxy was stopped")
@@ -165,6 +158,7 @@ class Inspector:
     def _apply(self, settings: options.Settings) -> None:
         self._backlog.drain()  # what has ended is judged by what was in force then
         before, self._settings = self._settings, settings
+        mitm_compat.is_enabled = settings.mitm_compat
         if before is None or before.rules != settings.rules:
             self._engine = Engine(settings.rules, self._engine.ledger, self._failures.rule)
             self._watch.follow(self._engine)

@@ -20,7 +20,7 @@ from wirelint.capture.record import Record
 from wirelint.engine import INTERNAL_NAME
 from wirelint.model import Exchange, Json
 from wirelint.rule import Finding
-from wirelint.view.writer import flat
+from wirelint.view.findings import flat
 
 MARKERS = {"error": ":bangbang:", "warning": ":warning:"}
 """By severity. Exchanges with nothing worse than an info are not marked."""

@@ -13,11 +13,10 @@ from collections.abc import Iterable
 import orjson
 from mitmproxy import http
 
-from wirelint.addon.collecting import is_json
 from wirelint.addon.http_headers import body_of, headers_of, make_open_ended, replace_body
-from wirelint.addon.outlet import attach
+from wirelint.addon.mitm_compat import attach
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.tee import Tee
+from wirelint.addon.tee import Tee, is_json
 from wirelint.apis import document_of
 from wirelint.apis.mcp import is_stream
 from wirelint.capture.record import Sent
@@ -123,8 +122,6 @@ class SessionStreams:
 
 class _Stream:
     """Asks to be looked at all the time, and hands out what waits where one event has ended."""
-
-    waits = True
 
     def __init__(self, visit: ExchangeRecorder) -> None:
         self._visit = visit

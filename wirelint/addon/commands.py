@@ -6,23 +6,98 @@ argument is one line as well.
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import inspect
+import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from mitmproxy import command, ctx, exceptions, flow, http, types
 
-from wirelint.addon.fix_preview import try_fix
-from wirelint.addon.log import finding_line
+from wirelint.addon.annotate import annotate, annotation
+from wirelint.addon.log import finding_line, say
 from wirelint.addon.looking import Insight, Looking
 from wirelint.addon.memory import Memory
+from wirelint.addon.verdict import CheckResult
 from wirelint.addon.words import one_line, shorten
+from wirelint.capture.cases import NoFindingError, encode_case, reproduce
+from wirelint.capture.fixing import Fixed, fix, true_headers
 from wirelint.capture.offline import Checked
+from wirelint.capture.readers.flows import record_of
+from wirelint.capture.record import Headers, Sent
 from wirelint.fix import FixPolicy
+from wirelint.model import Side
 from wirelint.registry import Registry, RuleError, safeties
 from wirelint.rule import Rule
-from wirelint.view.exchange_view import tally
-from wirelint.view.writer import known_note
+from wirelint.view.findings import known_note, tally
+from wirelint.view.html import write_report
+
+# A fix tried on a flow that passed: a copy of it, as both ends would have had it.
+
+_TRIED = "fix tried"
+
+
+class Tried(NamedTuple):
+    """`copy` is None when there was nothing to repair."""
+
+    fixed: Fixed
+    copy: http.HTTPFlow | None
+
+
+def try_fix(
+    flow: http.HTTPFlow, earlier: Sequence[http.HTTPFlow], rules: Sequence[Rule], permit: FixPolicy
+) -> Tried | None:
+    """What a repair makes of a flow, in the light of `earlier` ones. None: it is of no API that is understood."""
+    records = [dataclasses.replace(record_of(one), source="flows") for one in (*earlier, flow)]
+    *_, fixed = fix(records, rules, permit)
+    if not isinstance(fixed, Fixed) or fixed.exchange is None:
+        return None
+    if not fixed.record.fixes:
+        return Tried(fixed, None)
+    return Tried(fixed, _copy(flow, fixed))
+
+
+def _copy(flow: http.HTTPFlow, fixed: Fixed) -> http.HTTPFlow:
+    copy: http.HTTPFlow = flow.copy()  # type: ignore[no-untyped-call, unused-ignore]
+    came = fixed.record
+    _put(copy.request, came.forwarded, came.request_headers, came.request_body, flow, "request")
+    if copy.response is not None:
+        _put(copy.response, came.delivered, came.response_headers, came.response_body, flow, "response")
+    record = dataclasses.replace(came, id=copy.id, source="")
+    exchange = dataclasses.replace(fixed.exchange, id=copy.id) if fixed.exchange is not None else None
+    notes = came.annotations.get("notes")
+    verdict = CheckResult(
+        record,
+        exchange,
+        fixed.findings,
+        exchange.api if exchange is not None else "",
+        exchange.model if exchange is not None else "",
+        tuple(note for note in notes if isinstance(note, str)) if isinstance(notes, list) else (),
+    )
+    made = annotation(verdict)
+    copy.comment = copy.marked = ""
+    annotate(copy, dataclasses.replace(made, comment=f"{_TRIED} · {made.comment}"), record)
+    return copy
+
+
+def _put(
+    message: http.Message, sent: Sent | None, headers: Headers, body: bytes | None, flow: http.HTTPFlow, side: Side
+) -> None:
+    """Gives a message what was sent on; what came in, where that is not what the flow shows; else nothing new."""
+    if sent is None:
+        received = flow.metadata.get("wirelint.received")
+        if not isinstance(received, dict) or side not in received or body is None:
+            return
+        sent = Sent(true_headers(headers, body), body)
+    message.headers = http.Headers([_field(name, value) for name, value in sent.headers])
+    message.raw_content = sent.body
+
+
+def _field(name: str, value: str) -> tuple[bytes, bytes]:
+    return name.encode("utf-8", "surrogateescape"), value.encode("utf-8", "surrogateescape")
+
 
 _EARLIER = 50
 """Flows of the same conversation that a fix is tried in the light of."""
@@ -176,3 +251,76 @@ def _add(flows: Sequence[http.HTTPFlow]) -> None:
 def wrong(text: str) -> exceptions.CommandError:
     """What is wrong with a command, in one line."""
     return exceptions.CommandError(one_line(text))
+
+
+# The commands that write files: `wirelint.view` for a page of exchanges, `wirelint.case` for a reproducer of one.
+
+
+class Papers:
+    def __init__(self, insight: Insight, looking: Looking) -> None:
+        self._insight, self._looking = insight, looking
+
+    @command.command("wirelint.view")  # type: ignore[untyped-decorator]
+    def report(self, flows: Sequence[flow.Flow], path: types.Path) -> str:
+        """Write a report of these flows to an HTML file."""
+        out = _file(path, "report.html")
+        known = [one for one in flows if isinstance(one, http.HTTPFlow) and self._looking.knows(one)]
+        if not known:
+            raise wrong("none of these flows is an exchange that wirelint understands; nothing was written")
+        items = (self._looking.look(one).checked for one in known)
+        try:
+            written = write_report(items, out, rules=self._insight.engine().rules, title="mitmproxy")
+        except OSError as error:
+            raise wrong(_unwritable(path, error)) from error
+        many = "1 exchange" if written.exchanges == 1 else f"{written.exchanges} exchanges"
+        return one_line(f"{many} written to {out.absolute()}")
+
+    @command.command("wirelint.case")  # type: ignore[untyped-decorator]
+    def case(self, flow: flow.Flow, path: types.Path) -> str:
+        """Write a minimal redacted reproducer of this flow's findings to a file, fit to be given away."""
+        out = _file(path, "case.jsonl")
+        if not isinstance(flow, http.HTTPFlow) or not self._looking.knows(flow):
+            raise wrong("this flow is no exchange that wirelint understands; nothing was written")
+        if self._insight.open(flow.id) is not None:
+            raise wrong("this exchange is still under way; make a case of it when it has ended")
+        if not self._looking.look(flow).checked.findings:
+            raise wrong("nothing was found in this exchange; there is nothing to reproduce")
+        record, before = record_of(flow), [record_of(one) for one in flows_before(flow)]
+        rules = self._insight.engine().rules
+
+        def make() -> str:
+            return _write(out, lambda: encode_case(reproduce(record, rules, prior=before)))
+
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return make()
+        # It takes seconds, in which the traffic has to go on.
+        loop.run_in_executor(None, lambda: say(f"wirelint: {make()}", logging.WARNING))
+        return one_line(f"the case of {flow.id[:8]} is being made; the event log tells when it is at {out.absolute()}")
+
+
+def _write(out: Path, make: Callable[[], bytes]) -> str:
+    """Writes a file; what there is to say about it."""
+    try:
+        out.write_bytes(make())
+    except NoFindingError as error:
+        return one_line(f"no case was made: {error}")
+    except OSError as error:
+        return one_line(_unwritable(str(out), error))
+    except Exception as error:  # fail open: in a thread nobody would hear of it
+        return one_line(f"no case was made: {type(error).__name__}: {error}")
+    return one_line(f"the case is written to {out.absolute()}; see it with: wirelint show {out}")
+
+
+def _file(path: str, usual: str) -> Path:
+    out = Path(path).expanduser()
+    if not path or out.is_dir():
+        raise wrong(f"{path or '(no path)'}: this is no file; name one, such as {out / usual}")
+    if not out.parent.is_dir():
+        raise wrong(f"{path}: there is no folder {out.parent}; name a file in one that is there")
+    return out
+
+
+def _unwritable(path: str, error: OSError) -> str:
+    return f"{path}: {error.strerror or error}; name a file that can be written"

@@ -15,8 +15,8 @@ from mitmproxy import contentviews, ctx, http, websocket
 from wirelint.addon.failures import Failures
 from wirelint.addon.looking import Looking
 from wirelint.model import Side
-from wirelint.view.exchange_view import WIDTH, Line, Shown, Span, Style, failure, lines, plain
-from wirelint.view.writer import visible
+from wirelint.view.findings import visible
+from wirelint.view.mitm import WIDTH, Line, Shown, Span, Style, failure, lines, plain
 
 NAME = "LLM exchange"
 
@@ -82,7 +82,7 @@ class Viewer:
             shown, side = found
             if shown.checked.exchange is None and not shown.open:
                 why = next((finding.message for finding in shown.checked.findings), "")
-                return _raw(why or "this is of no API that wirelint understands", data)
+                return _raw(why or "unrecognised API", data)
             return lines(shown, side, _width())
         except Exception as error:  # fail open
             self._failures.tell("the content view", error)

@@ -1,7 +1,7 @@
 """The stream callable of a reply that may be repaired: bytes of the upstream in, bytes for the client out.
 
 What mitmproxy asks of such a callable is told in `tee`. It is called only when bytes have come; what has to leave while the
-upstream is silent, or when it dies, leaves through the `outlet`. Where there is none, text that was held for too long
+upstream is silent, or when it dies, leaves through `mitm_compat`. Where that is off, text that was held for too long
 leaves with the next byte, what is held when the reply ends in `error` is lost, and the exchange says so.
 
 The body is decoded on its way, since its head has to say how it is coded before anything of it is known. So damage of the
@@ -9,7 +9,7 @@ coding cannot be handed on as it is: what was decoded is delivered, nothing more
 A body that swells ends like that, too: above the limit it may grow as events of a stream do, and no more.
 
 An empty call of HTTP/1 is the end of the reply, unless that is told by the end of the connection alone. HTTP/2 makes one of
-every empty frame; without an outlet, which keeps those away, it only means that nothing may be held any longer.
+every empty frame; without `mitm_compat`, which keeps those away, it only means that nothing may be held any longer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mitmproxy import http
 
 from wirelint.addon.failures import Failures
 from wirelint.addon.http_headers import HEADER, add_field, has_known_end, headers_of, make_open_ended
-from wirelint.addon.outlet import attach
+from wirelint.addon.mitm_compat import attach
 from wirelint.addon.passage import Passage
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis.unknown import is_text
@@ -74,13 +74,6 @@ class Delivery(Passage):
 
     def __call__(self, data: bytes) -> list[bytes]:
         try:
-            following = self._following
-            if following is not None and data is following.flowing:  # most of what comes
-                visit = self._visit
-                visit.flowed.append(data)
-                following.went(data, (visit.clock() - visit.began) * 1000)
-                self._same += len(data)
-                return [data]
             if not data:
                 return self._over()
             if self._broken:
@@ -98,8 +91,7 @@ class Delivery(Passage):
 
     def _attach(self) -> bool:
         try:
-            following = self._following if self._decoder is None else None
-            return attach(self._flow, self, following.flows if following is not None else None)
+            return attach(self._flow, self)
         except Exception as error:  # fail open: it goes without
             self._failures.add(self._visit, "reaching the client", error)
             return False

@@ -19,7 +19,6 @@ import orjson
 from mitmproxy import http
 
 from wirelint.addon.blocking import AddedAnswers, SessionStreams
-from wirelint.addon.collecting import collect, is_json, is_within, length_of
 from wirelint.addon.delivery import CUT_OFF, Delivery
 from wirelint.addon.failures import Failures
 from wirelint.addon.http_headers import (
@@ -33,7 +32,7 @@ from wirelint.addon.http_headers import (
 )
 from wirelint.addon.options import Settings
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.tee import Stream
+from wirelint.addon.tee import Stream, collect, is_json, is_within, length_of
 from wirelint.apis import channel_of
 from wirelint.capture.record import Sent
 from wirelint.fix import AppliedFix, Edit

@@ -17,7 +17,7 @@ from wirelint.addon.http_headers import headers_of
 from wirelint.addon.log import say
 from wirelint.capture.record import Headers
 from wirelint.registry import Registry
-from wirelint.settings.silence import HEADER, unknown
+from wirelint.settings.scopes import HEADER, unknown
 
 _MOST_TOLD = 100
 

@@ -19,7 +19,7 @@ from wirelint.apis import channel_of
 from wirelint.capture.redact import Redactor
 from wirelint.model import Exchange
 from wirelint.rule import SEVERITIES, AppliedFix, Finding
-from wirelint.view.writer import known_note, place
+from wirelint.view.findings import known_note, place
 
 logger = logging.getLogger("wirelint")
 

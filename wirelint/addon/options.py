@@ -21,8 +21,7 @@ from wirelint.addon.log import logger
 from wirelint.engine import Session
 from wirelint.fix import SAFETIES, FixPolicy
 from wirelint.policy import NO_POLICIES
-from wirelint.policy.disk import RealDisk
-from wirelint.policy.file import PolicyError
+from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load as load_policies
 from wirelint.registry import Registry, RuleError
 from wirelint.rewrite.following import Forms
@@ -31,8 +30,7 @@ from wirelint.rule import Limits, Safety
 from wirelint.settings.file import NO_CONFIG, Config, ConfigError
 from wirelint.settings.file import find as find_config
 from wirelint.settings.file import load as load_config
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Scope, Scopes
+from wirelint.settings.scopes import Layer, Scope, Scopes
 
 
 class Option(NamedTuple):
@@ -83,6 +81,11 @@ CONFIG = Option(
     "",
     "Configuration file; empty takes the nearest wirelint.toml or pyproject.toml, off takes none.",
 )
+MITM_COMPAT = Option(
+    "wirelint_mitm_compat",
+    "on",
+    "Use internals of mitmproxy to send held text in time, when the upstream dies, and on WebSockets: on or off.",
+)
 KEEP_FLOWS = Option(
     "wirelint_keep_flows",
     "5000",
@@ -92,7 +95,7 @@ KEEP_FLOWS = Option(
 OPTIONS = (
     *(SELECT, IGNORE, RULES, CAPTURES, REDACT, MAX_BODY),
     *(FIX, FIXABLE, UNFIXABLE, CLEAN_HISTORY, POLICY, HEADER, HOLD),
-    *(STALL, BURST, HANG, CONFIG, KEEP_FLOWS),
+    *(STALL, BURST, HANG, CONFIG, MITM_COMPAT, KEEP_FLOWS),
 )
 
 _NAMES = tuple(option.name for option in OPTIONS)
@@ -124,6 +127,7 @@ class Settings:
     max_body: int
     header: bool
     hold: float
+    mitm_compat: bool
     keep_flows: int | None
     policies: bool = False
     forms: Forms = field(default_factory=Forms, compare=False)
@@ -240,6 +244,7 @@ def _settings(values: Mapping[str, str], known: Registry, scopes: Scopes) -> Set
         max_body=_size(values[MAX_BODY.name]),
         header=_switch(values, HEADER),
         hold=_seconds(values, HOLD),
+        mitm_compat=_switch(values, MITM_COMPAT),
         keep_flows=_count(values[KEEP_FLOWS.name]),
         policies=bool(values[POLICY.name]),
     )
@@ -308,7 +313,7 @@ def _registry(values: Mapping[str, str], config: Config, given: Collection[str],
         registry = Registry.load([*config.rules, *folders]).under(policies)
     except RuleError as error:
         raise SettingError(f"{RULES.name}={values[RULES.name]}: {error}") from error
-    except PolicyError as error:
+    except ConfigError as error:
         stands = f"{POLICY.name}={value}" if POLICY.name in given else f"{config.source}: policy"
         raise SettingError(f"{stands}: {error}") from error
     return Registry(tuple(rule.within(limits) for rule in registry.rules))

@@ -8,14 +8,34 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar
+from collections.abc import Callable, Iterable
+from typing import ClassVar, Protocol
 
 from wirelint.addon.failures import Failures
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.capture.record import Headers, Sent
 from wirelint.rewrite import ReplyStream
 from wirelint.rewrite.following import Following
+
+
+class Held(Protocol):
+    """Holds back a part of a reply. No method raises."""
+
+    def due(self) -> float | None:
+        """Return the seconds until what is held has to leave; None when nothing is held."""
+
+    def overdue(self) -> Iterable[bytes]:
+        """Return what has to leave now because its time is over."""
+
+    def remains(self) -> Iterable[bytes]:
+        """Return everything that is held, because nothing more will come."""
+
+
+class HeldMessages(Held, Protocol):
+    """Holds back messages of a WebSocket."""
+
+    def ready(self) -> Iterable[bytes]:
+        """Return the messages that leave before the one that is sent now."""
 
 
 class Passage(ABC):
@@ -34,8 +54,6 @@ class Passage(ABC):
         self._same = 0
         self._other: bytearray | None = None
         self._settled = False
-        self.waits = False
-        """Whether anything is held, as far as is known: then `due` tells until when."""
 
     @abstractmethod
     def headers(self) -> Headers:
@@ -48,7 +66,6 @@ class Passage(ABC):
                 self._stop_following(self._rewriting)
             except Exception as error:  # fail open
                 self._owed = self._unrepaired(b"", error)
-                self.waits = bool(self._owed)
             else:
                 self._rewriting.catch_up()
 
@@ -83,7 +100,6 @@ class Passage(ABC):
         try:
             self._stop_following(rewriting)
             out = ask(rewriting)
-            self.waits = rewriting.holding is not None
             return self._note(out)
         except Exception as error:  # fail open
             return self._rescue(b"", error)
@@ -101,12 +117,10 @@ class Passage(ABC):
         if self._following is not None:
             left = self._following.passes(data, at)
             if left is not None:
-                self.waits = self._following.holding is not None
                 self._same += len(data) if len(left) == 1 and left[0] is data else sum(map(len, left))
                 return left
             self._stop_following(rewriting)
         out = rewriting.feed(data, at)
-        self.waits = rewriting.holding is not None
         visit.mind_the_text()
         if len(out) == 1 and out[0] is data and not (self._owed or rewriting.changed) and self._other is None:
             self._same += len(data)

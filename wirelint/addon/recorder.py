@@ -9,11 +9,10 @@ limit; above that, and where a coding cannot be undone, it lets go of what it ha
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 
-from wirelint.addon.batches import feed_all
 from wirelint.apis.unknown import is_text
 from wirelint.capture.followed import Followed
 from wirelint.capture.record import Headers, Record, Sent
@@ -26,6 +25,45 @@ from wirelint.rule import Finding
 from wirelint.timing import NO_ARRIVALS, ArrivalLog, Arrivals
 from wirelint.wire import EventStream
 from wirelint.wire.content_coding import CodingError, Decoder, TooLargeError, decode, decoder
+
+# Pieces of a reply that have come for some time, read in one go.
+
+
+def feed_all(session: Session, pieces: Sequence[tuple[bytes, float | None]], spoken: Spoken | None = None) -> None:
+    """Feeds a session pieces of a body, each with its time. Of events that are alike many are taken in together.
+
+    `spoken`: what is known of a reply of which these are the events, each by itself, and what came behind them.
+    """
+    if spoken is not None and spoken.texts is not None:
+        told = zip(pieces[spoken.first : spoken.last], spoken.texts, strict=True)
+        _feed_each(session, pieces[: spoken.first])
+        _take(session, spoken.block, [(data, at, text) for (data, at), text in told])
+        pieces = pieces[spoken.last :]
+    _feed_each(session, pieces)
+
+
+def _feed_each(session: Session, pieces: Iterable[tuple[bytes, float | None]]) -> None:
+    alike: list[tuple[bytes, float | None, str]] = []
+    like = session.like
+    for data, at in pieces:
+        text = like.text(data) if like is not None else None
+        if text is not None:
+            alike.append((data, at, text))
+            continue
+        if like is not None and alike:
+            _take(session, like.block, alike)
+            alike = []
+        session.feed(data, at)
+        like = session.like
+    if like is not None and alike:
+        _take(session, like.block, alike)
+
+
+def _take(session: Session, block: int, alike: list[tuple[bytes, float | None, str]]) -> None:
+    if not session.feed_texts(block, alike):
+        for data, at, _ in alike:
+            session.feed(data, at)
+
 
 _MOST_FAULTS = 8
 _MOST_FIXES = 1000
@@ -45,8 +83,7 @@ class ExchangeRecorder:
     silences that were looked at, `early` what was found before its end, and `shown` the comment and the marker for that.
     `unknown` says why an exchange of no known API is recorded all the same; it has no session either.
     `cut_short` says why the client saw its reply end badly, though that of the upstream ended as HTTP asks.
-    `heard_by` is called when bytes have come. `flowed` are the last bytes of the body, without codings, as long as they are
-    not stored: whoever hands them on puts them there.
+    `heard_by` is called when bytes have come.
     """
 
     id: str
@@ -82,7 +119,6 @@ class ExchangeRecorder:
     _heard: ArrivalLog = field(default_factory=ArrivalLog)
     _known: Record | None = None
     _decoder: Decoder | None = None
-    flowed: list[bytes] = field(default_factory=list)
     _raw: BytesIO = field(default_factory=BytesIO)
     _plain: bytearray = field(default_factory=bytearray)
     _size: int = 0
@@ -233,8 +269,6 @@ class ExchangeRecorder:
         """The same of bytes without codings; whether they are to be read."""
         if self._closed or not data:
             return False
-        if self.flowed:
-            self._save()
         self._size += len(data)
         if self._size > self.limit:
             if self._raw.tell() or not self._unread:
@@ -242,11 +276,6 @@ class ExchangeRecorder:
             return False
         self._raw.write(data)
         return not (self._unread or self._broken or self.session is None)
-
-    def _save(self) -> None:
-        """Stores what has flowed by."""
-        flowed, self.flowed = self.flowed, []
-        self.store(b"".join(flowed))
 
     def _plain_of(self, data: bytes) -> bytes | None:
         """Bytes without their codings; None once it is known that they cannot be read."""
@@ -294,7 +323,6 @@ class ExchangeRecorder:
 
         None where that cannot be done now. An event that names the address of a session is part of all that come after it.
         """
-        self._save()
         raw, stream = self._raw.getvalue(), EventStream()
         frames = stream.feed(raw)
         if self._decoder is not None or self._unread or self._broken or stream.waiting or not frames:
@@ -326,7 +354,6 @@ class ExchangeRecorder:
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes."""
-        self._save()
         return len(self.request_body or b"") + min(self._size, self.limit) + 4096
 
     @property
@@ -336,17 +363,15 @@ class ExchangeRecorder:
     @property
     def overflown(self) -> bool:
         """Whether the body is larger than what is kept of it."""
-        self._save()
         return self._size > self.limit
 
     @property
     def empty(self) -> bool:
         """Whether no byte of the reply's body has come by."""
-        return self._size == 0 and not self.flowed
+        return self._size == 0
 
     def raw_body(self) -> bytes | None:
         """The body as it was on the wire; None when it was not kept."""
-        self._save()
         if self._size > self.limit or len(self._before) > self.limit:
             return None
         return self._before + self._raw.getvalue()[self._repeated :] if self._before else self._raw.getvalue()
@@ -375,7 +400,6 @@ class ExchangeRecorder:
     def _body(self) -> bytes | None:
         if self.status is None or self._unread:
             return None
-        self._save()
         if self._decoder is None:
             return self._readable(self._raw.getvalue())
         if not (self._broken or self.unknown):
@@ -394,7 +418,6 @@ class ExchangeRecorder:
         """Lets go of everything; what still arrives is not looked at."""
         self._closed = True
         self._pass_over()
-        self.flowed.clear()
         self._raw, self._plain, self.session, self._told = BytesIO(), bytearray(), None, None
 
 

@@ -6,7 +6,7 @@ closes was cut off.
 
 mitmproxy calls one hook for each message, and waits for it. Of what a repair hands out for a message (`relaying`) the last
 one takes its place; those before it wait in `_Socket.leaving` until the socket sends that, which takes them along
-(`socket_outlet`). A message for which nothing leaves is dropped. Where the outlet cannot be opened nothing is repaired, and
+(`mitm_compat`). A message for which nothing leaves is dropped. Where that is off nothing is repaired, and
 the exchange says so.
 """
 
@@ -20,19 +20,110 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from mitmproxy import connection, http, websocket
+from mitmproxy.websocket import WebSocketMessage
+from wsproto.frame_protocol import Opcode
 
 from wirelint.addon.end_reason import Ended
 from wirelint.addon.failures import Failures
+from wirelint.addon.http_headers import headers_of
 from wirelint.addon.ignoring import asked_headers
+from wirelint.addon.mitm_compat import attach_socket
 from wirelint.addon.options import Settings
+from wirelint.addon.passage import Passage
 from wirelint.addon.recorder import ExchangeRecorder
-from wirelint.addon.relaying import Relay, mend
-from wirelint.addon.socket_outlet import attach, made_message
 from wirelint.apis import recognise
+from wirelint.capture.record import Headers, Sent
 from wirelint.engine import Session, lower
 from wirelint.model import End
+from wirelint.rewrite import ReplyStream
+from wirelint.rewrite.request import mend_request
 from wirelint.state.ledger import Ledger
 from wirelint.wire.websocket import HEADERS, STATUS, as_line, closes, may_open, opens, socket_url
+
+# The repair of one exchange over a WebSocket: its request before it is sent, the server's messages while they pass.
+#
+# Each message is read as a line of its own (`wire.websocket`), so the repair of a reply is the one of any stream,
+# and what it
+# hands out is lines again. A message of which nothing was changed leaves as it came, white space and all.
+
+_MOST_ORIGINALS = 256
+
+
+def mend(
+    flow: http.HTTPFlow, visit: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures
+) -> bytes | None:
+    """The message to send in the place of the client's; None when that is sent as it is. Raises nothing."""
+    try:
+        session, body = visit.session, visit.request_body
+        if session is None or not body or session.request is None:
+            return None
+        scope = settings.scope_of(session)
+        mended = mend_request(session.head(), body, scope.rules, ledger, scope.permit)
+        visit.faults += mended.faults
+        if mended.body == body:
+            return None
+        visit.forwarded = Sent(headers_of(flow.request), mended.body)
+        visit.asked = mended.request
+        visit.note_fixes(mended.repairs)
+        return mended.body
+    except Exception as error:  # fail open: the request goes out as it is
+        failures.add(visit, "repairing the request", error)
+        return None
+
+
+class Relay(Passage):
+    """The server's messages in, those for the client out."""
+
+    over = "the socket closed"
+
+    def __init__(self, visit: ExchangeRecorder, rewriting: ReplyStream, failures: Failures) -> None:
+        super().__init__(visit, rewriting, failures)
+        self._originals: dict[bytes, bytes] = {}
+
+    def headers(self) -> Headers:
+        return HEADERS
+
+    @classmethod
+    def begin(cls, visit: ExchangeRecorder, settings: Settings, ledger: Ledger, failures: Failures) -> Relay | None:
+        """For an exchange whose first answer has come; None where nothing can be repaired."""
+        if visit.session is None or not visit.readable or visit.unread:
+            return None
+        try:
+            scope = settings.scope_of(visit.session)
+            rewriting = ReplyStream.begin(
+                visit.session, scope.rules, ledger, scope.permit, settings.hold * 1000, visit.asked
+            )
+        except Exception as error:  # fail open: it passes as it comes
+            failures.add(visit, "preparing the repair of the reply", error)
+            return None
+        return cls(visit, rewriting, failures) if rewriting is not None else None
+
+    def take(self, content: bytes, *, last: bool) -> list[bytes]:
+        """What the client gets now that this message has come. `last`: it ends the exchange."""
+        line = as_line(content)
+        if line[:-1] != content:
+            if len(self._originals) >= _MOST_ORIGINALS:
+                self._originals.clear()  # they were changed
+            self._originals[line] = content
+        return self._messages(self._pass(line, last=last))
+
+    def overdue(self) -> list[bytes]:
+        return self._messages(super().overdue())
+
+    def remains(self) -> list[bytes]:
+        return self._messages(super().remains())
+
+    def _pass(self, line: bytes, *, last: bool) -> list[bytes]:
+        try:
+            out = self._feed(line)
+        except Exception as error:  # fail open
+            out = self._rescue(line, error)
+        return out + self._let_go(lambda rewriting: rewriting.end()) if last else out
+
+    def _messages(self, out: list[bytes]) -> list[bytes]:
+        lines = b"".join(out).splitlines(keepends=True)
+        return [self._originals.pop(one, one[:-1]) for one in lines if not one.isspace()]
+
 
 _MOST_SOCKETS = 4096
 _MOST_OPEN = 16
@@ -51,7 +142,7 @@ class OpenOnSocket(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Socket:
-    """`relay` repairs the replies of the oldest exchange that is open. `repairs`: whether the outlet was opened."""
+    """One WebSocket. `relay` repairs the replies of the oldest open exchange; `repairs`: is its client reachable."""
 
     flow: http.HTTPFlow
     open: deque[ExchangeRecorder] = field(default_factory=deque)
@@ -76,7 +167,7 @@ class _Socket:
     def _shown(self, made: Sequence[bytes]) -> Sequence[bytes]:
         """Has the flow show messages that leave by themselves."""
         if self.flow.websocket is not None:
-            self.flow.websocket.messages += [made_message(content) for content in made]
+            self.flow.websocket.messages += [_made(content) for content in made]
         return made
 
 
@@ -155,7 +246,7 @@ class Sockets:
             return
         if socket.repairs is None:
             try:
-                socket.repairs = attach(socket.flow, socket)
+                socket.repairs = attach_socket(socket.flow, socket)
             except Exception as error:  # fail open: it goes without
                 socket.repairs = False
                 self._failures.add(visit, "reaching the client", error)
@@ -191,7 +282,7 @@ class Sockets:
             message.content = made[-1]
         socket.leaving += made[:-1]
         if socket.flow.websocket is not None:
-            socket.flow.websocket.messages[-1:-1] = [made_message(content) for content in made[:-1]]
+            socket.flow.websocket.messages[-1:-1] = [_made(content) for content in made[:-1]]
 
     def _end(self, socket: _Socket, end: End, error: str | None) -> None:
         """The oldest exchange of a socket is over."""
@@ -250,3 +341,8 @@ def _unread(visit: ExchangeRecorder, limit: int) -> ExchangeRecorder | None:
     visit.session = Session(api, None, id=visit.id, method=visit.method, url=visit.url, headers=headers)
     visit.give_up(f"the request is larger than wirelint_max_body ({limit} bytes); the exchange passed unread")
     return visit
+
+
+def _made(content: bytes) -> WebSocketMessage:
+    """A message of the server's side that a repair made."""
+    return WebSocketMessage(Opcode.TEXT, False, content)

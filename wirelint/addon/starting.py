@@ -6,13 +6,14 @@ Here its arguments are read by mitmproxy, and what can be known to fail is looke
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import difflib
 import io
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from mitmproxy import options as mitmproxy_options
 from mitmproxy.proxy import mode_specs
@@ -23,7 +24,7 @@ from wirelint.addon import options as ours
 from wirelint.launch.listening import check
 
 Tool = Literal["mitmdump", "mitmweb", "mitmproxy"]
-_PARSERS: dict[Tool, Callable[..., Any]] = {
+_PARSERS: dict[Tool, Callable[[mitmproxy_options.Options], argparse.ArgumentParser]] = {
     "mitmdump": cmdline.mitmdump,
     "mitmweb": cmdline.mitmweb,
     "mitmproxy": cmdline.mitmproxy,
@@ -60,7 +61,7 @@ def start(tool: Tool, arguments: Sequence[str], make: Callable[[mitmproxy_option
     sys.argv[:] = [tool]  # mitmproxy's messages begin with it; its hints on old options would speak of our own
     try:
         with contextlib.redirect_stderr(said):
-            run(checked, _PARSERS[tool], arguments, _filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
+            run(checked, _parser(tool), arguments, _filters if tool == "mitmdump" else None)  # type: ignore[arg-type]
     except SystemExit as stopped:
         status = stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
         if status and not started:
@@ -76,6 +77,23 @@ def _filters(arguments: Any) -> dict[str, str]:
     """mitmdump takes a filter of flows as an argument without a name."""
     words = " ".join(arguments.filter_args or ())
     return dict.fromkeys(("save_stream_filter", "readfile_filter", "dumper_filter"), words) if words else {}
+
+
+def _parser(tool: Tool) -> Callable[[mitmproxy_options.Options], argparse.ArgumentParser]:
+    """What makes mitmproxy's parser, which raises StartError for a wrong argument.
+
+    mitmproxy itself would print hints on old options to stdout, or an empty line where it has none.
+    """
+
+    def refuse(message: str) -> NoReturn:
+        raise StartError(f"{message}; {tool} --options lists what can be set")
+
+    def make(given: mitmproxy_options.Options) -> argparse.ArgumentParser:
+        parser = _PARSERS[tool](given)
+        parser.error = refuse  # type: ignore[method-assign]
+        return parser
+
+    return make
 
 
 def reason(said: str) -> str:

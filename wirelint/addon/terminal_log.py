@@ -28,9 +28,8 @@ from wirelint.addon.words import one_line, shorten
 from wirelint.model import Exchange
 from wirelint.rule import AppliedFix, Finding
 from wirelint.text.signs import ERRORS
-from wirelint.view.layout import hung
-from wirelint.view.screen import Screen
-from wirelint.view.writer import MARKS, STYLES, known_note, place
+from wirelint.view.findings import MARKS, STYLES, known_note, place
+from wirelint.view.screen import Screen, hung
 
 LOOK = "wirelint_look"
 """The attribute of a log record that says how its line looks: a `Look`."""

@@ -11,6 +11,7 @@ A rule is asked once for each silence. What it finds is provisional: the exchang
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterable
@@ -18,13 +19,44 @@ from typing import Protocol
 
 from mitmproxy import http
 
+from wirelint.addon.annotate import annotate, early_annotation, take_back
 from wirelint.addon.failures import Failures
+from wirelint.addon.log import log_early
 from wirelint.addon.recorder import ExchangeRecorder
 from wirelint.apis import channel_of
+from wirelint.capture.redact import Redactor
 from wirelint.engine import Engine
 from wirelint.model import Exchange
 from wirelint.rule import Finding
 from wirelint.wire.websocket import is_socket
+
+# What is said of an exchange before it has ended, because something about it will not wait.
+#
+# It stands on the flow and in the log at once. None of it is written down: when the exchange has ended, its verdict
+# takes the
+# place of all that was said before.
+
+
+def announce(
+    flow: http.HTTPFlow, visit: ExchangeRecorder, exchange: Exchange, findings: tuple[Finding, ...], redactor: Redactor
+) -> None:
+    """Tells of findings in an open exchange."""
+    clean = [dataclasses.replace(finding, message=redactor.text(finding.message)) for finding in findings]
+    model = redactor.text(exchange.model)
+    visit.early += clean
+    log_early(exchange, model, clean)
+    withdraw(flow, visit)
+    made = early_annotation(exchange, model, tuple(visit.early))
+    visit.shown = (made.comment, "" if flow.marked else made.marker)
+    annotate(flow, made)
+
+
+def withdraw(flow: http.HTTPFlow, visit: ExchangeRecorder) -> None:
+    """Takes back what was put on a flow."""
+    if visit.shown is not None:
+        take_back(flow, *visit.shown)
+        visit.shown = None
+
 
 _GRAIN = 1 / 30
 """The shortest time between two looks, as a part of the shortest limit: how late a report may come."""

@@ -21,7 +21,7 @@ from wirelint.engine import Engine, internal, lower
 from wirelint.model import End, Exchange, Json, Timing
 from wirelint.rule import SEVERITIES, Finding
 from wirelint.state.ledger import Unnamed
-from wirelint.view.writer import flat
+from wirelint.view.findings import flat
 
 
 @dataclass(frozen=True, slots=True, eq=False)

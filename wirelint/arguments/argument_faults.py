@@ -13,8 +13,8 @@ from typing import Literal
 
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_markup import closing_tag, opening_tag
+from wirelint.arguments.json_continuation import Scanner
 from wirelint.arguments.json_repair import mended, unquoted
-from wirelint.arguments.json_scanner import Scanner
 from wirelint.arguments.schemas import required
 from wirelint.model import Arguments, Choice, Exchange, Json, Tool, ToolCall
 from wirelint.text.control_tokens import find

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from wirelint.arguments.argument_strings import is_data, writes_file
+from wirelint.arguments.argument_members import is_data, writes_file
 from wirelint.dialects.coercion import properties_of
 from wirelint.jsonvalues import Json
 from wirelint.model import Request, Tool

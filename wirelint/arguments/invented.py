@@ -13,10 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from wirelint.arguments.parameters import purpose, words_of
-from wirelint.arguments.placeholders import Sign, sign
-from wirelint.arguments.schema_places import element, kinds, member
-from wirelint.arguments.schemas import plain, required
+from wirelint.arguments.placeholders import Sign, purpose, sign, words_of
+from wirelint.arguments.schemas import element, kinds, member, plain, required
 from wirelint.claims import evidence
 from wirelint.model import Json, Message, Request, Text, Tool, ToolResult
 

@@ -9,10 +9,105 @@ Whether somebody said the value is for `unsaid` to find out.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
 
-from wirelint.arguments.parameters import Purpose, purpose, words_of
-from wirelint.model import Confidence
+from wirelint.model import Confidence, Json
+
+# What a parameter of a tool is for, by its name: a path, a key, an id, a host, or text that somebody writes.
+#
+# Names are taken apart at underscores and capitals (`subWorkspace`, `file_path`), so that one list of words does for all
+# spellings. A name says only so much: what is in no list is `other`.
+
+Purpose = Literal["path", "secret", "id", "host", "address", "person", "prose", "command", "kind", "other"]
+"""`prose`: text, code, queries, patterns, values of any sort: whatever stands there may be meant. `kind`: names a type."""
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_KIND = _words("type types kind format datatype mimetype dtype")
+_COMMAND = _words("command cmd commands cmdline shell")
+_PROSE = _words(
+    "content contents text texts body code query queries q prompt prompts message messages msg question questions"
+    " description summary comment comments note notes instruction instructions task thought thoughts thinking reason"
+    " reasoning explanation script source sql html css markdown pattern regex regexp glob replacement replace old"
+    " new patch diff template input inputs output data answer answers caption subject expression search find keyword"
+    " keywords term terms plan todo todos value values title headline label string str snippet selector xpath"
+    " payload json yaml xml arguments args params parameters stdin response reply feedback objective goal context"
+    " details rationale criteria filter filters where formula function test tests statement excerpt quote"
+    " placeholder default fallback sentence paragraph letter words word tag tags header headers cookie cookies env"
+    " environment symbol variable"
+)
+_SECRET = _words("secret secrets token password passwd passphrase credential credentials apikey bearer pat")
+_KEYS = _words("api access secret private auth client service license")
+_ID = _words("id ids uuid guid identifier")
+_HOST = _words(
+    "url urls uri uris href link links host hostname domain endpoint website site webhook server baseurl dsn"
+)
+_ADDRESS = _words("email emails mail recipient recipients sender to cc bcc from phone telephone mobile address street")
+_PERSON = _words("person firstname lastname fullname surname customer author owner assignee contact employee patient")
+_PARAMETERS_PATH = _words(
+    "path paths file files filename filenames filepath dir dirs directory directories folder folders workspace workdir cwd"
+    " root dirname basedir subdir subdirectory subfolder subpath repo repository checkout pwd"
+)
+
+
+@lru_cache(maxsize=1024)
+def words_of(name: str) -> tuple[str, ...]:
+    """`subWorkspace` → sub, workspace."""
+    return tuple(word.lower() for word in _WORD.findall(name[:200]))
+
+
+@lru_cache(maxsize=1024)
+def purpose(name: str) -> Purpose:
+    """What a parameter of this name is for. The last word says most: `file_content` is prose, `content_file` a path."""
+    words = words_of(name)
+    if not words:
+        return "other"
+    last = words[-1]
+    if last == "string" and words[:-1] and words[-2] in ("connection", "conn"):
+        return "host"
+    found = _of_word(last, words)
+    if found != "other" or last in ("name", "names", "number", "list", "array"):
+        return found if found != "other" else _of_rest(words)
+    return next((kind for word in reversed(words[:-1]) if (kind := _of_word(word, words)) == "prose"), "other")
+
+
+def _of_rest(words: tuple[str, ...]) -> Purpose:
+    """Of `file_name`, `user_names`, `path_list`: the word before."""
+    if len(words) == 1:
+        return "person" if words[0] == "name" else "other"
+    found = _of_word(words[-2], words)
+    return "person" if words[-1] == "name" and words[-2] in ("full", "first", "last", "user", "contact") else found
+
+
+def _of_word(word: str, words: tuple[str, ...]) -> Purpose:
+    if word in _ID:
+        return "id"
+    if word in _SECRET or (word in ("key", "keys") and not _KEYS.isdisjoint(words)):
+        return "secret"
+    for names, found in _LISTS:
+        if word in names:
+            return found
+    return "other"
+
+
+_LISTS: tuple[tuple[frozenset[str], Purpose], ...] = (
+    (_KIND, "kind"),
+    (_COMMAND, "command"),
+    (_PARAMETERS_PATH, "path"),
+    (_HOST, "host"),
+    (_ADDRESS, "address"),
+    (_PERSON, "person"),
+    (_PROSE, "prose"),
+)
+
 
 LONGEST = 300
 """Characters of a value above which it is no stand-in."""
@@ -220,3 +315,45 @@ def _yours(value: str) -> str:
 
 def _is_address(value: str, what: Purpose) -> bool:
     return "@" in value or "://" in value or what in ("host", "address")
+
+
+# Arguments of a call that the error of its tool names: `Unknown workspace: 'default'` for `{"workspace": "default"}`.
+#
+# A value counts as named where the error quotes it, or has it as a word beside a word of its parameter's name. An
+# error that
+# refuses a value without repeating it names the parameter alone, in quotes or before a colon.
+
+_LONGEST_ERROR = 1000
+_LONGEST_VALUE = 200
+_SHORTEST_VALUE = 2
+_REFUSES = re.compile(
+    r"\b(?:unknown|invalid|no such|not found|not valid|not a|not an|unrecogni[sz]ed|unsupported|must be|must match|expected"
+    r"|does not exist|doesn['’]t exist|not exist|not allowed|not available|no \w+ (?:named|called|with))\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An argument that an error refuses. `sign`: what gives the value away as a stand-in, if anything does."""
+
+    name: str
+    value: str
+    sign: Sign | None
+
+
+def refused(arguments: Mapping[str, Json], error: str) -> Iterator[Refused]:
+    """Yield the arguments that an error of the tool refuses by name."""
+    error = error[:_LONGEST_ERROR]
+    if not _REFUSES.search(error):
+        return
+    said = set(re.findall(r"[a-z]+", error.lower()))
+    for name, value in arguments.items():
+        if not isinstance(value, str) or not _SHORTEST_VALUE <= len(value) <= _LONGEST_VALUE:
+            continue
+        quoted = re.search(rf"(['\"`‘“«<]){re.escape(value)}['\"`’”»>]", error)
+        about = any(len(word) > 2 and word in said for word in words_of(name))
+        beside = about and re.search(rf"(?<!\w){re.escape(value)}(?!\w)", error) is not None
+        parameter = re.search(rf"(?:['\"`]{re.escape(name)}['\"`]|(?<!\w){re.escape(name)}\s*:)", error)
+        if quoted or beside or parameter:
+            yield Refused(name, value, sign(value, name))

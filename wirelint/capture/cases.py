@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from wirelint.capture.ddmin import Budget, Path, Shrinker, minimise, neutral, texts
+from wirelint.capture.ddmin import Budget, Draft, Path, Shrinker, draft, joined, minimise, neutral, texts
 from wirelint.capture.format import changes, decode, encode
-from wirelint.capture.json_tree import Draft, draft, joined
 from wirelint.capture.record import Record
 from wirelint.capture.redact import Redactor
 from wirelint.capture.replay import replay

@@ -6,13 +6,202 @@ counts how often it is asked; when that is used up, what was reached so far is t
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+import orjson
+
+from wirelint.capture.format import dump
+from wirelint.capture.messages import is_messages
+from wirelint.capture.record import Record
+from wirelint.engine import lower
 from wirelint.model import Json
+from wirelint.timing import Timing
+from wirelint.wire import Sniffer
+from wirelint.wire.aws_eventstream import content_of, split, with_content
+
+# An exchange as one JSON value that can be taken apart and put together again: what a reproducer is whittled from.
+#
+#     {"request": <the body>, "response": <the body>} or {"request": …, "response": [{"n": 0, "data": …, "at": …}, …]}
+#
+# A stream is a list of its frames, each with the number of its bytes. A frame that holds one JSON document has that as
+# `data`, and its bytes are made from it again in the frame's own form; of any other there is the `text` as it stood.
+
+_TEXTS = frozenset({"content", "text", "delta", "thinking", "reasoning", "reasoning_content", "arguments", "partial_json",
+                     "refusal"})  # fmt: skip
+"""Members that hold pieces of text."""
+_PADDING = frozenset({"obfuscation", "p"})
+_DATA = re.compile(rb"^data:[ ]?(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A record without its bodies, and the forms that they have. `pieces`: the bytes of a stream's frames, `messages`
+    those of AWS. `opaque`: the reply is nothing that can be taken apart."""
+
+    base: Record
+    value: Json
+    pieces: tuple[bytes, ...] | None
+    messages: bool
+    opaque: bool
+
+    def record(self, value: Json) -> Record:
+        """The record that a value stands for."""
+        assert isinstance(value, dict)
+        asked, answer = value.get("request"), value.get("response")
+        body = self.base.request_body if asked is None else dump(asked)
+        if self.opaque:
+            return dataclasses.replace(self.base, request_body=body)
+        if self.pieces is None:
+            reply = None if answer is None else dump(answer)
+            return dataclasses.replace(self.base, request_body=body, response_body=reply, chunks=())
+        frames = [(self._bytes(frame), _time(frame)) for frame in (answer if isinstance(answer, list) else [])]
+        chunks = tuple((at, len(data)) for data, at in frames if at is not None)
+        return dataclasses.replace(
+            self.base,
+            request_body=body,
+            response_body=b"".join(data for data, _ in frames),
+            chunks=chunks if len(chunks) == len(frames) else (),
+        )
+
+    def without_times(self) -> Draft:
+        """The same as if nobody had looked at a clock."""
+        base = dataclasses.replace(self.base, chunks=(), timing=Timing())
+        answer = self.value.get("response") if isinstance(self.value, dict) else None
+        if self.pieces is None or not isinstance(answer, list) or not isinstance(self.value, dict):
+            return dataclasses.replace(self, base=base)
+        timeless: list[Json] = [{**frame, "at": None} for frame in answer if isinstance(frame, dict)]
+        return dataclasses.replace(self, base=base, value={**self.value, "response": timeless})
+
+    def _bytes(self, frame: Json) -> bytes:
+        if not isinstance(frame, dict) or self.pieces is None or not isinstance(number := frame.get("n"), int):
+            return b""
+        if isinstance(text := frame.get("text"), str):
+            return text.encode("utf-8", "surrogateescape")
+        raw, data = self.pieces[number], frame.get("data")
+        was = _content(raw, messages=self.messages)
+        if data is None or _document(was) == data:
+            return raw
+        return with_content(raw, dump(data)) if self.messages else raw.replace(was, dump(data), 1)
+
+
+def draft(record: Record) -> Draft:
+    """The draft of a record. What of it is no JSON stays in the base as it is."""
+    asked = _document(record.request_body)
+    body = record.response_body or b""
+    if is_messages(body):
+        told, rest = split(body)
+        pieces = [*told, *([rest] if rest else [])]
+        return Draft(record, _value(asked, pieces, record, messages=True), tuple(pieces), True, False)
+    sniffer = Sniffer(lower(record.response_headers))
+    frames = [*sniffer.feed(body), *sniffer.close()] if body else []
+    pieces = [frame.raw for frame in frames]
+    if sniffer.streamed and frames and b"".join(pieces) == body:
+        sound = {frame.number: not frame.faults for frame in frames}
+        return Draft(record, _value(asked, pieces, record, sound=sound), tuple(pieces), False, False)
+    whole = _document(record.response_body)
+    return Draft(record, {"request": asked, "response": whole}, None, False, opaque=whole is None and bool(body))
+
+
+def joined(value: Json) -> Json:
+    """The same with neighbouring frames made one, where all that tells them apart is a piece of text.
+
+    A text that is in one piece is easier to read, and less of it is lost when it is shortened.
+    """
+    answer = value.get("response") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(answer, list):
+        return value
+    frames: list[Json] = []
+    for frame in answer:
+        made = _join(frames[-1], frame) if frames else None
+        if made is None:
+            frames.append(frame)
+        else:
+            frames[-1] = made
+    return {**value, "response": frames}
+
+
+def _join(one: Json, other: Json) -> Json:
+    if not isinstance(one, dict) or not isinstance(other, dict) or "data" not in one or "data" not in other:
+        return None
+    before, after = one["data"], other["data"]
+    here, there = dict(texts(before)), dict(texts(after))
+    differing = [path for path in here if path[-1] not in _PADDING and here[path] != there.get(path)]
+    if len(differing) != 1 or here.keys() != there.keys():
+        return None
+    (path,) = differing
+    if path[-1] not in _TEXTS:
+        return None
+    made = put(before, path, here[path] + there[path])
+    # All but the text, and what is padding, has to be the same.
+    plain = [put(item, path, "") for item in (before, after)]
+    for padding in (path for path in here if path[-1] in _PADDING):
+        plain = [put(item, padding, "") for item in plain]
+    return {**one, "data": made, "at": other.get("at")} if plain[0] == plain[1] else None
+
+
+def _value(
+    asked: Json,
+    pieces: Sequence[bytes],
+    record: Record,
+    *,
+    messages: bool = False,
+    sound: dict[int, bool] | None = None,
+) -> Json:
+    frames: list[Json] = []
+    for number, (raw, at) in enumerate(zip(pieces, _times(pieces, record.chunks), strict=True)):
+        whole = messages or (sound or {}).get(number, True)
+        data = _document(_content(raw, messages=messages)) if whole else None
+        if isinstance(data, dict):
+            frames.append({"n": number, "at": at, "data": data})
+        elif messages:
+            frames.append({"n": number, "at": at})
+        else:
+            frames.append({"n": number, "at": at, "text": raw.decode("utf-8", "surrogateescape")})
+    return {"request": asked, "response": frames}
+
+
+def _times(pieces: Sequence[bytes], chunks: tuple[tuple[float, int], ...]) -> Iterator[float | None]:
+    """When the last bytes of each piece came."""
+    known = sum(size for _, size in chunks) == sum(map(len, pieces))
+    ends = iter(chunks if known else ())
+    at: float | None = None
+    came = end = 0
+    for piece in pieces:
+        end += len(piece)
+        while came < end and (chunk := next(ends, None)) is not None:
+            at = chunk[0]
+            came += chunk[1]
+        yield at
+
+
+def _content(raw: bytes, *, messages: bool) -> bytes:
+    """The part of a frame's bytes that is its document, if it has one of that kind."""
+    if messages:
+        return content_of(raw)
+    found = _DATA.findall(raw)
+    if len(found) == 1:
+        return bytes(found[0]).rstrip(b"\r")
+    return raw.strip() if not found else b""
+
+
+def _time(frame: Json) -> float | None:
+    at = frame.get("at") if isinstance(frame, dict) else None
+    return float(at) if isinstance(at, (int, float)) else None
+
+
+def _document(body: bytes | None) -> Json:
+    try:
+        value: Json = orjson.loads(body or b"")
+    except orjson.JSONDecodeError:
+        return None
+    return value
+
 
 T = TypeVar("T")
 Path: TypeAlias = tuple[str | int, ...]

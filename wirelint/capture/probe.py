@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from wirelint.capture.tokens import signs
+from wirelint.capture.secret_patterns import signs
 
 # Characters that a pattern without regard to case takes for an ASCII letter (Unicode, CaseFolding and SpecialCasing).
 _FOLDED = (("\u212a", b"k"), ("\u017f", b"s"), ("\u0130", b"i"), ("\u0131", b"i"))

@@ -10,7 +10,7 @@ import re
 from typing import Literal
 
 from wirelint.claims.actions import DONE, Kind, alternatives
-from wirelint.text.cues import has_word_of
+from wirelint.text.prose import has_word_of
 
 FOREIGN_CONDITION = re.compile(r"\b(?:wenn|falls|sobald|si|quando)\b", re.IGNORECASE)
 # Finished forms stand in the order of `actions.DONE`.

@@ -17,16 +17,13 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from wirelint.claims.actions import BASE, PARTICIPLE, Kind, Topic
-from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, regrets
-from wirelint.claims.claim_patterns import EARLIER, UNREAL
-from wirelint.claims.claims import Claim
-from wirelint.claims.echoes import folded, told_back
+from wirelint.claims.acts import DONE_CHINESE, FEW, LONGEST_REPLY, Act, accounts, acts, folded, regrets, told_back
+from wirelint.claims.claims import EARLIER, UNREAL, Claim
 from wirelint.claims.lemmas import stem
 from wirelint.claims.side_effects import heads_text, is_given, of_a_text
 from wirelint.claims.tool_match import is_news
 from wirelint.claims.toolkinds import Ability, does, name_words, shares_signs, topics_in
-from wirelint.text.cues import Cues
-from wirelint.text.prose import Prose, Sentence
+from wirelint.text.prose import Cues, Prose, Sentence
 
 _LONGEST_ORDER = 300
 _NO_ORDER = re.compile(

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from wirelint.claims.actions import ASKED, BASE, GERUND, TOPIC_OF, Kind, topics_of, words_of
 from wirelint.claims.toolkinds import abilities, does
 from wirelint.model import Tool
-from wirelint.text.cues import Cues
-from wirelint.text.prose import unquoted
+from wirelint.text.prose import Cues, unquoted
 
 _NOT = r"(?:do not|don['’]t|cannot|can['’]t|can not|am not|['’]m not)"
 _AT_ALL = r"(?:currently |actually |really |seem to |appear to |directly |presently |unfortunately )*"

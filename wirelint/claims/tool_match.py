@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from wirelint.claims.actions import AHEAD, GERUND, Kind, words_of
-from wirelint.claims.announcements import Announcement, announced_verb, is_alone
+from wirelint.claims.acts import folded, told_back
+from wirelint.claims.announcements import Announcement, announced_verb, asked, is_alone
 from wirelint.claims.claims import Claim
-from wirelint.claims.echoes import folded, told_back
-from wirelint.claims.intent import asked
 from wirelint.claims.side_effects import heads_text, is_given, is_thought, of_a_text, shows
 from wirelint.claims.toolkinds import Ability, does, name_words, topics_in
 from wirelint.text.prose import Prose

@@ -1,100 +1,103 @@
-"""`wirelint check`: captures in, findings out."""
+"""`wirelint check`: captures in, findings out; and baselines of known findings, which it does not report.
+
+A baseline is a file of fingerprints: sorted JSON with one entry per fingerprint, made to be kept under version control and
+read in reviews. Only the fingerprint decides; the other members of an entry are for people.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
+import orjson
 
+from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
-from wirelint.cli import completing
 from wirelint.cli.case import verify
 from wirelint.cli.guidance import guided
-from wirelint.cli.known import Known, baseline_options
+from wirelint.cli.options import (
+    Results,
+    Selection,
+    format_option,
+    inform,
+    occurrences_option,
+    output_option,
+    paths_argument,
+    rule_options,
+)
 from wirelint.cli.progress import Bar
-from wirelint.cli.results import Results, output_option
-from wirelint.cli.selection import limit_options, occurrences_option, policy_option, rule_options, selected, tell
-from wirelint.rule import Limits
+from wirelint.model import Json
+from wirelint.rule import Finding, Rule
+from wirelint.state.issues import evidence, fingerprint, place_pattern
 from wirelint.view import FORMATS, Statistics, begin
+from wirelint.view.findings import counted
+
+_FORMAT, _VERSION = "wirelint-baseline", 1
+_CURE = "write it again with --write-baseline"
 
 
-@guided(
-    examples=(
-        ("all captures of a folder", "wirelint check captures/"),
-        (
-            "only what was leaked into text, a line each, for grep",
-            "wirelint check captures/ --select LK --output-format concise",
-        ),
-        ("what goes wrong most, and who is to blame", "wirelint check captures/ --statistics"),
-        ("what a program said, without a file", "cat captures/samples/faults.jsonl | wirelint check -"),
-    ),
-    exits={
-        0: "nothing of warning or worse was found (or --exit-zero)",
-        1: "something was found",
-        2: "something could not be read, or the command was wrong",
-    },
-)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
-@rule_options
-@policy_option
-@click.option(
-    "--output-format",
-    type=click.Choice(list(FORMATS)),
-    default="full",
-    show_default=True,
-    help="How to print findings.",
-)
+def baseline_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--baseline` and `--write-baseline` to a command."""
+    command = click.option(
+        "--write-baseline", is_flag=True, help="Record current findings as the baseline and exit 0."
+    )(command)
+    return click.option(
+        "--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Leave out the findings in this baseline."
+    )(command)
+
+
+@guided("check")
+@paths_argument
+@rule_options(policy=True, limits=True)
+@format_option(list(FORMATS), "Format of the findings.")
 @output_option
 @baseline_options
-@limit_options
 @occurrences_option
 @click.option("--statistics", is_flag=True, help="Print counts per rule instead of findings.")
-@click.option("--expect", is_flag=True, help="Hold what is found to what the cases in PATH say is in them.")
-@click.option("--exit-zero", is_flag=True, help="Exit 0 even when something was found.")
+@click.option("--expect", is_flag=True, help="Verify findings against each case's `expect`.")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even if something was found.")
 def check(
     paths: tuple[str, ...],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    folders: tuple[Path, ...],
-    policy: Path | None,
+    selection: Selection,
     output_format: str,
     output: str | None,
     baseline: Path | None,
     write_baseline: bool,
-    stall: float,
-    burst: float,
-    hang: float,
     all_occurrences: bool,
     statistics: bool,
     expect: bool,
     exit_zero: bool,
 ) -> int:
-    """Judge captures: files, folders, or - for standard input.
+    """Check captures: files, folders, or - for standard input.
 
-    Reads wirelint's exchanges.jsonl (hand-made records with only `request` and `response` too), mitmproxy flow files,
-    HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier; what a format cannot tell is
-    not judged, and that is said. Each file is judged by itself, in file order. Findings stand with the source they are
-    about, carets at the evidence; `wirelint show` tells the whole exchange, `wirelint rule NAME` explains a rule.
+    Reads wirelint's exchanges.jsonl (also hand-made records with only `request` and `response`), mitmproxy flow files,
+    HAR, VCR cassettes, LHAR, session logs of Claude Code and results of K2-Vendor-Verifier. Checks that need something a
+    format lacks are skipped, and a finding says so. Each file is checked by itself, in file order. `wirelint show` prints a
+    whole exchange, `wirelint rule NAME` explains a rule.
 
-    Clients send their whole history with every request. A finding in it is told where it appears first; later turns of the
-    conversation say how many are known, and --all-occurrences tells each again.
+    Clients send their whole history with every request. A finding in it is reported where it appears first; later turns of
+    the conversation say how many are known, and --all-occurrences reports each again.
     """
-    rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
+    rules = selection.scopes()
     if expect:
         return verify(paths, rules)
-    known = Known(baseline, write=write_baseline)
+    known = BaselineRun(baseline or selection.configuration.baseline, write=write_baseline)
     results = Results(output)
     writer = begin(output_format, results.out, rules.everywhere)
     counts = Statistics()
     problems = 0
     with Bar(paths, "checking") as bar:
-        for item in bar.judged(rules):
+        for item in bar.checked(rules):
             if isinstance(item, Problem):
                 problems += 1
                 results.out.flush()
-                bar.tell(f"wirelint: {item}")
+                bar.inform(f"wirelint: {item}")
                 continue
-            item = known.news(item)
+            item = known.new(item)
             item = item if all_occurrences else item.folded
             counts.add(item)
             if statistics or write_baseline:
@@ -107,15 +110,127 @@ def check(
     elif not write_baseline:
         writer.close()
     results.commit()
-    tell(counts.summary(problems))
+    inform(counts.summary(problems))
     if output_format in ("full", "concise") and (hint := counts.hint()):
-        tell(hint)
+        inform(hint)
     known.close(rules.everywhere)
-    return _status(counts, problems, exit_zero or write_baseline)
-
-
-def _status(counts: Statistics, problems: int, exit_zero: bool) -> int:
     if problems:
         return 2
-    found = counts.severities["error"] + counts.severities["warning"]
-    return 1 if found and not exit_zero else 0
+    return 1 if counts.faults and not (exit_zero or write_baseline) else 0
+
+
+# --- baselines ---------------------------------------------------------------------------------------------------------
+
+
+class Baseline:
+    """Known findings, and which of them occur in this run. `known`: codes of rules by fingerprint.
+
+    Errors are click.ClickException with a message of one line: file, what is wrong, the cure.
+    """
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._known = dict(known or {})
+        self._seen = Counter[str]()
+        self._found: dict[str, Finding] = {}
+
+    @classmethod
+    def load(cls, path: Path) -> Baseline:
+        try:
+            document: Json = orjson.loads(path.read_bytes())
+        except FileNotFoundError as error:
+            raise click.ClickException(f"{path}: no such file; --write-baseline writes it") from error
+        except OSError as error:
+            raise click.ClickException(f"{path}: {error.strerror or error}; name a readable baseline") from error
+        except orjson.JSONDecodeError as error:
+            raise click.ClickException(f"{path}: line {error.lineno}: not JSON: {error.msg}; {_CURE}") from error
+        if not isinstance(document, dict) or document.get("format") != _FORMAT:
+            raise click.ClickException(f"{path}: not a baseline of wirelint; {_CURE}")
+        version, entries = document.get("version"), document.get("findings")
+        if version != _VERSION:
+            raise click.ClickException(
+                f"{path}: version {version} is not {_VERSION}, which this wirelint reads; {_CURE}"
+            )
+        if not isinstance(entries, list):
+            raise click.ClickException(f"{path}: findings: not a list; {_CURE}")
+        known = {}
+        for number, entry in enumerate(entries, 1):
+            match entry:
+                case {"fingerprint": str(print_), "code": str(code)}:
+                    known[print_] = code
+                case _:
+                    raise click.ClickException(f"{path}: findings[{number}]: without fingerprint or code; {_CURE}")
+        return cls(known)
+
+    @property
+    def known(self) -> int:
+        """The number of findings that were known and not reported."""
+        return sum(count for print_, count in self._seen.items() if print_ in self._known)
+
+    def new(self, checked: Checked) -> Checked:
+        """The exchange without known findings."""
+        new = []
+        for finding in checked.findings:
+            print_ = fingerprint(finding)
+            self._seen[print_] += not finding.is_known
+            self._found.setdefault(print_, finding)
+            if print_ not in self._known:
+                new.append(finding)
+        return checked if len(new) == len(checked.findings) else replace(checked, findings=tuple(new))
+
+    def gone(self, rules: Sequence[Rule]) -> Counter[str]:
+        """Known findings that did not occur, by the names of their rules, for rules that ran."""
+        names = {rule.code: rule.name for rule in rules}
+        missing = (code for print_, code in self._known.items() if not self._seen[print_])
+        return Counter(names[code] for code in missing if code in names)
+
+    def write(self, path: Path) -> int:
+        """Write the findings of this run. Returns the number of fingerprints."""
+        found = sorted(self._found.items(), key=lambda item: (item[1].code, place_pattern(item[1]), item[0]))
+        document: Json = {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "findings": [_entry(print_, finding, self._seen[print_]) for print_, finding in found],
+        }
+        try:
+            path.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        except OSError as error:
+            raise click.ClickException(f"{path}: {error.strerror or error}; name a writable place") from error
+        return len(found)
+
+
+def _entry(print_: str, finding: Finding, count: int) -> Json:
+    return {
+        "fingerprint": print_,
+        "code": finding.code,
+        "name": finding.name,
+        "layer": finding.layer,
+        "place": f"{finding.side} {place_pattern(finding)}".rstrip(),
+        "evidence": evidence(finding),
+        "count": count,
+    }
+
+
+class BaselineRun:
+    """The baseline of one run, if there is one. `write`: record findings instead of leaving known ones out."""
+
+    def __init__(self, path: Path | None, *, write: bool) -> None:
+        self._path, self._writes = path, write
+        if write and path is None:
+            raise click.UsageError("--write-baseline: where to? add --baseline FILE")
+        self._baseline = Baseline() if write or path is None else Baseline.load(path)
+
+    def new(self, checked: Checked) -> Checked:
+        return checked if self._path is None else self._baseline.new(checked)
+
+    def close(self, rules: Sequence[Rule]) -> None:
+        """Write the file, or report how many findings were known and which are gone."""
+        if self._path is None:
+            return
+        if self._writes:
+            inform(f"wrote {self._path}: {counted(self._baseline.write(self._path), 'finding')}")
+            return
+        if self._baseline.known:
+            inform(f"{counted(self._baseline.known, 'finding')} known from {self._path}, not shown")
+        if gone := self._baseline.gone(rules):
+            names = ", ".join(f"{name} ({count})" for name, count in sorted(gone.items()))
+            inform(f"gone since {self._path}: {names}; --write-baseline removes them")

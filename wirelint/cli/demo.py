@@ -1,4 +1,4 @@
-"""`wirelint demo`: the main job, on an embedded faulty server."""
+"""`wirelint demo`: faults found, blamed and fixed, on an embedded faulty server."""
 
 from __future__ import annotations
 
@@ -21,41 +21,30 @@ from wirelint.launch.demo.clients import MissingSdkError, drive
 from wirelint.launch.demo.comparison import Score, compare
 from wirelint.launch.demo.processes import Captures, StartError, mock_server, proxy
 from wirelint.launch.demo.steps import STEPS, Step
+from wirelint.view.findings import MARKS, STYLES, visible
 from wirelint.view.screen import Screen
-from wirelint.view.writer import MARKS, STYLES, visible
 
 _REPAIRS = "wirelint_fix=unsafe"
 _LIMITS = {"stall": 2, "burst": 2, "hang": 3}
-"""Seconds: nobody wants to wait for the usual ones to see what happens then."""
+"""Seconds; the usual limits would make the demo slow."""
 _IDENTITY = ("exchange", "code", "side", "pointer", "event", "message")
 
 
-@guided(
-    examples=(
-        ("faults while they happen, found, blamed and repaired", "wirelint demo"),
-        ("how many tool calls a faulty vendor lets pass, and how many with repairs", "wirelint demo --vendor"),
-    ),
-    exits={
-        0: "every fault was found, nothing healthy was blamed, live and offline agree",
-        1: "not so",
-        2: "it could not be started",
-    },
-)
+@guided("demo")
 @click.option(
-    "--vendor", is_flag=True, help="Count the tool calls of agents at a faulty vendor, without and with repairs."
+    "--vendor", is_flag=True, help="Count the tool calls of agents with a faulty vendor, without and with fixes."
 )
 @click.option(
     "--captures", type=click.Path(path_type=Path), default=Path("captures"), show_default=True, metavar="DIR",
-    help="Where the captures go.",
+    help="Folder for captures.",
 )  # fmt: skip
 def demo(captures: Path, vendor: bool) -> int:
     """See it work: a faulty LLM server, a real mitmdump with the addon in front of it, the real SDKs as clients.
 
-    Shows what is found while it happens, and some of it once more with repairs; then judges the captures offline and
-    compares. Ends by itself.
+    Shows findings live, and some faults again with fixes; then checks the captures offline and compares. Ends by itself.
 
-    With --vendor, no process is started: some hundreds of agent runs against a vendor whose mistakes depend on what it is
-    sent, first as they are, then with all repairs of wirelint in between.
+    With --vendor no process is started: some hundreds of agent runs with a vendor whose mistakes depend on its input,
+    first without wirelint, then with all fixes.
     """
     console = Screen(sys.stdout, markup=True)
     if vendor:
@@ -74,7 +63,7 @@ def demo(captures: Path, vendor: bool) -> int:
                 wrong = [step for step in STEPS if not _play(step, url, written, console, seen)]
                 with proxy(upstream, captures, logs / "confdir", logs / "repairs.log", _REPAIRS, *limits) as url:
                     console.print(
-                        f"\n[dim]the same with[/] {_REPAIRS}[dim], as the client sees it without and with[/]\n"
+                        f"\n[dim]again with[/] {_REPAIRS}[dim]: what the client sees without and with it[/]\n"
                     )
                     again = [step for step in STEPS if step.repaired]
                     wrong += [step for step in again if not _play_repaired(step, url, written, console, seen[step])]
@@ -106,11 +95,10 @@ def _play_repaired(step: Step, url: str, written: Captures, console: Screen, bef
     saw = drive(step, url)
     fixes = [fix["name"] for exchange in written.wait(1) for fix in exchange.get("fixes", ())]
     right = step.repaired in saw and step.repaired not in before and bool(fixes)
-    console.print(_title(step, right).append(f"repaired: {', '.join(dict.fromkeys(fixes))}", "green"))
-    for mark, told in (("-", before), ("+", saw)):
-        console.print(
-            Padding(Text(visible(f"{mark} {told}"), "dim" if mark == "-" else "", overflow="fold"), (0, 0, 0, 2))
-        )
+    console.print(_title(step, right).append(f"fixed: {', '.join(dict.fromkeys(fixes))}", "green"))
+    for mark, text in (("-", before), ("+", saw)):
+        shown = Text(visible(f"{mark} {text}"), "dim" if mark == "-" else "", overflow="fold")
+        console.print(Padding(shown, (0, 0, 0, 2)))
     return right
 
 
@@ -127,7 +115,7 @@ def _line(finding: dict[str, Any]) -> Text:
 
 
 def _compare(files: list[Path], console: Screen) -> bool:
-    """Whether `wirelint check` of the captures finds what the live run wrote into them."""
+    """Return True if `wirelint check` of the captures finds what the live run recorded in them."""
     live: Counter[tuple[Any, ...]] = Counter()
     exchanges = 0
     for path in files:
@@ -153,27 +141,27 @@ def _compare(files: list[Path], console: Screen) -> bool:
 
 
 def _compare_vendor(console: Screen) -> int:
-    """Whether more calls come to pass with wirelint; shown side by side."""
+    """Print both runs side by side. Returns 0 if more calls succeed with wirelint."""
     without, repaired = compare()
     console.print(
-        f"{without.runs} agents need {without.needed:,} tool calls; their vendor of Kimi K2 errs as one was reported to\n",
+        f"{without.runs} agents need {without.needed:,} tool calls; their vendor of Kimi K2 makes reported mistakes\n",
         soft_wrap=True,
     )
     table = Table("", "without wirelint", f"with {_REPAIRS}", box=None, header_style="dim", pad_edge=False)
     for column in table.columns[1:]:
         column.justify = "right"
     rows: list[tuple[str, Callable[[Score], str]]] = [
-        ("calls that came to pass", lambda score: f"{score.succeeded:,} ({score.share:.0%})"),
+        ("calls that succeeded", lambda score: f"{score.succeeded:,} ({score.share:.0%})"),
         ("calls the client could not run", lambda score: f"{score.refused:,}"),
         ("replies that end with tool_calls", lambda score: f"{score.finishes['tool_calls']:,}"),
         ("replies that end with stop", lambda score: f"{score.finishes['stop']:,}"),
     ]
-    for title, told in rows:
-        table.add_row(title, told(without), told(repaired))
+    for title, shown in rows:
+        table.add_row(title, shown(without), shown(repaired))
     console.print(table)
     made = ", ".join(f"{name} {count:,}" for name, count in repaired.repairs.most_common())
     console.print(
-        f"\n[dim]repairs:[/] {made}\n[dim]the report behind it: 218 and 971 calls of some 1,300[/]", soft_wrap=True
+        f"\n[dim]fixes:[/] {made}\n[dim]the report behind it: 218 and 971 calls of some 1,300[/]", soft_wrap=True
     )
     return 0 if repaired.succeeded > without.succeeded else 1
 

@@ -1,4 +1,4 @@
-"""`wirelint fix`: captures in, repaired captures out."""
+"""`wirelint fix`: captures in, fixed captures out."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from pathlib import Path
 import click
 
 from wirelint.capture.fixing import Fixed
-from wirelint.capture.fixing import fix as repair
+from wirelint.capture.fixing import fix as fix_records
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem, captures_below, open_source, read
 from wirelint.capture.replay import mended
 from wirelint.capture.staging import Staging, TargetError
 from wirelint.capture.writers import write
-from wirelint.cli import completing
+from wirelint.cli import completion
 from wirelint.cli.guidance import guided
-from wirelint.cli.progress import Bar
-from wirelint.cli.selection import (
+from wirelint.cli.options import (
+    Selection,
     fix_options,
-    limit_options,
-    policy_option,
-    repairing,
+    force_option,
+    format_option,
+    inform,
+    paths_argument,
     rule_options,
-    tell,
 )
-from wirelint.rule import Limits
+from wirelint.cli.progress import Bar
 from wirelint.settings.scopes import Scopes
 from wirelint.view import FORMATS, begin
-from wirelint.view.patch import write_patch
-from wirelint.view.repairs import RepairStatistics
-from wirelint.view.writer import Writer
+from wirelint.view.bodies import write_patch
+from wirelint.view.findings import Writer, counted
+from wirelint.view.stats import FixStatistics
 
 _STDIO = "-"
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """A capture to repair. `place` is where it goes below the output folder, empty when the output is a file.
+    """A capture to fix. `place` is its path below the output folder, empty if the output is a file.
 
-    `counts`: whether it is told about; copies of what another file holds are repaired all the same, without a word.
+    `counts` False: a copy of another file, which is fixed without messages and not counted.
     """
 
     source: str
@@ -54,39 +54,19 @@ class _Job:
     counts: bool = True
 
 
-@guided(
-    examples=(
-        ("see what would be changed", "wirelint fix --diff captures/samples/faults.jsonl"),
-        ("repair a capture into another file", "wirelint fix captures/samples/faults.jsonl -o fixed.jsonl"),
-        ("all that can be repaired, a whole folder", "wirelint fix --unsafe-fixes captures/samples -o fixed/"),
-        ("one kind of fault alone", "wirelint fix --diff --unsafe-fixes --fixable xml-leak captures/samples"),
-    ),
-    exits={
-        0: "nothing of warning or worse remains (or --exit-zero)",
-        1: "something remains",
-        2: "something could not be read or written, or the command was wrong",
-    },
-)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
+@guided("fix")
+@paths_argument
 @click.option(
-    "-o",
-    "--output",
-    metavar="OUT",
-    shell_complete=completing.paths,
-    help="Where the repaired captures go; - is standard output.",
-)
-@click.option("--diff", is_flag=True, help="Print what would be changed, as unified diffs, and write nothing.")
-@fix_options
-@rule_options
-@policy_option
-@limit_options
-@click.option("--statistics", is_flag=True, help="Print counts per rule instead of what remains.")
-@click.option(
-    "--output-format", type=click.Choice(list(FORMATS)), default="full", show_default=True,
-    help="How to print what remains.",
+    "-o", "--output", metavar="OUT", shell_complete=completion.complete_paths,
+    help="Where to write the fixed captures; - is standard output.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace what is at OUT already.")
-@click.option("--exit-zero", is_flag=True, help="Exit 0 even when something remains.")
+@click.option("--diff", is_flag=True, help="Print the changes as unified diffs and write nothing.")
+@fix_options
+@rule_options(policy=True, limits=True)
+@click.option("--statistics", is_flag=True, help="Print counts per rule instead of the remaining findings.")
+@format_option(list(FORMATS), "Format of the remaining findings.")
+@force_option
+@click.option("--exit-zero", is_flag=True, help="Exit 0 even if findings remain.")
 def fix(
     paths: tuple[str, ...],
     output: str | None,
@@ -95,44 +75,35 @@ def fix(
     fixable: tuple[str, ...],
     unfixable: tuple[str, ...],
     clean_history: bool,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    folders: tuple[Path, ...],
-    policy: Path | None,
-    stall: float,
-    burst: float,
-    hang: float,
+    selection: Selection,
     statistics: bool,
     output_format: str,
     force: bool,
     exit_zero: bool,
 ) -> int:
-    """Repair captures, by the code that repairs live traffic.
+    """Fix captures with the code that fixes live traffic.
 
-    A file gives a file of its kind, a folder a folder of its shape (captures only), several of them a folder with all.
-    Records of ours keep what came in, and gain `forwarded`, `delivered` and `fixes`; in flow files and HAR the repaired
-    bodies take the place of the others. Repair always begins with what came in: running it again changes nothing.
+    Output mirrors input: file to file, folder to folder (captures only); several inputs go to one folder. Records of
+    wirelint keep the received bodies and gain `forwarded`, `delivered` and `fixes`; in flow files and HAR the fixed bodies
+    replace the others. Fixing starts from the received bodies: running it again changes nothing.
     """
     if diff == (output is not None):
         wrong = "--diff writes nothing; leave out -o" if diff else "where to? -o OUT writes there, --diff only shows"
         raise click.UsageError(wrong)
-    rules, permit = repairing(
-        select, ignore, folders,
-        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history, policy=policy,
-        limits=Limits(stall, burst, hang),
-    )  # fmt: skip
+    rules, allowed = selection.fixing(
+        unsafe=unsafe_fixes, fixable=fixable, unfixable=unfixable, clean_history=clean_history
+    )
     to_stdout = output == _STDIO
     writer = None if diff or statistics or to_stdout else begin(output_format, sys.stdout, rules.everywhere)
     try:
         with Bar(paths, "fixing") as bar:
-            run = _Run(rules, RepairStatistics(permit), writer, diff, bar)
+            run = _Run(rules, FixStatistics(allowed), writer, diff, bar)
             written = run.show(paths) if output is None else run.write(paths, output, force=force)
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise click.ClickException(
-            f"{error.filename or output}: {error.strerror or error}; nothing was written"
-        ) from error
+        message = f"{error.filename or output}: {error.strerror or error}; nothing was written"
+        raise click.ClickException(message) from error
     except TargetError as error:
         raise click.ClickException(str(error)) from error
     if writer is not None:
@@ -140,9 +111,9 @@ def fix(
     if statistics and not to_stdout:
         run.statistics.write(sys.stdout)
     if run.statistics.exchanges or not run.problems:
-        tell(run.statistics.summary(done=not diff))
+        inform(run.statistics.summary(done=not diff))
     if written:
-        tell(written)
+        inform(written)
     if run.problems:
         return 2
     return 1 if run.statistics.left and not exit_zero else 0
@@ -150,10 +121,10 @@ def fix(
 
 @dataclass(slots=True)
 class _Run:
-    """One call of the command."""
+    """One run of the command."""
 
     rules: Scopes
-    statistics: RepairStatistics
+    statistics: FixStatistics
     writer: Writer | None
     diff: bool
     bar: Bar
@@ -162,16 +133,16 @@ class _Run:
 
     def show(self, paths: tuple[str, ...]) -> str:
         for job in _jobs(paths):
-            for _ in self._repaired(job, job.source) if job.counts else ():
+            for _ in self._fixed(job, job.source) if job.counts else ():
                 pass
         return ""
 
     def write(self, paths: tuple[str, ...], output: str, *, force: bool) -> str:
-        """Writes everything, or nothing at all; gives the line that says what."""
+        """Write everything or nothing. Returns a line that says what."""
         folder = len(paths) > 1 or os.path.isdir(paths[0])
         if output == _STDIO:
             if folder:
-                raise click.UsageError("several captures do not fit into standard output; name a folder: -o OUT")
+                raise click.UsageError("several captures cannot go to standard output; name a folder: -o OUT")
             return self._write_to_stdout(paths[0])
         target = Path(output)
         _keep_apart(paths, target)
@@ -194,16 +165,16 @@ class _Run:
         return ""
 
     def _write(self, job: _Job, target: Path) -> bool:
-        """Writes one capture; False when nothing of it can be read."""
+        """Write one capture. Returns False if nothing of it can be read."""
         target.parent.mkdir(parents=True, exist_ok=True)
         self._fatal = False
         with _on_disk(job.source, target) as source:
-            items = self._repaired(job, str(source))
+            items = self._fixed(job, str(source))
             first = next(items, None)
             if not self._fatal:
                 try:
                     write(source, itertools.chain(() if first is None else (first,), items), target)
-                except ValueError:  # a HAR that is cut off, which the reader tells of at its end
+                except ValueError:  # a truncated HAR, which the reader reports at its end
                     self._fatal = True
                     for _ in items:
                         pass
@@ -212,20 +183,20 @@ class _Run:
                 target.unlink()
             if first is not None:
                 self.bar.hide()
-                tell(f"wirelint: {job.source}: left out of the output")
+                inform(f"wirelint: {job.source}: left out of the output")
         return not self._fatal
 
-    def _repaired(self, job: _Job, path: str) -> Iterator[Fixed]:
-        # A folder stands here only when there is nothing in it, which the reader says best.
+    def _fixed(self, job: _Job, path: str) -> Iterator[Fixed]:
+        # A folder is passed on only if it is empty, which the reader reports.
         records = read([path]) if os.path.isdir(path) else open_source(path, job.source)
-        for item in self.bar.follow(repair(records, self.rules, None, self.bar.tell_failure)):
+        for item in self.bar.follow(fix_records(records, self.rules, None, self.bar.inform_failure)):
             if isinstance(item, Problem):
                 self.bar.hide()
                 self.problems += job.counts
                 self._fatal = self._fatal or item.fatal
                 sys.stdout.flush()
                 if job.counts:
-                    tell(f"wirelint: {item}")
+                    inform(f"wirelint: {item}")
                 continue
             if job.counts:
                 self.statistics.add(item)
@@ -243,7 +214,7 @@ def _jobs(paths: tuple[str, ...]) -> Iterator[_Job]:
     for path in paths:
         name = os.path.basename(os.path.abspath(path)) if len(paths) > 1 else ""
         if name and taken.setdefault(name, path) != path:
-            raise click.UsageError(f"{taken[name]} and {path} would both become {name}; repair them one by one")
+            raise click.UsageError(f"{taken[name]} and {path} would both become {name}; fix them one by one")
         if path == _STDIO or not os.path.isdir(path):
             yield _Job(path, name)
             continue
@@ -255,19 +226,17 @@ def _jobs(paths: tuple[str, ...]) -> Iterator[_Job]:
 
 
 def _keep_apart(paths: tuple[str, ...], target: Path) -> None:
-    """Refuses an output that is an input, or lies inside of one."""
+    """Refuse an output that is an input, or is inside or around one."""
     out = target.resolve()
     for path in paths:
         source = Path(path).resolve()
         if path != _STDIO and (out == source or source in out.parents or out in source.parents):
-            raise click.UsageError(
-                f"{target} and {path} are in each other's way; nothing is repaired in place, name another"
-            )
+            raise click.UsageError(f"{target} and {path} overlap; nothing is fixed in place, name another output")
 
 
 @contextlib.contextmanager
 def _on_disk(source: str, target: Path) -> Iterator[Path]:
-    """A file that can be read twice: standard input is kept beside the output meanwhile."""
+    """A file that can be read twice: standard input is copied beside the output."""
     if source != _STDIO:
         yield Path(source)
         return
@@ -281,9 +250,8 @@ def _on_disk(source: str, target: Path) -> Iterator[Path]:
 
 
 def _of(count: int, paths: tuple[str, ...]) -> str:
-    """How much of the input is in the output, and what is not."""
-    captures = f"{count} capture{'' if count == 1 else 's'}"
+    """How much of the input is in the output."""
     files = sum(len(names) for path in paths for _, _, names in os.walk(path))
     files += sum(not os.path.isdir(path) for path in paths)
     others = files - count
-    return f": {captures}" + (f"; {others} other file{'' if others == 1 else 's'} left out" if others > 0 else "")
+    return f": {counted(count, 'capture')}" + (f"; {counted(others, 'other file')} left out" if others > 0 else "")

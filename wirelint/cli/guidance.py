@@ -1,34 +1,28 @@
-"""Help that teaches: what a command is for, examples that work, options by what one wants with them, exit statuses."""
+"""Help pages with examples that work, options grouped by purpose, and the meaning of each exit status."""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
-
 _GROUPS: Mapping[str, tuple[str, ...]] = {
-    "Which rules": ("--select", "--ignore", "--rules", "--policy"),
-    "When it is too slow": ("--hang", "--burst", "--stall"),
-    "What is repaired": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
-    "What is shown": (
-        *(
-            "--output",
-            "--diff",
-            "--force",
-            "--output-format",
-            "--statistics",
-            "--all-occurrences",
-            "--exit-zero",
-            "--markdown",
-        ),
+    "Which rules": ("--select", "--extend-select", "--ignore", "--rules", "--policy", "--config", "--isolated"),
+    "Time limits": ("--hang", "--burst", "--stall"),
+    "What is fixed": ("--unsafe-fixes", "--fixable", "--unfixable", "--clean-history"),
+    "Output": (
+        *("--output", "--diff", "--force", "--output-format", "--statistics", "--all-occurrences", "--exit-zero"),
+        *("--markdown", "--baseline", "--write-baseline"),
     ),
 }
-"""The headings of options that several commands have; all others stand under `Options`."""
+"""The headings of options that several commands have; other options follow under `Options`."""
 
 WIDTH = 100
+_TEXTS = ("examples", "exits", "own")
 
 
 class _Formatter(click.HelpFormatter):
@@ -41,9 +35,9 @@ class Context(click.Context):
 
 
 class Guided(click.Command):
-    """A command with examples (each: what one wants, and the words to say), and a meaning for each exit status.
+    """A command with examples (purpose, command line) and the meaning of each exit status.
 
-    `own`: headings for options of this command alone, with their names.
+    `own`: headings for options of this command only, with the options.
     """
 
     context_class = Context
@@ -51,15 +45,13 @@ class Guided(click.Command):
     def __init__(
         self,
         *args: Any,
-        examples: Sequence[tuple[str, str]] = (),
-        exits: Mapping[int, str] | None = None,
+        examples: Sequence[Sequence[str]] = (),
+        exits: Mapping[str, str] | None = None,
         own: Mapping[str, tuple[str, ...]] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.examples = examples
-        self.exits = exits or {}
-        self.own = own or {}
+        self.examples, self.exits, self.own = examples, exits or {}, own or {}
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in (*self.own, *_GROUPS, "Options")}
@@ -74,14 +66,12 @@ class Guided(click.Command):
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_help_text(ctx, formatter)
-        if self.examples:
-            write_examples(formatter, self.examples)
+        write_examples(formatter, self.examples)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
-        if self.exits:
-            with formatter.section("Exit status"):
-                formatter.write_dl([(str(status), text) for status, text in self.exits.items()])
+        with formatter.section("Exit status"):
+            formatter.write_dl([*self.exits.items()])
 
     def _heading(self, names: Iterable[str]) -> str:
         for groups in (self.own, _GROUPS):
@@ -91,19 +81,20 @@ class Guided(click.Command):
         return "Options"
 
 
-def guided(
-    *,
-    examples: Sequence[tuple[str, str]],
-    exits: Mapping[int, str] | None = None,
-    own: Mapping[str, tuple[str, ...]] | None = None,
-    **settings: Any,
-) -> Callable[[Callable[..., Any]], Guided]:
-    """Makes a function a `Guided` command."""
-    return click.command(cls=Guided, examples=examples, exits=exits, own=own, **settings)
+def guided(name: str, **settings: Any) -> Callable[[Callable[..., Any]], Guided]:
+    """Decorator that makes a function a `Guided` command with the help of that name in help.toml."""
+    text = help_texts()[name]
+    return click.command(cls=Guided, name=name, **{key: text[key] for key in _TEXTS if key in text}, **settings)
 
 
-def write_examples(formatter: click.HelpFormatter, examples: Sequence[tuple[str, str]]) -> None:
+@cache
+def help_texts() -> dict[str, Any]:
+    """The contents of help.toml."""
+    return tomllib.loads(Path(__file__).with_name("help.toml").read_text(encoding="utf-8"))
+
+
+def write_examples(formatter: click.HelpFormatter, examples: Sequence[Sequence[str]]) -> None:
     with formatter.section("Examples"):
-        for want, words in examples:
-            formatter.write(f"{'':>{formatter.current_indent}}{click.style(f'# {want}', dim=True)}\n")
-            formatter.write(f"{'':>{formatter.current_indent}}{words}\n")
+        for purpose, line in examples:
+            formatter.write(f"{'':>{formatter.current_indent}}{click.style(f'# {purpose}', dim=True)}\n")
+            formatter.write(f"{'':>{formatter.current_indent}}{line}\n")

@@ -1,4 +1,4 @@
-"""`wirelint mock`: the fault-injecting LLM server, until it is told to stop."""
+"""`wirelint mock`: the fault-injecting LLM server, until a signal stops it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import click
 import orjson
 
 from wirelint.cli.guidance import guided
+from wirelint.cli.options import format_option
 from wirelint.launch.listening import complaint
 from wirelint.mock import FAULTS, NOT_PLAYED, ScenarioError, serve
 from wirelint.mock.fault import Fault
@@ -25,19 +26,12 @@ _MILLISECONDS = click.FloatRange(0, 60_000)
 
 
 class MockError(click.ClickException):
-    """A start that is not possible: one line, exit status 2."""
+    """The server cannot start: one line, exit status 2."""
 
     exit_code = 2
 
 
-@guided(
-    examples=(
-        ("what can go wrong on demand", "wirelint mock --list"),
-        ("a server whose model leaks its markup", "wirelint mock --port 8000 --fault xml-leak+dialect=kimi_k2"),
-        ("one answer out of five, slowly", "wirelint mock --fault think-leak=0.2 --pace 40"),
-    ),
-    exits={0: "stopped", 2: "no such fault, or the port is taken"},
-)
+@guided("mock")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port; 0 takes a free one.")
 @click.option(
@@ -45,21 +39,19 @@ class MockError(click.ClickException):
     "faults",
     multiple=True,
     metavar="NAME[=SHARE][+OPTION...]",
-    help="Fault to play: xml-leak+dialect=kimi_k2. Several take turns; xml-leak=0.2 comes in one answer out of five.",
+    help="Fault to play: xml-leak+dialect=kimi_k2. Several take turns; xml-leak=0.2 is in one reply of five.",
 )
 @click.option(
-    "--scenario", type=click.Path(path_type=Path), metavar="FILE", help="What to answer to which request, in TOML."
+    "--scenario", type=click.Path(path_type=Path), metavar="FILE", help="Which reply to give to which request, in TOML."
 )
 @click.option("--list", "listing", is_flag=True, help="Print the faults with their modes and APIs, and exit.")
-@click.option(
-    "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Of the list."
-)
-@click.option("--delay", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds before an answer begins.")
+@format_option(["text", "json"], "Format of the list.")
+@click.option("--delay", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds before a reply begins.")
 @click.option("--pace", default=0.0, metavar="MS", type=_MILLISECONDS, help="Milliseconds between events.")
 @click.option(
     "--chunk", default=0, metavar="BYTES", type=click.IntRange(0), help="Cut bodies into network chunks of this size."
 )
-@click.option("--seed", type=int, help="The same seed gives the same answers; 0 unless the scenario says another.")
+@click.option("--seed", type=int, help="Seed of the replies; by default that of the scenario, else 0.")
 @click.option(
     "--tls",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -79,14 +71,14 @@ def mock(
     seed: int | None,
     tls: Path | None,
 ) -> None:
-    """Serve believable LLM APIs with faults on demand: every rule of `wirelint rules` that a reply can break, by its name.
+    """Serve realistic LLM APIs with faults on demand, named like the rules of `wirelint rules` that they break.
 
     Whole and streamed, each at its vendor's path: OpenAI (chat completions, responses, completions), Anthropic (also at
-    the paths of Bedrock and Vertex), Gemini, Ollama, Mistral (by its SDK or host), Cohere, Bedrock Converse, DeepInfra;
-    GET /v1/models; and a server of tools (MCP) at /mcp. A request selects its scenario with the header `x-wirelint-mock:
+    the paths of Bedrock and Vertex), Gemini, Ollama, Mistral (with its SDK or host), Cohere, Bedrock Converse, DeepInfra;
+    GET /v1/models; and a tool server (MCP) at /mcp. A request selects its scenario with the header `x-wirelint-mock:
     fault=xml-leak;dialect=kimi_k2;chunk=7` or with the model name `mock/xml-leak+dialect=kimi_k2`; without one, the
-    scenario file and --fault decide, and without those the answers are healthy. The response header `x-wirelint-mock` says
-    what was played, or why it could not be.
+    scenario file and --fault decide, and without those the replies are healthy. The response header `x-wirelint-mock`
+    names the fault, or says why it could not be played.
 
     Options of every scenario: chunk=BYTES, pace=MS, delay=MS, encoding=gzip|deflate|br|zstd|auto, crlf, bom, comments,
     azure, cut=BYTES, content_length, calls=N, reasoning, refusal, model=NAME.
@@ -111,7 +103,7 @@ def mock(
         )
         with served as vendor:
             click.echo(f"wirelint mock listening on {vendor.url}")
-            # Not an endless wait: on Windows only a wait that ends lets a signal handler run.
+            # Not an endless wait: on Windows a signal handler runs only after a wait ends.
             while not stop.wait(0.5):
                 pass
     except ScenarioError as error:
@@ -133,7 +125,7 @@ def _tls(file: Path | None) -> ssl.SSLContext | None:
 
 
 def list_faults() -> str:
-    """A line a fault: name, what it does, its modes and options, where it exists. Then the rules that are not played."""
+    """The faults with their modes, options and APIs, then the rules that no fault breaks."""
     width = max(map(len, (*FAULTS, *NOT_PLAYED)))
     columns = shutil.get_terminal_size((100, 24)).columns
 
@@ -151,7 +143,7 @@ def list_faults() -> str:
     lines = []
     for name, fault in FAULTS.items():
         lines += [lay(name, fault.doc), *(lay("", detail) for detail in _details(fault))]
-    lines += ["", "Rules that no reply can break, and who can:"]
+    lines += ["", "Rules that no reply can break, and what can:"]
     lines += [lay(name, reason) for name, reason in NOT_PLAYED.items()]
     return "\n".join(lines)
 
@@ -181,7 +173,7 @@ def _apis(fault: Fault) -> list[str]:
 
 
 def _rows() -> list[dict[str, object]]:
-    """The list for programs."""
+    """The faults as JSON."""
     return [
         {
             "name": name,

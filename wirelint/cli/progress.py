@@ -1,9 +1,8 @@
-"""How far a long command has come: a bar on stderr while there is a person to see it, and nothing anywhere else.
+"""Progress of a long command: a bar on stderr if that is a terminal.
 
-Theory of operation. The size of the work is the bytes of all files; how much is done is known exactly between two files,
-and within one by the bodies of the records that have been read of it. The bar is drawn by nobody's thread: it is drawn when
-a record has been read, ten times a second at most, and taken away before anything else is printed, so that the results
-of a command on a terminal never mix with it.
+Theory of operation. The total is the size of all files. The part done is exact between two files, and estimated within one
+by the bodies of the records read from it. The bar is drawn when a record has been read, at most ten times a second, and
+removed before anything else is printed, so that it never mixes with results on the same terminal.
 """
 
 from __future__ import annotations
@@ -21,45 +20,44 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from wirelint.capture.offline import Checked, check
 from wirelint.capture.readers import Problem, captures_below, read
 from wirelint.capture.record import Record
-from wirelint.cli.selection import tell, tell_failure
+from wirelint.cli.options import inform, inform_failure
 from wirelint.rule import Rule
 from wirelint.view.screen import Screen
 
 
-class _Judged(Protocol):
+class _HasRecord(Protocol):
     @property
     def record(self) -> Record: ...
 
 
-Item = TypeVar("Item", bound="Record | Problem | _Judged")
+Item = TypeVar("Item", bound="Record | Problem | _HasRecord")
 
 _PATIENCE = 0.7
 """Seconds in which a command may end without a bar."""
 _PAUSE = 0.1
-_PER_RECORD = 2.0
+_PER_BYTE = 2.0
 """Bytes of a file for each byte of the bodies in it: heads, escapes, arrivals, findings."""
 
 
 class Bar:
-    """`with Bar(paths, "checking") as bar: for item in bar.judged(rules): …`.
-
-    Before a result is printed `bar.hide(sys.stdout)`; `bar.tell` says anything else.
-    """
+    """`with Bar(paths, "checking") as bar: for item in bar.checked(rules): …`. Call `bar.hide(out)` before printing."""
 
     def __init__(self, paths: Iterable[str], verb: str, console: Screen | None = None) -> None:
-        self._console = console or Screen(sys.stderr)
-        self.on = self._console.is_terminal and not self._console.is_dumb_terminal
+        console = console or Screen(sys.stderr)
+        self.is_on = console.is_terminal and not console.is_dumb_terminal
         self._paths = tuple(paths)
-        self._verb = verb
-        self._sizes: dict[str, int] | None = None
         self._began = self._drawn = time.monotonic()
-        self._done = 0
-        self._behind: list[str] = []
         self._source: str | None = None
-        self._read = 0.0
+        self._done = self._read = 0.0
         self._records = 0
-        self._progress: Progress | None = None
-        self._showing = False
+        self._is_shown = False
+        self._sizes = dict(_sizes(self._paths)) if self.is_on else {}
+        self._progress = Progress(
+            TextColumn("{task.description}"), BarColumn(20, complete_style="cyan", finished_style="cyan"),
+            TextColumn("{task.fields[text]}"), TimeRemainingColumn(),
+            console=console, transient=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self._task = self._progress.add_task(verb, total=sum(self._sizes.values()) or None, text="")
 
     def __enter__(self) -> Self:
         return self
@@ -69,75 +67,49 @@ class Bar:
     ) -> None:
         self.hide()
 
-    def judged(self, rules: Sequence[Rule]) -> Iterator[Checked | Problem]:
-        """The records of the paths, judged; each counts as done when the next is asked for."""
-        return self.follow(check(read(self._paths), rules, self.tell_failure))
+    def checked(self, rules: Sequence[Rule]) -> Iterator[Checked | Problem]:
+        """The records of the paths, checked."""
+        return self.follow(check(read(self._paths), rules, self.inform_failure))
 
-    def tell(self, message: str) -> None:
-        """Chatter on stderr, with the bar out of its way."""
+    def inform(self, message: str) -> None:
+        """Print a message on stderr with the bar out of the way."""
         self.hide()
-        tell(message)
+        inform(message)
 
-    def tell_failure(self, culprit: str, error: Exception) -> None:
+    def inform_failure(self, culprit: str, error: Exception) -> None:
         self.hide()
-        tell_failure(culprit, error)
+        inform_failure(culprit, error)
 
     def follow(self, items: Iterable[Item]) -> Iterator[Item]:
-        """The items; each counts as done when the next is asked for."""
+        """The items; each counts as done when the next is requested."""
         for item in items:
             yield item
-            if self.on and not isinstance(item, Problem):
-                self.seen(item if isinstance(item, Record) else item.record)
-
-    def seen(self, record: Record) -> None:
-        """A record was dealt with."""
-        if not self.on:
-            return
-        if record.source != self._source:
-            self._behind += [self._source] if self._source is not None else []
-            self._source, self._read = record.source, 0.0
-        self._read += (len(record.request_body or b"") + len(record.response_body or b"")) * _PER_RECORD
-        self._records += 1
-        now = time.monotonic()
-        if now - self._began >= _PATIENCE and now - self._drawn >= _PAUSE:
-            self._drawn = now
-            self._draw()
+            if self.is_on and not isinstance(item, Problem):
+                self._advance(item if isinstance(item, Record) else item.record)
 
     def hide(self, before: TextIO | None = None) -> None:
-        """Takes the bar away until the next record. `before`: only where that output is seen on the same terminal."""
-        if self._showing and self._progress is not None and (before is None or before.isatty()):
+        """Remove the bar until the next record. `before`: only if this output is on a terminal too."""
+        if self._is_shown and (before is None or before.isatty()):
             self._progress.stop()
-            self._showing = False
+            self._is_shown = False
 
-    def _draw(self) -> None:
-        if self._progress is None:
-            bar = BarColumn(bar_width=20, complete_style="cyan", finished_style="cyan")
-            self._progress = Progress(
-                TextColumn("{task.description}"), bar, TextColumn("{task.fields[told]}"),
-                TimeRemainingColumn(), console=self._console, transient=True, auto_refresh=False,
-                redirect_stdout=False, redirect_stderr=False,
-            )  # fmt: skip
-            self._progress.add_task(self._verb, total=sum(self._all().values()) or None, told="")
-        self._done += sum(map(self._size, self._behind))
-        self._behind.clear()
-        size = self._size(self._source)
+    def _advance(self, record: Record) -> None:
+        if record.source != self._source:
+            self._done += self._sizes.get(self._source or "", 0)
+            self._source, self._read = record.source, 0.0
+        self._read += (len(record.request_body or b"") + len(record.response_body or b"")) * _PER_BYTE
+        self._records += 1
+        now = time.monotonic()
+        if now - self._began < _PATIENCE or now - self._drawn < _PAUSE:
+            return
+        self._drawn = now
+        size = self._sizes.get(record.source, 0)
         done = self._done + (min(self._read, size) if size else self._read)
-        told = f"{self._records:,} exchanges, {decimal(int(done))}"
-        task = self._progress.task_ids[0]
-        self._progress.update(task, completed=done, told=told)
-        if not self._showing:
+        self._progress.update(self._task, completed=done, text=f"{self._records:,} exchanges, {decimal(int(done))}")
+        if not self._is_shown:
             self._progress.start()
-            self._showing = True
+            self._is_shown = True
         self._progress.refresh()
-
-    def _size(self, source: str | None) -> int:
-        return self._all().get(source, 0) if source is not None else 0
-
-    def _all(self) -> dict[str, int]:
-        """The size of each file that is read."""
-        if self._sizes is None:
-            self._sizes = dict(_sizes(self._paths))
-        return self._sizes
 
 
 def _sizes(paths: Iterable[str]) -> Iterator[tuple[str, int]]:
@@ -146,5 +118,5 @@ def _sizes(paths: Iterable[str]) -> Iterator[tuple[str, int]]:
         for file in files:
             try:
                 yield file, os.path.getsize(file)
-            except OSError:  # what is wrong with it is told by whoever reads it
+            except OSError:  # the reader reports what is wrong with the file
                 yield file, 0

@@ -1,84 +1,74 @@
-"""`wirelint report`: captures as one HTML page."""
+"""`wirelint report`: captures as one HTML page. `wirelint stats` and `wirelint compare`: scorecards of models."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
+import orjson
 
-from wirelint.cli import completing
+from wirelint.capture.offline import Checked
+from wirelint.capture.offline import check as check_records
+from wirelint.capture.readers import Problem, read
 from wirelint.cli.guidance import guided
+from wirelint.cli.options import (
+    Selection,
+    format_option,
+    inform,
+    inform_failure,
+    occurrences_option,
+    paths_argument,
+    rule_options,
+)
 from wirelint.cli.progress import Bar
-from wirelint.cli.selection import limit_options, occurrences_option, policy_option, rule_options, selected, tell
-from wirelint.rule import Limits
+from wirelint.model import Json
+from wirelint.rule import Rule
+from wirelint.view import scorecard, scores
+from wirelint.view.findings import counted
 from wirelint.view.html import write_report
 
 _HEAD = 64
 
 
-@guided(
-    examples=(
-        ("a page to look through, or to mail", "wirelint report captures/samples -o report.html"),
-        ("of some rules alone", "wirelint report captures/samples --select LK,FB -o leaks.html"),
-    ),
-    exits={0: "the page is written", 2: "something could not be read"},
-)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completing.paths)
+@guided("report")
+@paths_argument
 @click.option(
-    "-o",
-    "--output",
-    "out",
-    type=click.Path(path_type=Path),
-    default=Path("report.html"),
-    show_default=True,
-    metavar="FILE",
-    help="Where to write the page.",
-)
-@click.option("--title", default="", metavar="TEXT", help="What the page is called; else the names of the captures.")
-@rule_options
-@policy_option
-@limit_options
+    "-o", "--output", "out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True,
+    metavar="FILE", help="The file to write.",
+)  # fmt: skip
+@click.option("--title", default="", metavar="TEXT", help="Title of the page; by default the names of the captures.")
+@rule_options(policy=True, limits=True)
 @occurrences_option
-def report(
-    paths: tuple[str, ...],
-    out: Path,
-    title: str,
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    folders: tuple[Path, ...],
-    policy: Path | None,
-    stall: float,
-    burst: float,
-    hang: float,
-    all_occurrences: bool,
-) -> int:
-    """Write captures as one HTML page: summary, filters, search, every exchange with its findings at their place.
+def report(paths: tuple[str, ...], out: Path, title: str, selection: Selection, all_occurrences: bool) -> int:
+    """Write captures as one HTML page: summary, filters, search, every exchange with its findings.
 
-    Reads what `wirelint check` reads. The page needs no network and no other file, so it can be mailed or attached to an
-    issue; what was captured is in it.
+    Reads what `wirelint check` reads. The page needs no network and no other file, so it can be sent or attached to an
+    issue; it contains the captured data.
     """
     _refuse(out, paths)
-    rules = selected(select, ignore, folders, policy, Limits(stall, burst, hang))
+    rules = selection.scopes()
     try:
         with Bar(paths, "reporting") as bar:
             written = write_report(
-                bar.judged(rules), out, rules=rules, title=title,
-                on_problem=lambda problem: bar.tell(f"wirelint: {problem}"), all_occurrences=all_occurrences,
+                bar.checked(rules), out, rules=rules, title=title,
+                on_problem=lambda problem: bar.inform(f"wirelint: {problem}"), all_occurrences=all_occurrences,
             )  # fmt: skip
     except OSError as error:
         raise click.ClickException(f"{out}: cannot be written: {error.strerror or error}; choose another -o") from error
     if not written.exchanges:
         raise click.ClickException(f"no exchange to report; {out} is not written")
-    tell(
-        f"{written.exchanges} exchange{'' if written.exchanges == 1 else 's'}, {written.affected} with findings "
-        f"({_size(written.size)})"
-    )
+    size = written.size
+    shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"
+    inform(f"{counted(written.exchanges, 'exchange')}, {written.affected} with findings ({shown})")
     click.echo(out)
     return 2 if written.problems else 0
 
 
 def _refuse(out: Path, paths: tuple[str, ...]) -> None:
-    """Raises where the page would take the place of something that is no page."""
+    """Raise an error if the page would replace a file that is not a page."""
     if str(out) == "-":
         raise click.ClickException("-o -: the page is written to a file; name one")
     if out.is_dir():
@@ -95,5 +85,97 @@ def _refuse(out: Path, paths: tuple[str, ...]) -> None:
         raise click.ClickException(f"{out}: not an HTML page, and it would be overwritten; choose another -o")
 
 
-def _size(count: int) -> str:
-    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{max(count / 1e3, 0.1):.1f} kB"
+# --- scorecards -------------------------------------------------------------------------------------------------------
+
+
+def _score_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of `stats` and `compare`."""
+    command = format_option(["table", "markdown", "json", "svg"])(command)
+    side = click.option(
+        "--side", type=click.Choice(["upstream", "client"]), default="upstream", show_default=True,
+        help="Score what the upstream sent, or what clients received after fixes.",
+    )  # fmt: skip
+    return rule_options()(side(command))
+
+
+def _print_scores(
+    output_format: str, sheets: Callable[[], Sequence[scorecard.Sheet]], cards: Sequence[scores.Card], documents: Json
+) -> None:
+    match output_format:
+        case "json":
+            click.echo(orjson.dumps(documents, option=orjson.OPT_INDENT_2).decode())
+        case "svg":
+            click.echo(scorecard.picture(cards))
+        case "markdown":
+            scorecard.write_markdown(sheets(), sys.stdout)
+        case _ if cards:
+            scorecard.write_tables(sheets(), sys.stdout)
+
+
+@guided("stats")
+@paths_argument
+@_score_options
+def stats(paths: tuple[str, ...], selection: Selection, side: str, output_format: str) -> int:
+    """Score the models in captures, by provider: calls, schema errors, times, findings.
+
+    A reply that ends in calls is good if every call names a declared tool and its arguments fit the tool's schema;
+    accuracy is the share of good ones. Reads what `wirelint check` reads.
+    """
+    rules = selection.scopes()
+    cards, problems = scores.Cards(), 0
+    with Bar(paths, "scoring") as bar:
+        for item in bar.checked(rules):
+            if isinstance(item, Problem):
+                problems += 1
+                bar.inform(f"wirelint: {item}")
+            else:
+                cards.add(scores.observe(item, delivered=side == "client"))
+    found = cards.ordered()
+    documents: Json = [scorecard.card_document(card) for card in found]
+    _print_scores(output_format, lambda: scorecard.score_tables(found), found, documents)
+    if cards.left_out:
+        inform(f"{counted(cards.left_out, 'exchange')} left out: not with a model's API, or unrecognised")
+    if not found:
+        inform("no exchange with a model")
+    return 2 if problems else 0
+
+
+@guided("compare")
+@click.argument("reference", metavar="REF")
+@click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
+@_score_options
+def compare(reference: str, candidates: tuple[str, ...], selection: Selection, side: str, output_format: str) -> int:
+    """Compare models with a reference run of the same requests.
+
+    Requests are matched by their messages and tools. Where the reference ends in calls, the candidate should: precision,
+    recall and F1 measure that. "similar" is the share of requests that end alike: in calls of the same tools, or in the
+    same other way. The scorecards below cover these requests only.
+    """
+    rules = selection.scopes()
+    problems: list[Problem] = []
+    runs = (_checked(paths, rules, problems) for paths in ((reference,), candidates))
+    found, unanswered = scores.compare(*runs, delivered=side == "client")
+    compared = [made for made in found if made.pairs]
+    if not compared:
+        message = (
+            f"no request of {reference} occurs in {', '.join(candidates)}: replay the same requests, with their tools"
+        )
+        raise click.ClickException(message)
+    cards = [card for made in compared for card in (made.card, made.reference)]
+    documents: Json = [scorecard.comparison_document(made) for made in found]
+    _print_scores(output_format, lambda: scorecard.comparison_tables(compared), cards, documents)
+    for made in found:
+        if made.unmatched:
+            inform(f"{made.model} at {made.provider}: {counted(made.unmatched, 'request')} not in the reference")
+    if unanswered:
+        inform(f"{counted(unanswered, 'request')} of the reference not in any candidate")
+    return 2 if problems else 0
+
+
+def _checked(paths: tuple[str, ...], rules: Sequence[Rule], problems: list[Problem]) -> Iterator[Checked]:
+    for item in check_records(read(paths), rules, inform_failure):
+        if isinstance(item, Problem):
+            problems.append(item)
+            inform(f"wirelint: {item}")
+        else:
+            yield item

@@ -1,4 +1,4 @@
-"""`wirelint run -- COMMAND`: a command, and a proxy with wirelint that is its own."""
+"""`wirelint run`, `proxy` and `doctor`: a private proxy for a command, mitmproxy with the addon, a check of the set-up."""
 
 from __future__ import annotations
 
@@ -6,77 +6,60 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import orjson
+from rich.text import Text
 
 from wirelint.cli.guidance import guided
-from wirelint.cli.selection import tell
+from wirelint.cli.options import format_option, inform
 from wirelint.launch import child, plan
 from wirelint.launch.authorities import CA_FILE, write_trust, write_upstream
+from wirelint.launch.doctor import clients, surroundings
+from wirelint.launch.doctor.check import Check, ok, problem
 from wirelint.launch.proxy import Place, PrivateProxy, StartError
 from wirelint.launch.summary import Summary
-from wirelint.launch.variables import BASE_URLS, AddressError, chained, environment, read_target
+from wirelint.launch.variables import BASE_URLS, PROXIES, AddressError, chained, environment, read_target
+from wirelint.text.escaping import no_guard
+from wirelint.view.findings import counted
+from wirelint.view.screen import Screen
+
+_set_option = click.option(
+    "--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of wirelint or of mitmproxy."
+)
 
 
-@guided(
-    examples=(
-        ("an agent", "wirelint run -- claude"),
-        ("a program, with what can be repaired repaired", "wirelint run --fix unsafe -- python agent.py"),
-        ("a model server on this machine", "wirelint run --loopback -- python agent.py"),
-        (
-            "a client that reads a variable of its own",
-            "wirelint run --base-url MY_API=https://llm.example/v1 -- ./client",
-        ),
-    ),
-    exits={
-        2: "we could not start",
-        126: "the command cannot be run",
-        127: "there is no such command",
-        128: "and the number of a signal: it ended the command; else the command's own status",
-    },
-    context_settings={"allow_interspersed_args": False},
-)
+# --- a command --------------------------------------------------------------------------------------------------------
+
+
+@guided("run", context_settings={"allow_interspersed_args": False})
 @click.option(
-    "--mode",
-    type=click.Choice(["auto", "proxy", "base-url"]),
-    default="auto",
-    show_default=True,
-    help="How the command is brought to use the proxy: by proxy variables, by base URLs, or by what it needs.",
-)
+    "--mode", type=click.Choice(["auto", "proxy", "base-url"]), default="auto", show_default=True,
+    help="How the command is led to the proxy: by proxy variables, by base URLs, or by what it supports.",
+)  # fmt: skip
 @click.option(
-    "--base-url",
-    "asked",
-    multiple=True,
-    metavar="NAME[=URL]",
+    "--base-url", "asked", multiple=True, metavar="NAME[=URL]",
     help="Set this variable to a port that leads to URL: --base-url MY_API=https://llm.example/v1.",
-)
-@click.option("--loopback", is_flag=True, help="See traffic to servers on this machine as well: taken out of NO_PROXY.")
+)  # fmt: skip
+@click.option("--loopback", is_flag=True, help="Also watch servers on this machine: remove them from NO_PROXY.")
+@click.option("--fix", type=click.Choice(["safe", "unsafe"]), help="Fix traffic live; `unsafe` applies all fixes.")
+@_set_option
 @click.option(
-    "--fix", type=click.Choice(["safe", "unsafe"]), help="Repair traffic while it passes; `unsafe`: all that can be."
+    "--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures; empty writes none."
 )
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An option of wirelint or of mitmproxy.")
+@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="File for the live log.")
+@click.option("--live", is_flag=True, help="Print the live log on stderr, between the command's own output.")
 @click.option(
-    "--captures",
-    default="captures",
-    show_default=True,
-    metavar="DIR",
-    help="Where the captures go; empty writes none.",
-)
-@click.option("--log", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where the live lines go.")
-@click.option("--live", is_flag=True, help="Print the live lines on stderr, among what the command prints.")
-@click.option(
-    "--drain",
-    type=click.FloatRange(0, 3600),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long exchanges may go on after the command has ended.",
-)
-@click.option("--quiet", "-q", is_flag=True, help="Print nothing of our own unless something goes wrong.")
+    "--drain", type=click.FloatRange(0, 3600), default=5.0, show_default=True, metavar="SECONDS",
+    help="How long open exchanges may continue after the command has ended.",
+)  # fmt: skip
+@click.option("--quiet", "-q", is_flag=True, help="Print nothing except errors.")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="[--] COMMAND [ARGS]...")
 def run(
     mode: plan.Mode,
@@ -91,14 +74,14 @@ def run(
     quiet: bool,
     command: tuple[str, ...],
 ) -> int:
-    """Run a command and judge what it says to language models.
+    """Run a command and check its traffic with language models.
 
-    A private mitmproxy with wirelint starts on a free port, the command is given the variables that lead it there and make
-    it trust the proxy, and a summary stands at the end, on stderr. Terminal, input and output are the command's own. Only
-    exchanges with models and MCP servers are judged and written down; all else passes.
+    A private mitmproxy with wirelint starts on a free port. The command gets variables that lead it there and make it
+    trust the proxy; a summary follows on stderr. Terminal, input and output stay the command's own. Only exchanges with
+    models and MCP servers are checked and captured; all other traffic passes through.
     """
     if live and log is not None:
-        raise click.UsageError("--live prints the lines that --log FILE would take; choose one")
+        raise click.UsageError("--live and --log FILE exclude each other; choose one")
     try:
         routes = plan.routes(mode, command[0], os.environ, _read_pairs(asked))
         chain, login = chained(os.environ) or ("", "")
@@ -116,24 +99,22 @@ def run(
             with PrivateProxy(origins, options, file, chain=chain, login=login) as proxy:
                 place = proxy.start()
                 if not quiet:
-                    tell(_opening(routes, place))
-                made = _environment(routes, place, folder, loopback)
-                status = child.run(command, made)
+                    inform(_opening(routes, place))
+                status = child.run(command, _environment(routes, place, folder, loopback))
                 survived = proxy.alive
                 proxy.stop(drain)
         except (StartError, OSError) as error:
             raise click.ClickException(str(error)) from error
         except child.CommandError as error:
-            tell(f"wirelint: {error}")
+            inform(f"wirelint: {error}")
             return error.status
         parts = _parts(settings, captures, proxy.pid, since)
         if not survived:
-            tell(f"wirelint: mitmproxy ended before the command did: {proxy.last_words()}")
+            inform(f"wirelint: mitmproxy ended before the command did: {proxy.last_words()}")
         if log is None and file is not None and parts:
             shutil.copy(file, parts[0] / "wirelint.log")
-    if not quiet:
-        for line in _closing(parts, captures, command):
-            tell(line)
+    for line in () if quiet else _closing(parts, captures, command):
+        inform(line)
     return status
 
 
@@ -144,7 +125,7 @@ def _read_pairs(asked: Sequence[str]) -> dict[str, str]:
         url = url or os.environ.get(name, "") or BASE_URLS.get(name, "")
         if not name or not url:
             raise click.UsageError(f"--base-url {pair}: where does it lead? Write {name or 'NAME'}=https://…")
-        if "://" not in url and "OLLAMA" not in name:  # Ollama's own may be an address alone
+        if "://" not in url and "OLLAMA" not in name:  # OLLAMA_HOST may be an address without a scheme
             raise click.UsageError(f"--base-url {pair}: {url} is no URL; write {name}=https://{url}")
         found[name] = url
     return found
@@ -163,16 +144,14 @@ def _environment(routes: plan.Routes, place: Place, folder: Path, loopback: bool
 def _opening(routes: plan.Routes, place: Place) -> str:
     ways = [f"proxy at port {place.port}"] if routes.proxied else []
     usual = {name: read_target(name, url) for name, url in BASE_URLS.items()}
-    names = [
-        name if usual.get(name) == target else f"{name} ({target.origin})" for name, target in routes.bases.items()
-    ]
+    names = [name if usual.get(name) == one else f"{name} ({one.origin})" for name, one in routes.bases.items()]
     if names:
         ways.append(f"base URLs in {', '.join(names)}")
     return f"wirelint: {'; '.join(ways)}"
 
 
 def _parts(settings: Sequence[str], captures: str, pid: int, since: datetime) -> list[Path]:
-    """The folders that this run has written. They are named by the time and the process that wrote."""
+    """The folders that this run has written. Their names have the time and the writing process."""
     given = [value for name, _, value in (one.partition("=") for one in settings) if name == "wirelint_captures"]
     where = (given or [captures])[-1]
     if not where:
@@ -194,3 +173,112 @@ def _closing(parts: list[Path], captures: str, command: Sequence[str]) -> Iterat
     yield from more
     yield f"captures: {' '.join(str(part) for part in parts)}"
     yield f"next: wirelint show {parts[-1]}" + (f", wirelint rule {summary.worst}" if summary.rules else "")
+
+
+# --- a proxy ----------------------------------------------------------------------------------------------------------
+
+
+@guided("proxy", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.option("--upstream", required=True, metavar="URL", help="The API's address: https://api.openai.com.")
+@click.option(
+    "--listen-host", "host", default="127.0.0.1", show_default=True, metavar="ADDRESS",
+    help="Address to listen at; with the default only this machine can connect.",
+)  # fmt: skip
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(0, 65535), help="Port to listen at.")
+@click.option("--web", is_flag=True, help="Start mitmweb, in the browser.")
+@click.option("--console", is_flag=True, help="Start mitmproxy, in the terminal.")
+@click.argument("extra", nargs=-1, type=click.UNPROCESSED, metavar="[MITMPROXY OPTIONS]")
+def proxy(upstream: str, host: str, port: int, web: bool, console: bool, extra: tuple[str, ...]) -> int:
+    """Start mitmproxy with wirelint in front of an upstream.
+
+    Without --web or --console it is mitmdump. Point the client at http://127.0.0.1:PORT and keep its path. All other
+    options go to mitmproxy: wirelint proxy --upstream https://api.openai.com --set wirelint_ignore=think-leak.
+    """
+    from wirelint.addon.proxy import UpstreamError, run
+    from wirelint.addon.starting import StartError
+
+    if web and console:
+        raise click.UsageError("--web and --console are two tools; choose one")
+    try:
+        with no_guard():  # mitmproxy sets colours itself
+            return run("mitmweb" if web else "mitmproxy" if console else "mitmdump", upstream, host, port, extra)
+    except (UpstreamError, StartError) as error:
+        raise click.UsageError(str(error)) from error
+
+
+# --- a diagnosis ------------------------------------------------------------------------------------------------------
+
+_BASE = "https://doctor.wirelint.invalid:443"
+_MARKS = {"ok": ("ok", "green"), "problem": ("problem", "bold red"), "skipped": ("skipped", "dim")}
+
+
+@guided("doctor", context_settings={"allow_interspersed_args": False})
+@click.option("--captures", default="captures", show_default=True, metavar="DIR", help="Folder for captures.")
+@click.option("--port", default=8080, show_default=True, type=click.IntRange(1, 65535), help="Port to check.")
+@_set_option
+@format_option(["text", "json"])
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[--] [COMMAND]")
+def doctor(captures: str, port: int, settings: tuple[str, ...], output_format: str, command: tuple[str, ...]) -> int:
+    """Diagnose the set-up and suggest fixes.
+
+    Starts a private proxy, and sends a request through it with every kind of client that is installed (Python's urllib,
+    requests and httpx, Node, curl; with a COMMAND those it may use): with the environment's own proxy variables if there
+    are any, else with those of `wirelint run`. Nothing is sent to any vendor, and COMMAND is not run.
+    """
+    checks = []
+    console = Screen(sys.stdout)
+    for check in _checks(captures, port, settings, command):
+        checks.append(check)
+        if output_format == "text":
+            word, style = _MARKS[check.state]
+            line = Text.assemble((f"{word:<8}", style), (f"{check.name}: ", "bold"), check.found)
+            console.print(line.append(f"; cure: {check.cure}" if check.cure else "", "cyan"), soft_wrap=True)
+    problems = sum(check.state == "problem" for check in checks)
+    if output_format == "json":
+        click.echo(orjson.dumps([asdict(check) for check in checks], option=orjson.OPT_INDENT_2))
+    else:
+        console.print(counted(problems, "problem") if problems else "all is well", style="bold")
+    return 1 if problems else 0
+
+
+def _checks(captures: str, port: int, settings: Sequence[str], command: Sequence[str]) -> Iterator[Check]:
+    given = dict(os.environ)
+    yield from surroundings.versions()
+    yield surroundings.captures(captures)
+    yield surroundings.port(port, given)
+    yield surroundings.hidden_hosts(given)
+    yield from surroundings.base_url_variables(given)
+    with tempfile.TemporaryDirectory(prefix="wirelint-doctor-") as scratch:
+        folder = Path(scratch)
+        options = ["connection_strategy=lazy", "wirelint_captures=", *settings]
+        marked = {**given, "WIRELINT_DOCTOR": "1"}
+        with PrivateProxy([_BASE], options, folder / "log", environment=marked) as proxy:
+            try:
+                place = proxy.start()
+            except StartError as error:
+                yield problem("addon", str(error), "correct that option, on the command line or in config.yaml")
+                return
+            yield ok("addon", f"mitmproxy starts with wirelint in it (its files: {place.confdir})")
+            yield from surroundings.authority(place.confdir)
+            wrong = False
+            for check in surroundings.proxy_variables(given, place.confdir):
+                wrong = wrong or check.state == "problem"
+                yield check
+            # A broken proxy variable is one problem; clients are tried without it.
+            yield from clients.try_all(command, _trial(without_proxies(given) if wrong else given, place, folder))
+
+
+def without_proxies(given: dict[str, str]) -> dict[str, str]:
+    """The environment without the variables that name a proxy."""
+    names = {form for name in PROXIES for form in (name, name.lower())}
+    return {name: value for name, value in given.items() if name not in names}
+
+
+def _trial(given: dict[str, str], place: Place, folder: Path) -> clients.Trial:
+    """The environment for clients. Its proxy variables, if any, are redirected to the private proxy."""
+    authority = place.confdir / CA_FILE
+    names = [form for name in PROXIES for form in (name, name.lower()) if given.get(form)]
+    if names:
+        return clients.Trial({**given, **dict.fromkeys(names, f"http://127.0.0.1:{place.port}")}, authority)
+    made = environment(given, proxy=place.port, bases={}, trust=write_trust(folder, given, authority))
+    return clients.Trial(made, authority, place.bases[_BASE])

@@ -1,59 +1,19 @@
-"""Calls as plain JSON, without any markup of their own: an array, an envelope, a fence.
-
-Lineage: prompts that ask for JSON (Gorilla's function calling leaderboard) → xLAM, Hammer, Arctic, which were trained
-on it; llama.cpp's generic handler (`{"tool_call": …}`); and models that imitate what they saw on the wire: OpenAI's
-`tool_calls`, Anthropic's `tool_use`, Gemini's `functionCall`. Mistral's array is the same once its marker is lost.
-
-    [{"name": "lookup", "arguments": {"city": "Graz"}}]
-
-    {"tool_calls": [{"name": "lookup", "arguments": {"city": "Graz"}}]}
-
-    ```json
-    {"name": "lookup", "arguments": {"city": "Graz"}}
-    ```
-
-Types come from the JSON. All of it is weak (`weak`): every object must call a declared tool with arguments that fit.
-What is not fenced must be the whole message; a fenced call stands anywhere, and whoever asks decides whether it is
-quoted.
-"""
+"""Calls as plain JSON without markup: an array, an envelope such as `{"tool_calls": […]}`, a fence."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from wirelint.dialects import weak
-from wirelint.dialects.family import Family, Found, Reading
-from wirelint.dialects.jsoncalls import calls_of
-from wirelint.dialects.openers import SPACES, TEXT_START, Opener, Run, either
+from wirelint.dialects.json_calls import calls_of
 from wirelint.dialects.reader import Match, Reader
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects.tables import table
+from wirelint.dialects.values import Calls, Found, NativeCall, Reading
 from wirelint.model import Json
 
-_ARRAY, _ENVELOPE, _FENCED = "bare_json_array", "generic_json_envelope", "fenced_json_call"
-_LANGUAGES = (
-    "json",
-    "JSON",
-    "jsonc",
-    "json5",
-    "tool_calls",
-    "tool_call",
-    "tool_use",
-    "tool",
-    "function_call",
-    "function",
-)
-_FENCE = re.compile(rf"`{{3,8}}[ \t]{{0,2}}(?:{'|'.join(_LANGUAGES)})?\s{{0,8}}")
-_FENCE_END = re.compile(r"\s*`{3,}")
-_TICKS = re.compile(r"`{3,}")
-_BETWEEN = re.compile(r"\s*[,;]?\s*")
-_SURPLUS = re.compile(r"[\s\]}]*")
+_BARE = table(__name__, "bare_json")
 
-# Llama's own shape, a bare object that begins with the name.
-_LLAMA = re.compile(
-    r"""\{\s*(?:["'](?:type["']\s*:\s*["']function|id["']\s*:\s*["'][^"']*)["']\s*,\s*)*["'](?:name|function)["']\s*:\s*["']"""
-)
 
 _S = r"\s{0,64}"
 _STRING = r"[\"'](?:[^\"\\]|\\.)*[\"']"
@@ -77,36 +37,35 @@ _DEEPEST = 6
 
 
 @dataclass(slots=True)
-class _Values:
-    """What has been read of the values side by side."""
+class _Values(Calls):
+    """The calls in values side by side."""
 
-    end: int
-    calls: list[NativeCall] = field(default_factory=list)
     canonical: bool = True
     enveloped: bool = False
 
 
-def _read(reader: Reader, position: int) -> Reading:
+def read_bare_json(reader: Reader, position: int) -> Reading:
     if not reader.tools:
         return None
-    if fence := reader.match(_FENCE, position):
+    if fence := reader.match(_BARE.fence, position):
         return _read_fenced(reader, fence)
     start = reader.space(position)
     if reader.char(start) not in ("{", "[") or not reader.begins(start):
         return None
     head = reader.match(weak.compiled(reader, _PLAIN_HEAD), start)
-    if head is None or _LLAMA.match(head[0]):
+    if head is None or _BARE.llama.match(head[0]):
         return None
     found = _read_values(reader, head)
     if found is None:
         return None
-    surplus = reader.match(_SURPLUS, found.end)
+    surplus = reader.match(_BARE.surplus, found.end)
     end = surplus.end() if surplus is not None and surplus[0].strip() else found.end
     if not weak.is_whole(reader, start, end):
         return None
     plain = reader.char(start) == "[" and not found.enveloped
     malformed = not found.canonical or end > found.end
-    return Found(_ARRAY if plain else _ENVELOPE, position, end, tuple(found.calls), "weak", malformed)
+    dialect = "bare_json_array" if plain else "generic_json_envelope"
+    return Found(dialect, position, end, tuple(found.calls), "weak", malformed)
 
 
 def _read_fenced(reader: Reader, fence: Match) -> Reading:
@@ -117,16 +76,16 @@ def _read_fenced(reader: Reader, fence: Match) -> Reading:
     if found is None:
         return None
     end = found.end
-    if closer := reader.match(_FENCE_END, end):
+    if closer := reader.match(_BARE.fence_end, end):
         end = closer.end()
     elif not reader.ended(reader.space(end)):
         return None
     malformed = not found.canonical or closer is None or "json" not in fence[0]
-    return Found(_FENCED, fence.start(), end, tuple(found.calls), "weak", malformed)
+    return Found("fenced_json_call", fence.start(), end, tuple(found.calls), "weak", malformed)
 
 
 def _read_values(reader: Reader, head: Match, *, fenced: bool = False) -> _Values | None:
-    """The values from a position on; None unless each of them is a call, or as much as there is of one."""
+    """Read the values from a position on; None unless each is a call, or the beginning of one."""
     found = _Values(head.start())
     at = head.start()
     while reader.char(at) in ("{", "["):
@@ -137,18 +96,18 @@ def _read_values(reader: Reader, head: Match, *, fenced: bool = False) -> _Value
             return None
         found.canonical &= decoded.healthy and at == head.start()
         found.end = decoded.end
-        gap = reader.match(_BETWEEN, decoded.end)
+        gap = reader.match(_BARE.between, decoded.end)
         at = gap.end() if gap is not None else decoded.end
     return found
 
 
 def _read_damaged(reader: Reader, at: int, head: Match, found: _Values, *, fenced: bool) -> _Values | None:
-    if not fenced and at < reader.dead.get(_ARRAY, 0):
+    if not fenced and at < reader.dead.get("bare_json_array", 0):
         return None
-    stop = reader.next(_TICKS, at) if fenced else None
+    stop = reader.next(_BARE.ticks, at) if fenced else None
     end = stop.start() if stop is not None else reader.size
     if not fenced:
-        reader.dead[_ARRAY] = end
+        reader.dead["bare_json_array"] = end
     repaired = reader.repair(at, end)
     found.canonical = False
     if repaired is not None:
@@ -168,7 +127,7 @@ def _read_damaged(reader: Reader, at: int, head: Match, found: _Values, *, fence
 
 
 def _is_broken(reader: Reader, at: int) -> bool:
-    """Whether a value cannot be read for another reason than that the text ends in it."""
+    """Return True if a value is unreadable, and not because the text ends in it."""
     return reader.json(at).end < reader.size
 
 
@@ -192,7 +151,7 @@ def _counts(reader: Reader, call: NativeCall) -> bool:
 
 
 def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
-    """The objects that should be calls, and how many brackets are open inside each."""
+    """Yield the objects that should be calls, and the number of brackets open inside each."""
     if isinstance(value, list):
         for item in value:
             yield from _leaves(item, depth + 1)
@@ -206,19 +165,5 @@ def _leaves(value: Json, depth: int = 0) -> Iterator[tuple[Json, int]]:
 
 
 def _says_nothing_else(value: dict[str, Json], wrapper: str) -> bool:
-    """Whether nothing that was meant for a reader stands beside the calls."""
+    """Return True if no text for a reader stands beside the calls."""
     return not any(item for key, item in value.items() if key != wrapper and key not in _BESIDE)
-
-
-_FENCE_OPENER: Opener = ("```", Run("`", 0, 5), Run(r" \t", 0, 2), either(*_LANGUAGES, ()), SPACES, either("{", "["))
-
-FAMILY = Family(
-    "bare_json",
-    openers=(
-        (TEXT_START, SPACES, "[", SPACES, "{"),
-        (TEXT_START, SPACES, "{", SPACES, either('"', "'")),
-        _FENCE_OPENER,
-    ),
-    read=_read,
-    speakers={_ARRAY: frozenset({"xlam", "hammer", "arctic"}), _ENVELOPE: frozenset(), _FENCED: frozenset()},
-)

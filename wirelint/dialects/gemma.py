@@ -1,15 +1,4 @@
-"""Gemma's own tokens around `call:NAME{…}`, with keys and values in a notation of their own.
-
-Lineage: Gemini's internal declarations → FunctionGemma → Gemma 4, which has other tokens and another string delimiter.
-
-    <start_function_call>call:lookup{city:<escape>Graz<escape>,limit:3}<end_function_call>
-    <|tool_call>call:lookup{city:<|"|>Graz<|"|>,tags:[<|"|>a<|"|>],deep:true}<tool_call|>
-
-The same token opens and closes a string, and nothing is escaped in it; numbers, booleans and null are bare, and so are
-keys. No ids. In the wild: `call` missing, parentheses for braces, plain quotes or none around strings, the closing token
-missing. An unquoted value is read by the declared schema, else as text. Gemma 4 also imitates what clients show of calls
-(`[Calling tool: lookup(…)]`): that is reported, never made a call.
-"""
+"""Gemma's tokens around `call:NAME{…}`, and the notation of keys and values inside."""
 
 from __future__ import annotations
 
@@ -18,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from wirelint.dialects import coercion, jsontext, pythoncalls
-from wirelint.dialects.family import Family, Found, Reading, Skip
-from wirelint.dialects.jsoncalls import read_calls
-from wirelint.dialects.openers import BLANKS, LINE_START
-from wirelint.dialects.pythoncalls import around_names
+from wirelint.dialects import coercion, jsontext, python_calls
+from wirelint.dialects.json_calls import read_calls
+from wirelint.dialects.python_calls import around_names
 from wirelint.dialects.reader import Match, Pattern, Reader
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects.tables import table
+from wirelint.dialects.values import Found, NativeCall, Reading
 from wirelint.model import Json, Tool
+
+_TOKENS = table(__name__, "gemma")
 
 
 class _Notation(NamedTuple):
@@ -34,18 +24,16 @@ class _Notation(NamedTuple):
     end: Pattern
 
 
-_S = r"\s{0,8}"
 _GEMMA = _Notation(
     "gemma4", re.compile(r"<\|tool_call>"), re.compile(r"<tool_call\|>|<\s{0,2}/\s{0,2}tool_call>|<\|/?tool_call\|>")
 )
 _FUNCTION = _Notation("functiongemma", re.compile(r"<start_function_call>"), re.compile(r"</?end_function_call>"))
 _NOTATIONS = (_GEMMA, _FUNCTION)
 _CANONICAL_ENDS = frozenset({"<tool_call|>", "<end_function_call>"})
-_CALL = re.compile(rf"(?P<call>call:)?:?{_S}(?P<name>[A-Za-z_][\w.:/-]{{0,127}}){_S}(?=[{{(<])")
 _MIMIC = r"\[Calling tool: "
 
 
-def _read(reader: Reader, position: int) -> Reading:
+def read_gemma(reader: Reader, position: int) -> Reading:
     for notation in _NOTATIONS:
         if start := reader.match(notation.start, position):
             return _read_call(reader, start, notation)
@@ -58,7 +46,7 @@ def _read_call(reader: Reader, start: Match, notation: _Notation) -> Reading:
     if reader.char(at) in ("{", "["):
         found = read_calls(reader, at, notation.end, (notation.start,))
         return _close(reader, start, found.end, tuple(found.calls), notation, malformed=True) if found else nothing
-    header = reader.match(_CALL, at)
+    header = reader.match(_TOKENS.call, at)
     if header is None:
         return nothing
     if reader.char(header.end()) == "<":
@@ -78,9 +66,7 @@ def _close(
     closer = reader.match(notation.end, reader.space(end))
     end = closer.end() if closer is not None else end
     malformed |= closer is None or closer[0] not in _CANONICAL_ENDS
-    if reader.stand_ins(calls):
-        return Skip(end)
-    return Found(notation.dialect, start.start(), end, calls, "sentinel", malformed)
+    return reader.block(notation.dialect, start.start(), end, calls, "sentinel", malformed)
 
 
 def _read_mimic(reader: Reader, position: int) -> Reading:
@@ -88,22 +74,20 @@ def _read_mimic(reader: Reader, position: int) -> Reading:
         return None
     at = reader.space(position)
     opening = reader.match(around_names(tuple(sorted(reader.tools)), _MIMIC, r"(?=\()"), at)
-    call = pythoncalls.read_call(reader, opening.start("name")) if opening is not None else None
+    call = python_calls.read_call(reader, opening.start("name")) if opening is not None else None
     reader.dead[_MIMIC] = call.end if call is not None else 0
     if opening is None or call is None or not call.closed or reader.char(call.end) != "]":
         return None
     native = reader.call(opening["name"], None, complete=False)
-    return Found(_GEMMA.dialect, position, call.end + 1, (native,), "weak", malformed=True)
+    return reader.block(_GEMMA.dialect, position, call.end + 1, (native,), "weak", malformed=True)
 
 
 # -- keys and values ---------------------------------------------------------------------------------------------------
 
 _DEEPEST = 64
 _TOKEN = r"<\|\"\|>|<escape>|<ctrl46>"
-_DELIMITER = re.compile(_TOKEN)
 _DELIMITERS = {token: re.compile(re.escape(token)) for token in ('<|"|>', "<escape>", "<ctrl46>")}
 _WORD = r"[^\s\"'<>{}\[\]():,]{1,128}"
-_KEY = re.compile(rf"(?P<quote>[\"']|{_TOKEN}|)(?P<key>{_WORD})(?P=quote)\s{{0,4}}:")
 _ENDS = r"<tool_call\|>|<\|tool_call>|<end_function_call>|<start_function_call>"
 _BARE_END = {
     closer: re.compile(
@@ -111,14 +95,12 @@ _BARE_END = {
     )
     for closer in "})"
 }
-_LAST = re.compile(r"<tool_call\|>|<end_function_call>")
-_ITEM_END = re.compile(rf"[,\]]|{_ENDS}")
 _BARE_WORDS: dict[str, Json] = {"true": True, "false": False, "null": None, "True": True, "False": False, "None": None}
 
 
 @dataclass(slots=True)
 class Body:
-    """What has been read of the inside of a call. Of one that is cut off, `arguments` are those before the cut."""
+    """The inside of a call. If it is cut off, `arguments` are those before the cut."""
 
     end: int
     arguments: dict[str, Json] | None = field(default_factory=dict)
@@ -135,7 +117,7 @@ class _UnreadableError(Exception):
 
 
 def read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pattern, ...]) -> Body:
-    """The arguments in the braces (or parentheses) at a position. `stops` end a body that cannot be read."""
+    """Read the arguments in the braces (or parentheses) at a position. `stops` end an unreadable body."""
     body = Body(position)
     properties = coercion.properties_of(tool.schema) if tool is not None else {}
     values = _Values(reader, properties, tool.schema if tool is not None else None)
@@ -153,7 +135,7 @@ def read_body(reader: Reader, position: int, tool: Tool | None, stops: tuple[Pat
 
 
 class _Values:
-    """A reader of the notation's values, linear in them. Top-level values without delimiters follow the schema."""
+    """A linear reader of the notation's values. Top-level values without delimiters follow the schema."""
 
     def __init__(self, reader: Reader, properties: Mapping[str, Json], schema: Json) -> None:
         self.reader = reader
@@ -162,19 +144,19 @@ class _Values:
         self.malformed = False
 
     def read_object(self, position: int, found: dict[str, Json], depth: int) -> int:
-        """Fills `found`; the offset after the closer."""
+        """Fill `found`; return the offset after the closer."""
         reader = self.reader
         closer = ")" if reader.char(position) == "(" else "}"
         self.malformed |= closer == ")"
         at = reader.space(position + 1)
         while (sign := reader.char(at)) != closer:
-            key = reader.match(_KEY, at)
+            key = reader.match(_TOKENS.key, at)
             if key is None:
                 raise _UnreadableError if sign else _CutError
             self.malformed |= bool(key["quote"])
             value, end = self._value(key.end(), closer, depth, key["key"])
             found[key["key"]] = value
-            if not depth and reader.match(_LAST, reader.space(end)):  # the brace is missing, and nothing else
+            if not depth and reader.match(_TOKENS.last, reader.space(end)):  # the brace is missing, and nothing else
                 self.malformed = True
                 return end
             at = self._separated(end, closer)
@@ -205,7 +187,7 @@ class _Values:
         at = reader.space(position)
         if depth > _DEEPEST:
             raise _UnreadableError
-        if delimiter := reader.match(_DELIMITER, at):
+        if delimiter := reader.match(_TOKENS.delimiter, at):
             end = reader.next(_DELIMITERS[delimiter[0]], delimiter.end())
             if end is None:
                 raise _CutError
@@ -225,9 +207,9 @@ class _Values:
                 return self._bare(at, closer, key if not depth else None)
 
     def _quoted(self, at: int) -> tuple[Json, int]:
-        """A string in plain quotes, as JSON and Python write it."""
+        """Read a string in plain quotes, as JSON and Python write it."""
         self.malformed = True
-        string = self.reader.match(pythoncalls.STRING, at)
+        string = self.reader.match(python_calls.STRING, at)
         if string is None:
             raise _CutError
         self.reader.work += string.end() - at
@@ -237,13 +219,13 @@ class _Values:
         except ValueError:
             pass
         try:
-            return pythoncalls.literal(written), string.end()
+            return python_calls.literal(written), string.end()
         except ValueError as error:
             raise _UnreadableError from error
 
     def _bare(self, at: int, closer: str, key: str | None) -> tuple[Json, int]:
-        """A number, a word that JSON knows, or text whose delimiters were lost."""
-        end = self.reader.next(_ITEM_END if closer == "]" else _BARE_END[closer], at)
+        """Read a number, a word of JSON, or text whose delimiters were lost."""
+        end = self.reader.next(_TOKENS.item_end if closer == "]" else _BARE_END[closer], at)
         if end is None:
             raise _CutError
         text = self.reader.value(at, end.start()).strip()
@@ -263,12 +245,3 @@ def _literal(text: str) -> Json:
         return jsontext.loads(text)
     except ValueError:
         return text
-
-
-FAMILY = Family(
-    "gemma",
-    rank=1,
-    openers=(("<|tool_call>",), ("<start_function_call>",), (LINE_START, BLANKS, "[Calling tool: ")),
-    read=_read,
-    speakers={"gemma4": frozenset({"gemma"}), "functiongemma": frozenset({"gemma"})},
-)

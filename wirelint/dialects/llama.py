@@ -1,76 +1,47 @@
-"""Llama 3's three ways to call: bare JSON, the python tag, a custom tag for each function.
-
-Lineage: Meta's prompt formats for Llama 3.1 (also 3.2, 3.3 and their fine-tunes). The custom tag is Functionary v3.1's too
-and begot Qwen3-Coder's; nothing tells the first two apart.
-
-    {"name": "lookup", "parameters": {"city": "Graz"}}
-    <|python_tag|>{"name": "lookup", "parameters": {"city": "Graz"}}
-    <|python_tag|>brave_search.call(query="tides")
-    <function=lookup>{"city": "Graz"}</function>
-
-Several calls are joined by `; `. After the python tag anything else is code for the interpreter. Types come from the
-literals. No ids. Bare JSON counts as the whole message, for a declared tool and parameters of its own: any other JSON is an
-answer. Seen in the wild: `arguments` for `parameters`, single quotes, the last brace missing, the closing tag missing.
-"""
+"""Llama 3's bare JSON, its python tag, and its custom tag for each function."""
 
 from __future__ import annotations
 
 import ast
-import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from wirelint.dialects import coercion, pythoncalls
-from wirelint.dialects.family import Family, Found, Reading, Skip
-from wirelint.dialects.jsoncalls import Keys, calls_of
-from wirelint.dialects.openers import SPACES, TEXT_START, Run, either
-from wirelint.dialects.pythoncalls import around_names
+from wirelint.dialects import coercion, python_calls
+from wirelint.dialects.json_calls import Keys, calls_of
+from wirelint.dialects.python_calls import around_names
 from wirelint.dialects.reader import Match, Reader
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects.tables import table
+from wirelint.dialects.values import Calls, Found, NativeCall, Reading
 from wirelint.model import Json
 
-_JSON, _TAG_JSON, _BUILTIN, _CUSTOM = (
-    "llama3_json", "llama3_python_tag_json", "llama3_python_tag_builtin", "functionary_v3_1",
-)  # fmt: skip
+_LLAMA = table(__name__, "llama")
+
+
 _KEYS = Keys(arguments="parameters")
-_GAP = Run(r"\s", 0, 3)
 _S = r"\s{0,8}"
 
-# Up to the key after the name: the first characters that do not fit let go of a JSON answer.
+# Up to the key after the name, so that a JSON answer is released at its first character that does not fit.
 _BEFORE_NAME = (
     rf"\{{{_S}(?:[\"'](?:type|id)[\"']{_S}:{_S}[\"'][\w-]{{1,64}}[\"']{_S},{_S}){{0,2}}"
-    rf"[\"'](?:name|function)[\"']{_S}:{_S}[\"']{pythoncalls.PREFIXES}"
+    rf"[\"'](?:name|function)[\"']{_S}:{_S}[\"']{python_calls.PREFIXES}"
 )
 _AFTER_NAME = rf"[\"']{_S}(?:\}}|,{_S}[\"'](?:parameters|arguments|args|input|type|id)[\"']{_S}:)"
-_JOINT = re.compile(r"[;,]?\s{0,8}(?=\{)")
-_TAG = re.compile(r"<\|{1,2}python_tag\|{1,2}>")
-_TURN_END = re.compile(r"<\|(?:eom_id|eot_id|eom|eot|end_of_text)\|>|</s>")
-_METHOD = re.compile(r"(?P<name>[A-Za-z_][\w-]{0,127})\.call\s{0,3}\(")
-_METHOD_JOINT = re.compile(r"\s{0,8}[;,\n]\s{0,8}(?=[A-Za-z_][\w-]{0,127}\.call\s{0,3}\()")
 _INTERPRETERS = ("code_interpreter", "python", "ipython")
 _CODE_KEYS = ("code", "script", "source", "input", "query")
 _LONGEST_CODE = 100_000
 
-_FUNCTION = re.compile(
-    rf"<\s{{0,3}}function\s{{0,3}}=\s{{0,3}}(?P<quote>[\"']?)(?P<name>[\w.:/-]{{1,128}})(?P=quote)\s{{0,3}}>{_S}(?=\{{)"
-)
-_FUNCTION_END = re.compile(r"<\s{0,3}/\s{0,3}function\s{0,3}>")
-
 
 @dataclass(slots=True)
-class _Objects:
-    """JSON calls joined by semicolons. `cut`: the text ended in the last one."""
+class _Objects(Calls):
+    """JSON calls joined by semicolons. `cut`: the text ends in the last call."""
 
-    end: int
-    calls: list[NativeCall] = field(default_factory=list)
-    malformed: bool = False
     cut: bool = False
 
 
-def _read(reader: Reader, position: int) -> Reading:
-    if tag := reader.match(_TAG, position):
+def read_llama(reader: Reader, position: int) -> Reading:
+    if tag := reader.match(_LLAMA.tag, position):
         return _read_tag(reader, tag)
-    if function := reader.match(_FUNCTION, position):
+    if function := reader.match(_LLAMA.function, position):
         return _read_function(reader, function)
     return _read_message(reader, position)
 
@@ -79,20 +50,20 @@ def _read(reader: Reader, position: int) -> Reading:
 
 
 def _read_message(reader: Reader, position: int) -> Reading:
-    if not reader.tools or not reader.begins(position) or position < reader.dead.get(_JSON, 0):
+    if not reader.tools or not reader.begins(position) or position < reader.dead.get("llama3_json", 0):
         return None
     at = reader.space(position)
     head = around_names(tuple(sorted(reader.tools)), _BEFORE_NAME, _AFTER_NAME)
     if reader.match(head, at) is None:
         return None
     read = _read_objects(reader, at)
-    reader.dead[_JSON] = read.end
+    reader.dead["llama3_json"] = read.end
     whole = read.calls[:-1] if read.cut else read.calls
-    if not (read.calls and all(pythoncalls.fits(reader, call) and call.complete for call in whole)):
+    if not (read.calls and all(python_calls.fits(reader, call) and call.complete for call in whole)):
         return None
     if not reader.concludes(read.end):
         return None
-    return Found(_JSON, position, read.end, tuple(read.calls), "weak", read.malformed)
+    return reader.block("llama3_json", position, read.end, read.calls, "weak", read.malformed)
 
 
 def _read_objects(reader: Reader, position: int) -> _Objects:
@@ -109,7 +80,7 @@ def _read_objects(reader: Reader, position: int) -> _Objects:
         read.calls += calls
         read.malformed |= not (canonical and decoded.healthy)
         read.end = decoded.end
-        joint = reader.match(_JOINT, reader.space(decoded.end))
+        joint = reader.match(_LLAMA.joint, reader.space(decoded.end))
         if joint is None:
             break
         read.malformed |= not joint[0].startswith(";")
@@ -118,8 +89,8 @@ def _read_objects(reader: Reader, position: int) -> _Objects:
 
 
 def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
-    """The rest of the message, when only brackets are missing after the arguments; else a call that is cut off."""
-    stop = reader.next(_TURN_END, at)
+    """Read the rest of the message if only brackets are missing after the arguments; else a call that is cut off."""
+    stop = reader.next(_LLAMA.turn_end, at)
     end = stop.start() if stop is not None else reader.size
     repaired = reader.repair(at, end)
     calls = calls_of(reader, repaired.value, _KEYS)[0] if repaired is not None and repaired.missing <= 1 else []
@@ -128,14 +99,14 @@ def _read_damaged(reader: Reader, at: int, read: _Objects) -> None:
         read.calls += calls
         read.end = repaired.end
         return
-    head = reader.match(_WRITTEN_HEAD, at)
+    head = reader.match(_LLAMA.written_head, at)
     if head is not None:
         read.calls.append(reader.call(head["name"], None, complete=False))
         read.end, read.cut = end, True
 
 
 def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bool:
-    """Whether the object has arguments, or is of a tool that takes none: a name alone is no call."""
+    """Return True if the object has arguments, or its tool takes none: a name alone is no call."""
     tools = [reader.tools.get(call.name) for call in calls]
     return (isinstance(value, dict) and not value.keys().isdisjoint(_ARGUMENT_KEYS)) or not any(
         tool is None or coercion.properties_of(tool.schema) for tool in tools
@@ -143,7 +114,6 @@ def _gives_arguments(reader: Reader, value: Json, calls: list[NativeCall]) -> bo
 
 
 _ARGUMENT_KEYS = frozenset({"parameters", "arguments", "args", "input"})
-_WRITTEN_HEAD = re.compile(_BEFORE_NAME + r"(?P<name>[\w.:/-]{1,128})[\"']")
 
 # -- after the python tag ----------------------------------------------------------------------------------------------
 
@@ -154,55 +124,56 @@ def _read_tag(reader: Reader, tag: Match) -> Reading:
     if reader.char(at) == "{":
         read = _read_objects(reader, at)
         if read.calls:
-            return _found(reader, _TAG_JSON, tag.start(), read.end, read.calls, malformed=read.malformed or odd)
-    if reader.match(_METHOD, at):
+            odd |= read.malformed
+            return reader.block("llama3_python_tag_json", tag.start(), read.end, read.calls, "sentinel", odd)
+    if reader.match(_LLAMA.method, at):
         return _read_methods(reader, tag, at, malformed=odd)
     return _read_code(reader, tag, at)
 
 
 def _read_methods(reader: Reader, tag: Match, at: int, *, malformed: bool) -> Reading:
-    """Calls of built-in tools, as methods of them."""
+    """Read calls of built-in tools, written as methods: `brave_search.call(query="tides")`."""
     calls: list[NativeCall] = []
     end = at
-    while method := reader.match(_METHOD, at):
-        call = pythoncalls.read_call(reader, at)
+    while method := reader.match(_LLAMA.method, at):
+        call = python_calls.read_call(reader, at)
         if call is None:
             break
         calls.append(call.native(reader, method["name"]))
         malformed |= call.malformed
         end = call.end
-        joint = reader.match(_METHOD_JOINT, end) if call.closed else None
+        joint = reader.match(_LLAMA.method_joint, end) if call.closed else None
         if joint is None:
             break
         malformed |= ";" not in joint[0]
         at = joint.end()
-    return _found(reader, _BUILTIN, tag.start(), end, calls, malformed=malformed or not calls)
+    return reader.block("llama3_python_tag_builtin", tag.start(), end, calls, "sentinel", malformed or not calls)
 
 
 def _read_code(reader: Reader, tag: Match, at: int) -> Reading:
-    """A call of a declared tool, or code; the tag alone where it is neither, as in a text about it."""
-    nothing = Found(_BUILTIN, tag.start(), tag.end(), (), "sentinel", malformed=True)
+    """Read a call of a declared tool, or code; the tag alone if it is neither, as in a text about it."""
+    nothing = Found("llama3_python_tag_builtin", tag.start(), tag.end(), (), "sentinel", malformed=True)
     names = tuple(sorted(reader.tools))
-    if names and reader.match(around_names(names, rf"\[?{_S}{pythoncalls.PREFIXES}", r"\s{0,3}\("), at):
+    if names and reader.match(around_names(names, rf"\[?{_S}{python_calls.PREFIXES}", r"\s{0,3}\("), at):
         bracket = reader.char(at) == "["
-        read = pythoncalls.read_calls(reader, at + bracket)
+        read = python_calls.read_calls(reader, at + bracket)
         calls = [call.native(reader) for call in read]
         end = read[-1].end + (bracket and reader.char(read[-1].end) == "]")
-        return _found(reader, _BUILTIN, tag.start(), end, calls, malformed=True)
+        return reader.block("llama3_python_tag_builtin", tag.start(), end, calls, "sentinel", True)
     name = next((name for name in _INTERPRETERS if name in reader.tools), None)
     if name is None or reader.ended(at):
         return nothing
-    stop = reader.next(_TURN_END, at)
+    stop = reader.next(_LLAMA.turn_end, at)
     end = stop.start() if stop is not None else reader.size
     code = reader.value(at, end).rstrip()
     if not is_code(code):
         return nothing
     call = reader.call(name, code_arguments(reader, name, code), complete=True)
-    return _found(reader, _BUILTIN, tag.start(), at + len(code), [call], malformed=False)
+    return reader.block("llama3_python_tag_builtin", tag.start(), at + len(code), [call], "sentinel", False)
 
 
 def is_code(text: str) -> bool:
-    """Whether a text is a Python program that does something, other than a word that stands there."""
+    """Return True if a text is a Python program that does more than name something."""
     if len(text) > _LONGEST_CODE:
         return False
     try:
@@ -217,61 +188,34 @@ def is_code(text: str) -> bool:
 
 
 def code_arguments(reader: Reader, name: str, code: str) -> dict[str, Json]:
-    """The code as the parameter of an interpreter that takes it."""
+    """Return the code under the interpreter's parameter for it."""
     tool = reader.tools.get(name)
     keys = tuple(coercion.properties_of(tool.schema)) if tool is not None else ()
     key = next((key for key in _CODE_KEYS if key in keys), keys[0] if len(keys) == 1 else "code")
     return {key: code}
 
 
-def _found(reader: Reader, dialect: str, start: int, end: int, calls: list[NativeCall], *, malformed: bool) -> Reading:
-    if reader.stand_ins(calls):
-        return Skip(end)
-    return Found(dialect, start, end, tuple(calls), "sentinel", malformed)
-
-
 # -- the custom tag ----------------------------------------------------------------------------------------------------
 
 
 def _read_function(reader: Reader, opener: Match) -> Reading:
-    if opener.start() < reader.dead.get(_CUSTOM, 0):
+    if opener.start() < reader.dead.get("functionary_v3_1", 0):
         return None
     malformed = not opener[0].startswith(f"<function={opener['name']}>")
     decoded = reader.json(opener.end())
     arguments, complete, end = decoded.value, not decoded.failed, decoded.end
     if decoded.failed:
-        stop = reader.first((_FUNCTION_END, _FUNCTION), opener.end())
+        stop = reader.first((_LLAMA.function_end, _LLAMA.function), opener.end())
         end = stop.start() if stop is not None else reader.size
         repaired = reader.repair(opener.end(), end)
         complete = repaired is not None and not (repaired.missing and stop is None)
         arguments = repaired.value if repaired is not None and complete else None
         malformed = True
     call = reader.call(opener["name"], arguments, complete=complete)
-    closer = reader.match(_FUNCTION_END, reader.space(end))
+    closer = reader.match(_LLAMA.function_end, reader.space(end))
     if closer is None and call.name not in reader.tools:
-        reader.dead[_CUSTOM] = end
+        reader.dead["functionary_v3_1"] = end
         return None
     end = closer.end() if closer is not None else end
-    if reader.stand_ins([call]):
-        return Skip(end)
     malformed |= closer is None or not decoded.healthy
-    return Found(_CUSTOM, opener.start(), end, (call,), "generic", malformed)
-
-
-FAMILY = Family(
-    "llama",
-    rank=2,
-    openers=(
-        ("<|python_tag|>",),
-        ("<||python_tag||>",),
-        ("<", _GAP, "function", _GAP, "="),
-        (TEXT_START, SPACES, "{", SPACES, either('"', "'"), either("name", "type", "function", "id"), either('"', "'")),
-    ),
-    read=_read,
-    speakers={
-        _JSON: frozenset({"llama"}),
-        _TAG_JSON: frozenset({"llama"}),
-        _BUILTIN: frozenset({"llama"}),
-        _CUSTOM: frozenset({"llama", "functionary"}),
-    },
-)
+    return reader.block("functionary_v3_1", opener.start(), end, (call,), "generic", malformed)

@@ -1,88 +1,46 @@
-"""MiniMax's tags: invokes in a wrapper of their own, then tags marked by a token, with nested values.
-
-Lineage: M1 wrote JSON in `<tool_calls>` (another family) → M2, 2.1, 2.5 and 2.7 took Claude's invokes into a namespace →
-M3 puts a token before every tag of its own, so that other angle brackets are data, and tags parameters by their names.
-
-    <minimax:tool_call>
-    <invoke name="lookup">
-    <parameter name="city">Graz</parameter>
-    </invoke>
-    </minimax:tool_call>
-
-    ]<]minimax[>[<tool_call>
-    ]<]minimax[>[<invoke name="lookup">]<]minimax[>[<city>Graz]<]minimax[>[</city>]<]minimax[>[</invoke>
-    ]<]minimax[>[</tool_call>
-
-Values are text as it stands, typed by the declared schema. In M3 objects are nested tags and arrays tags called `item`;
-where no schema speaks, tags that are repeated make a list, and text beside tags is kept as `$text`. No ids. In the wild:
-the wrapper's brackets gone, names in any quotes or none, tails without a head.
-"""
+"""MiniMax's invokes in a wrapper, and the marked tags of MiniMax M3 with nested values."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from wirelint.dialects import coercion, invoke, jsoncalls
-from wirelint.dialects.family import Family, Found, Reading, Skip
-from wirelint.dialects.openers import BLANKS, LINE_START, SPACES, Opener, Run, maybe
+from wirelint.dialects import coercion, invoke, json_calls
 from wirelint.dialects.reader import Match, Reader
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects.tables import table
+from wirelint.dialects.values import Calls, Reading
 from wirelint.model import Json, Tool
 
-_M2, _M3 = "minimax_m2", "minimax_m3"
-_WRAPPER_END = re.compile(r"<\s{0,3}/\s{0,3}(?:minimax:)?tool_?calls?\s{0,3}>")
-_SPELLING = invoke.spell(
-    prefix="(?:minimax:|mm:|antml:)?",
-    wrapper="minimax:tool_?calls?",
-    wrapper_end="(?:minimax:)?tool_?calls?",
-    wrappers=("minimax:tool_call",),
-)
-_BARE_WRAPPER = re.compile(r"(?m:^)[ \t]{0,8}(?P<name>minimax:tool_?calls?)>?\s{0,8}(?=<)")
-_GRAMMAR = invoke.Grammar(
-    dialect=_M2,
-    prefixed=_M2,
-    parameters=("parameter", "param", "argument", "arg"),
-    other_bodies=True,
-    bare=False,
-    spelling=_SPELLING,
-    tier="sentinel",
-)
-_BARE = replace(_GRAMMAR, spelling=replace(_SPELLING, wrapper=_BARE_WRAPPER), tier="generic")
+_MINIMAX = table(__name__, "minimax")
 
-_TOKEN = re.compile(r"\]<\]minimax\[>\[")
-_MARK = re.compile(
-    rf"{_TOKEN.pattern}(?P<gap>\s{{0,8}})(?:<(?P<close>/?)\s{{0,3}}(?P<tag>[\w.:$-]{{1,128}})"
-    r"(?:\s{1,4}name\s?=\s?(?P<quote>[\"']?)(?P<name>[^\"'<>\n]{1,128})(?P=quote))?\s{0,3}>)?"
-)
+
+_M2 = invoke.grammar(_MINIMAX)
+_M2_BARE = replace(_M2, spelling=replace(_M2.spelling, wrapper=_MINIMAX.bare_wrapper), tier="generic")
 _CALLS = frozenset({"tool_call", "tool_calls"})
 _DEEPEST = 32
 
 
-def _read(reader: Reader, position: int) -> Reading:
-    mark = reader.match(_MARK, position)
+def read_minimax(reader: Reader, position: int) -> Reading:
+    mark = reader.match(_MINIMAX.mark, position)
     if mark is not None:
         return _read_marked(reader, mark)
     reading = _read_objects(reader, position)
-    for grammar in (_GRAMMAR, _BARE):
+    for grammar in (_M2, _M2_BARE):
         if reading is None and reader.match(grammar.spelling.wrapper, position):
             reading = invoke.read(reader, position, grammar)
     return reading
 
 
 def _read_objects(reader: Reader, position: int) -> Reading:
-    """Objects where invokes belong."""
-    wrapper = reader.match(_SPELLING.wrapper, position)
+    """Read objects in place of invokes."""
+    wrapper = reader.match(_M2.spelling.wrapper, position)
     if wrapper is None:
         return None
-    found = jsoncalls.read_calls(reader, reader.space(wrapper.end()), _WRAPPER_END, (_SPELLING.wrapper,))
+    found = json_calls.read_calls(reader, reader.space(wrapper.end()), _MINIMAX.wrapper_end, (_M2.spelling.wrapper,))
     if found is None:
         return None
-    closing = jsoncalls.close(reader, found.end, _WRAPPER_END)
-    if reader.stand_ins(found.calls):
-        return Skip(closing.end)
-    return Found(_M2, position, closing.end, tuple(found.calls), "sentinel", malformed=True)
+    closing = json_calls.close(reader, found.end, _MINIMAX.wrapper_end)
+    return reader.block("minimax_m2", position, closing.end, found.calls, "sentinel", malformed=True)
 
 
 # -- M3 ----------------------------------------------------------------------------------------------------------------
@@ -90,7 +48,7 @@ def _read_objects(reader: Reader, position: int) -> Reading:
 
 @dataclass(slots=True)
 class _Element:
-    """A tag and what stands in it: text, tags, or both."""
+    """A tag with its content: text, tags, or both."""
 
     key: str
     tag: str
@@ -99,12 +57,9 @@ class _Element:
 
 
 @dataclass(slots=True)
-class _Section:
-    """What has been read of a run of marked tags."""
+class _Section(Calls):
+    """The calls in a run of marked tags."""
 
-    end: int
-    calls: list[NativeCall] = field(default_factory=list)
-    malformed: bool = False
     opened: bool = False
     closed: bool = False
 
@@ -129,16 +84,14 @@ def _read_marked(reader: Reader, mark: Match) -> Reading:
                 break
         else:  # a tag whose call was taken away
             section.malformed = True
-        here = reader.match(_MARK, reader.space(section.end))
-    if reader.stand_ins(section.calls):
-        return Skip(section.end)
+        here = reader.match(_MINIMAX.mark, reader.space(section.end))
     malformed = section.malformed or not (section.calls and section.opened and section.closed)
-    return Found(_M3, mark.start(), section.end, tuple(section.calls), "sentinel", malformed)
+    return reader.block("minimax_m3", mark.start(), section.end, section.calls, "sentinel", malformed)
 
 
 def _read_json(reader: Reader, section: _Section) -> None:
-    """Objects where invokes belong."""
-    found = jsoncalls.read_calls(reader, reader.space(section.end), _MARK)
+    """Read objects in place of invokes."""
+    found = json_calls.read_calls(reader, reader.space(section.end), _MINIMAX.mark)
     if found is not None:
         section.calls += found.calls
         section.end, section.malformed = found.end, True
@@ -153,10 +106,10 @@ def _read_invoke(reader: Reader, opener: Match, section: _Section) -> None:
 
 
 def _read_elements(reader: Reader, position: int, root: _Element, section: _Section) -> bool:
-    """All tags up to the end of the call; False when the text ends in it."""
+    """Read all tags up to the end of the call; False if the text ends in it."""
     stack = [root]
     at = position
-    while (token := reader.next(_TOKEN, at)) and (mark := reader.match(_MARK, token.start())):
+    while (token := reader.next(_MINIMAX.token, at)) and (mark := reader.match(_MINIMAX.mark, token.start())):
         text = reader.value(at, mark.start())
         section.end = at = mark.end()
         section.malformed |= bool(mark["gap"])
@@ -178,7 +131,7 @@ def _read_elements(reader: Reader, position: int, root: _Element, section: _Sect
     section.end, section.malformed = reader.size, True
     if len(stack) == 1 and not reader.value(at, reader.size).strip():
         return bool(root.children)  # the text ends between two arguments
-    # What was not closed is not known.
+    # Values of tags that are not closed are unknown.
     for above in stack[:-1]:
         above.children.pop()
     return False
@@ -191,7 +144,7 @@ def _open(stack: _Stack, mark: Match) -> None:
 
 
 def _close(stack: _Stack, tag: str) -> bool:
-    """Closes the innermost tag of that name, and with it what is open inside; True when the call itself is closed."""
+    """Close the innermost tag of that name and all tags inside; return True if the call itself is closed."""
     if not any(element.tag == tag for element in stack):
         return False
     while stack and stack.pop().tag != tag:
@@ -206,7 +159,7 @@ def _arguments(root: _Element, tool: Tool | None) -> dict[str, Json]:
 
 
 def _value(element: _Element, declared: Json, schema: Json) -> Json:
-    """An element as JSON, typed by what its parameter declares. `schema`: what references point into."""
+    """Return an element as JSON, typed by its parameter's schema. `schema`: the root that references point into."""
     declared = _resolved(declared, schema)
     types = coercion.types_of(declared, schema)
     if not element.children:
@@ -240,28 +193,10 @@ def _object(element: _Element, declared: Json, schema: Json) -> dict[str, Json]:
 
 
 def _resolved(declared: Json, schema: Json) -> Json:
-    """What a reference stands for."""
+    """Return the schema that a reference points to."""
     for _ in range(4):
         reference = declared.get("$ref") if isinstance(declared, dict) else None
         if not isinstance(reference, str):
             break
         declared = coercion.resolve(reference, schema)
     return declared
-
-
-_GAP = Run(r"\s", 0, 3)
-_TAG: Opener = ("minimax:tool", maybe("_"), "call", maybe("s"))
-
-FAMILY = Family(
-    "minimax",
-    rank=1,
-    openers=(
-        ("<", _GAP, *_TAG, _GAP, ">"),
-        (LINE_START, BLANKS, *_TAG, maybe(">"), SPACES, "<"),
-        ("]<]minimax[>[",),
-    ),
-    read=_read,
-    speakers={_M2: frozenset({"minimax"}), _M3: frozenset({"minimax"})},
-    closers={"minimax:tool_call": _M2},
-    lone=frozenset({"minimax:tool_call"}),
-)

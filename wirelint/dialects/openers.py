@@ -1,22 +1,45 @@
-"""How a family declares what its markup begins with, and what follows from that.
+r"""Openers: what markup begins with, found in whole text and in text that is still arriving.
 
-An opener is a sequence of pieces over shadow text (see `shadow`). From the same pieces two regular expressions are
-made: the full one finds openers, the cut one matches a proper prefix of an opener at the very end of a text, which is
-what a stream must hold back. Pieces instead of plain regular expressions, because `re` cannot match partially.
-Every piece is bounded in length, so an opener is too.
+Theory of operation. A dialect declares its openers in a subset of the syntax of regular expressions:
+
+    <\s{0,3}tool_call\s{0,3}>              literals, classes, `{m,n}`, `?`, groups `(?:a|b)`
+    \bfunctions[. ][\w.-]{1,128}:          `\b`: the start of a word, as `word_start` defines it
+    ^[ \t]{0,8}Action:                     `^`: the start of a line
+    \A\s{0,8}\[\s{0,8}\{                   `\A`: the start of the text, or of what follows reasoning (`</think>`)
+    <\s{0,2}{tool}\s{0,2}>                 `{tool}`: the name of a declared tool
+
+`parse` reads an opener into pieces. Two patterns come from the pieces: the full pattern finds openers, the cut pattern
+matches a proper prefix of an opener at the very end of a text, which a stream must hold back. Pieces are needed because
+`re` cannot match partially; every piece is bounded in length, so an opener is too. Openers are matched against shadow
+text (see `views`).
+
+`OpenerIndex` searches for the openers of all families at once. They are of four kinds, by their first piece: literal,
+word, line, text. Openers of the first two kinds are grouped by first character, those of lines stand behind a line feed, so
+that each group is one search that skips to a character. A group is searched for only where one of its cues occurs, the
+first literals of its openers; clean text has few of them. Behind `<`, which code is full of, the next letters rule out
+most tags before all openers are tried. Names of tools are searched for as any name, which is then looked up, so that
+nothing is compiled for the tools of a request.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, assert_never
+
+import regex
+
+if TYPE_CHECKING:
+    from wirelint.dialects.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """`least` to `most` characters of a class; `chars` is written as between the brackets of a regular expression."""
+    """From `least` to `most` characters of a class. `chars` is the inside of the brackets: `\\w.:/-`."""
 
     chars: str
     least: int
@@ -32,151 +55,138 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class LineStart:
-    """The beginning of a line; has no length."""
+    """The start of a line; no length."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordStart:
-    """The beginning of a word that is no part of a path, an assignment or a dotted name, and does not go on a sentence.
+    """The start of a word outside of paths, assignments and dotted names, and not in mid-sentence; no length.
 
-    What goes on a sentence stands behind a word in small letters, or a comma; only names of roles and channels lead to
-    markup like that. Has no length.
+    Mid-sentence is after a word in small letters or a comma. Names of roles and channels (`assistant to=…`) are exempt.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class TextStart:
-    """The beginning of the text, or of what follows reasoning in it (`</think>`); has no length."""
+    """The start of the text, or of what follows reasoning in it; no length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """The name of a declared tool. An opener may have one of them, not within alternatives."""
+    """The name of a declared tool. At most one in an opener, and not within alternatives."""
 
 
 Piece: TypeAlias = str | Run | Either | LineStart | WordStart | TextStart | Name
 Opener: TypeAlias = tuple[Piece, ...]
+Kind: TypeAlias = Literal["literal", "word", "line", "text"]
 
-LINE_START = LineStart()
-WORD_START = WordStart()
-TEXT_START = TextStart()
 NAME = Name()
-_LONGEST_NAME = 128
 NAME_CHARS = r"[\w.-]"
 THOUGHT_ENDS = ("</think>", "</thinking>", "[/THINK]", "</seed:think>", "</mm:think>")
-BLANKS = Run(r" \t", 0, 8)
-SPACES = Run(r"\s", 0, 8)
+NO_TAG = r"(?<![\w\"'|/\]=?-])"
+"""Look-behind for a `>` that may begin an opener: nearly every `>` is the end of a tag."""
+_ANCHORS: dict[str, Piece] = {"^": LineStart(), r"\b": WordStart(), r"\A": TextStart(), "{tool}": NAME}
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_LONGEST_NAME = 128
+_LONGEST_BEFORE = 16
+"""Characters before an opener that decide whether it is one."""
+_MOST_BRACKETS = 16
+"""Upper bound for the characters in one opener that openers can begin with; the largest today has 10."""
 _HEADS = ("assistant", "analysis", "commentary", "final")
 _AFTER_THOUGHT = "|".join(rf"(?<={re.escape(end)})" for end in THOUGHT_ENDS)
 
+# -- from source to pieces ---------------------------------------------------------------------------------------------
+
+_ATOM = re.compile(
+    r"(?P<anchor>\^|\\b|\\A|\{tool\})|(?P<group>\(\?:)|(?P<end>[|)])"
+    r"|(?P<class>\[(?:\\.|[^\]\\])+\]|\\[swd])|\\(?P<escaped>.)|(?P<char>[^\\\[\](){}?*+.$])",
+    re.DOTALL,
+)
+_QUANTIFIER = re.compile(r"\{(\d+),(\d+)\}|(\?)")
+
+
+def parse(source: str) -> Opener:
+    """Read an opener. Raises ValueError if it is outside of the supported syntax."""
+    (opener,), end = _parse_options(source, 0)
+    if end != len(source):
+        raise ValueError(f"opener {source!r}: unexpected {source[end:]!r}")
+    return opener
+
+
+def _parse_options(source: str, at: int) -> tuple[list[Opener], int]:
+    """Read alternatives up to the end of their group."""
+    options: list[list[Piece]] = [[]]
+    while at < len(source) and source[at] != ")":
+        atom = _ATOM.match(source, at)
+        if atom is None:
+            raise ValueError(f"opener {source!r}: unexpected {source[at:]!r}")
+        at = atom.end()
+        inner: list[Opener] = []
+        if atom["end"]:
+            options.append([])
+            continue
+        if atom["group"]:
+            inner, at = _parse_options(source, at)
+            at += 1
+        quantifier = _QUANTIFIER.match(source, at)
+        at = quantifier.end() if quantifier is not None else at
+        for piece in _pieces(atom, inner, quantifier):
+            last = options[-1][-1] if options[-1] else None
+            if isinstance(piece, str) and isinstance(last, str):
+                options[-1][-1] = last + piece
+            else:
+                options[-1].append(piece)
+    return [tuple(option) for option in options], at
+
+
+def _pieces(atom: re.Match[str], inner: list[Opener], quantifier: re.Match[str] | None) -> Opener:
+    least, most = (int(quantifier[1]), int(quantifier[2])) if quantifier is not None and quantifier[1] else (0, 1)
+    if atom["anchor"]:
+        return (_ANCHORS[atom["anchor"]],)
+    if atom["class"]:
+        chars = atom["class"][1:-1] if atom["class"][0] == "[" else atom["class"]
+        return (Run(chars, least, most) if quantifier is not None else Run(chars, 1, 1),)
+    if atom["group"]:
+        if quantifier is None and len(inner) == 1:
+            return inner[0]
+        return (Either((*inner, ()) if quantifier is not None else tuple(inner)),)
+    char = _CONTROLS.get(atom["escaped"], atom["escaped"]) if atom["escaped"] else atom["char"]
+    if quantifier is None:
+        return (char,)
+    return (Either(((char,), ())) if quantifier[3] else Run(re.escape(char), least, most),)
+
+
+# -- from pieces to patterns -------------------------------------------------------------------------------------------
+
 
 def word_start(first: str = "") -> str:
-    """A regular expression (source) for the beginning of a word. `first`: its first character has been matched already."""
+    """Return the pattern source of the start of a word. `first`: its first character, if that is matched already."""
     inside, goes_on = rf"(?<![\w.=/-]{first})", rf"(?<![a-z\u00df-\u00ff,] {first})"
     return inside + "(?:" + "|".join([goes_on, *(f"(?<={head} {first})" for head in _HEADS)]) + ")"
 
 
 def goes_on(before: str) -> str:
-    """A regular expression (source) for where no word begins anew since a sentence goes on, as `word_start` has it.
+    """Return the pattern source of a place in mid-sentence, where `word_start` does not match; ASCII only.
 
-    In ASCII. The text may have begun before `before`, behind which there is more of it.
+    The text may start before `before` with more characters.
     """
-    told = {head[-3:] for head in _HEADS} | {before + head[-size:] for head in _HEADS for size in (1, 2)}
-    return "(?<=[a-z,] )" + "".join(f"(?<!{tail} )" for tail in sorted(told))
-
-
-def either(*options: str | Opener) -> Either:
-    return Either(tuple((option,) if isinstance(option, str) else option for option in options))
-
-
-def maybe(*pieces: Piece) -> Either:
-    return Either((pieces, ()))
-
-
-def has_name(opener: Opener) -> bool:
-    return NAME in opener
-
-
-def begins_with(opener: Opener, character: str) -> bool:
-    """Return True if an opener can have a character in front."""
-    for at, piece in enumerate(opener):
-        match piece:
-            case str():
-                return piece.startswith(character)
-            case Either(options):
-                return any(begins_with((*option, *opener[at + 1 :]), character) for option in options)
-            case Name():
-                return re.match(NAME_CHARS, character) is not None
-            case Run(chars, least):
-                if re.match(f"[{chars}]", character):
-                    return True
-                if least:
-                    return False
-            case LineStart() | WordStart() | TextStart():
-                continue
-            case _:
-                assert_never(piece)
-    return True
-
-
-def length(opener: Opener) -> int:
-    """The most characters that an opener can have."""
-    return sum(_piece_length(piece) for piece in opener)
-
-
-def alphabet(openers: Iterable[Opener]) -> str:
-    """All that the openers are written in, as between the brackets of a regular expression."""
-    return "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _alphabet(piece)))
+    exempt = {head[-3:] for head in _HEADS} | {before + head[-size:] for head in _HEADS for size in (1, 2)}
+    return "(?<=[a-z,] )" + "".join(f"(?<!{tail} )" for tail in sorted(exempt))
 
 
 def full_pattern(openers: Iterable[Opener]) -> str:
-    """A regular expression (source) that matches any of the openers."""
+    """Return the pattern source that matches any of the openers."""
     return "(?:" + "|".join(_full(opener) for opener in openers) + ")"
 
 
 def plain_pattern(openers: Iterable[Opener]) -> str:
-    """The same without groups; of several openers each may have a name in it."""
+    """Return `full_pattern` without its group, so that several openers may contain a name."""
     return full_pattern(openers).replace("(?P<name>", "(?:")
 
 
 def cut_pattern(openers: Iterable[Opener], *, empty: bool = False) -> str:
-    """A regular expression (source) that matches a proper prefix of an opener, up to the end of the text.
-
-    `empty`: the prefix may be.
-    """
+    """Return the pattern source that matches a proper prefix of an opener at the end of the text, also an empty one."""
     return ("" if empty else "(?=[\\s\\S])") + "(?:" + "|".join(_cut(opener) for opener in openers) + ")"
-
-
-def _piece_length(piece: Piece) -> int:
-    match piece:
-        case str():
-            return len(piece)
-        case Run():
-            return piece.most
-        case Name():
-            return _LONGEST_NAME
-        case Either():
-            return max(length(option) for option in piece.options)
-        case LineStart() | WordStart() | TextStart():
-            return 0
-        case _:
-            assert_never(piece)
-
-
-def _alphabet(piece: Piece) -> Iterator[str]:
-    match piece:
-        case str():
-            yield from (re.escape(character) for character in piece)
-        case Run():
-            yield piece.chars.removesuffix("-") + r"\-" if piece.chars.endswith("-") else piece.chars
-        case Either():
-            yield from (chars for option in piece.options for inner in option for chars in _alphabet(inner))
-        case Name():
-            yield NAME_CHARS[1:-2] + r"\-"
-        case LineStart() | WordStart() | TextStart():
-            return
-        case _:
-            assert_never(piece)
 
 
 def _full(opener: Opener) -> str:
@@ -204,7 +214,6 @@ def _full_piece(piece: Piece) -> str:
 
 
 def _cut(opener: Opener) -> str:
-    """Matches a prefix of the opener that is followed by the end of the text; never the whole opener."""
     pattern = "(?!)"
     for piece in reversed(opener):
         pattern = f"(?:{_cut_piece(piece)}|{_full_piece(piece)}{pattern})"
@@ -218,8 +227,7 @@ def _cut_piece(piece: Piece) -> str:
             for character in reversed(piece[:-1]):
                 pattern = f"(?:{re.escape(character)}{pattern})?"
             return pattern + r"\Z"
-        case Run():
-            # A run at the end of the text may always go on, or be followed by the next piece.
+        case Run():  # at the end of the text it may go on, or the next piece may follow
             return rf"[{piece.chars}]{{0,{piece.most}}}\Z"
         case Either():
             return "(?:" + "|".join(_cut(option) for option in piece.options) + ")"
@@ -227,3 +235,418 @@ def _cut_piece(piece: Piece) -> str:
             return "(?!)"
         case _:
             assert_never(piece)
+
+
+# -- properties of openers ---------------------------------------------------------------------------------------------
+
+
+def has_name(opener: Opener) -> bool:
+    """Return True if an opener contains the name of a tool."""
+    return NAME in opener
+
+
+def length(opener: Opener) -> int:
+    """Return the largest number of characters that an opener can have."""
+    return sum(_piece_length(piece) for piece in opener)
+
+
+def _piece_length(piece: Piece) -> int:
+    match piece:
+        case str():
+            return len(piece)
+        case Run():
+            return piece.most
+        case Name():
+            return _LONGEST_NAME
+        case Either():
+            return max(length(option) for option in piece.options)
+        case LineStart() | WordStart() | TextStart():
+            return 0
+        case _:
+            assert_never(piece)
+
+
+def may_start_with(opener: Opener, character: str) -> bool:
+    """Return True if a character can be the first of an opener."""
+    for at, piece in enumerate(opener):
+        match piece:
+            case str():
+                return piece.startswith(character)
+            case Either(options):
+                return any(may_start_with((*option, *opener[at + 1 :]), character) for option in options)
+            case Name():
+                return re.match(NAME_CHARS, character) is not None
+            case Run(chars, least):
+                if re.match(f"[{chars}]", character):
+                    return True
+                if least:
+                    return False
+            case LineStart() | WordStart() | TextStart():
+                continue
+            case _:
+                assert_never(piece)
+    return True
+
+
+def heads(opener: Opener) -> Iterator[str]:
+    """Yield the first literals of an opener, one of which every match contains. Optional classes before are skipped."""
+    for piece in opener:
+        match piece:
+            case str():
+                yield piece
+                return
+            case Either(options):
+                for option in options:
+                    yield from heads(option)
+                if all(options):
+                    return
+            case Run(least=0) | LineStart() | WordStart() | TextStart():
+                continue
+            case Run() | Name():
+                return
+
+
+def expand(opener: Opener) -> Iterator[Opener]:
+    """Yield the variants of an opener that start with a literal instead of alternatives."""
+    first = opener[0]
+    if isinstance(first, Either):
+        for option in first.options:
+            yield from expand((*option, *opener[1:]))
+    else:
+        yield opener
+
+
+_LEAD = 4
+_GAP = r"[\s|/]"
+"""What may stand between the bracket of a tag and its name."""
+
+
+def first_letters(opener: Opener, lead: str = "") -> Iterator[str]:
+    """Yield the first four literal characters of an opener without gaps; empty if it begins with a class."""
+    if len(lead) >= _LEAD or not opener:
+        yield lead[:_LEAD]
+        return
+    match opener[0]:
+        case str(literal):
+            yield from first_letters(opener[1:], lead + (literal if lead else literal.lstrip("|/ \n")))
+        case Either(options):
+            for option in options:
+                yield from first_letters((*option, *opener[1:]), lead)
+        case Run(chars, least=0) if not lead and re.fullmatch(r"(?:\\[stn |]|[ |/])+", chars):
+            yield from first_letters(opener[1:], lead)
+        case _:
+            yield lead
+
+
+def _alphabet(piece: Piece) -> Iterator[str]:
+    """Yield the characters that a piece can match, written as inside the brackets of a class."""
+    match piece:
+        case str():
+            yield from (re.escape(character) for character in piece)
+        case Run():
+            yield piece.chars.removesuffix("-") + r"\-" if piece.chars.endswith("-") else piece.chars
+        case Either():
+            yield from (chars for option in piece.options for inner in option for chars in _alphabet(inner))
+        case Name():
+            yield NAME_CHARS[1:-2] + r"\-"
+        case LineStart() | WordStart() | TextStart():
+            return
+        case _:
+            assert_never(piece)
+
+
+def _kind(opener: Opener) -> Kind:
+    match opener[0]:
+        case WordStart():
+            return "word"
+        case LineStart():
+            return "line"
+        case TextStart():
+            return "text"
+        case _:
+            return "literal"
+
+
+def _by_kind(openers: Iterable[Opener]) -> dict[Kind, list[Opener]]:
+    kinds: dict[Kind, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        kinds[_kind(opener)].append(opener)
+    return kinds
+
+
+def _first_characters(openers: Iterable[Opener]) -> set[str]:
+    return {head[0] for opener in openers for head in heads(opener)}
+
+
+# -- complete openers --------------------------------------------------------------------------------------------------
+
+
+class _Group(NamedTuple):
+    """Openers with one search pattern. A text contains one of the `cues` (if any) where it contains one of the openers.
+
+    `before`: pattern that matches what precedes the opener, with the opener in a look-ahead. `initial`: the openers count
+    only at the start of the text. `named`: the opener contains the name of a tool.
+    """
+
+    cues: tuple[str, ...]
+    pattern: re.Pattern[str]
+    before: re.Pattern[str] | None = None
+    initial: bool = False
+    named: bool = False
+
+
+class Search:
+    """The search for openers in one text, from left to right. No stretch is searched twice for the same group."""
+
+    def __init__(self, groups: Iterable[_Group], reader: Reader) -> None:
+        self._groups = tuple(groups)
+        self._found: list[tuple[int, re.Match[str] | None] | None] = [None] * len(self._groups)
+        self._reader = reader
+
+    def next(self, position: int) -> re.Match[str] | None:
+        """Return the first complete opener at or after a position."""
+        first: re.Match[str] | None = None
+        for number, group in enumerate(self._groups):
+            known = self._found[number]
+            if known is None or (known[1] is not None and known[1].start() < position) or known[0] > position:
+                known = self._found[number] = (position, self._find(group, position))
+            match = known[1]
+            if match is not None and (first is None or match.start() < first.start()):
+                first = match
+        return first
+
+    def _find(self, group: _Group, position: int) -> re.Match[str] | None:
+        match = self._find_any(group, position)
+        while group.named and match is not None and match["name"] not in self._reader.tools:
+            match = None if group.initial else self._find_any(group, match.start() + 1)
+        return match
+
+    def _find_any(self, group: _Group, position: int) -> re.Match[str] | None:
+        text = self._reader.shadow
+        if group.initial:
+            return group.pattern.match(text) if position == 0 else None
+        if group.before is None:
+            match = group.pattern.search(text, position)
+        else:
+            before = group.before.search(text, max(position - _LONGEST_BEFORE, 0))
+            while before is not None and before.end() < position:
+                before = group.before.search(text, before.start() + 1)
+            match = group.pattern.match(text, before.end()) if before is not None else None
+        self._reader.work += (match.start() if match is not None else len(text)) - position + 1
+        return match
+
+
+class OpenerIndex:
+    """The openers of all families. `more` are openers that are held back at the end of a text, but not searched for."""
+
+    def __init__(self, openers: Iterable[Opener], more: Iterable[Opener] = ()) -> None:
+        self.openers: tuple[Opener, ...] = tuple(dict.fromkeys(openers))
+        self.kinds = _by_kind(self.openers)
+        groups = [(kind, group) for kind, some in self.kinds.items() for group in _groups(kind, some)]
+        self._initial = [group for _, group in groups if group.initial]
+        self._searched = [group for _, group in groups if not group.initial]
+        self._literal = [group.pattern for kind, group in groups if kind == "literal" and not group.named]
+        held = dict.fromkeys((*self.openers, *more))
+        plain = [opener for opener in held if not has_name(opener)]
+        self._cuts = [_plain_cut(kind, some) for kind, some in _by_kind(plain).items()]
+        self._named_cuts = [_named_cut(opener) for opener in held if has_name(opener)]
+
+    def groups_in(self, text: str, names: Collection[str]) -> list[_Group]:
+        """Return the groups that may have an opener in a text, judged by their cues."""
+        found = [group for group in self._searched if any(cue in text for cue in group.cues)]
+        for group in self._initial:
+            match = group.pattern.match(text)
+            if match is not None and (not group.named or match["name"] in names):
+                found.append(group)
+        if any(group.named for group in found) and not any(name in text for name in names):
+            found = [group for group in found if not group.named]
+        return found
+
+    def search(self, reader: Reader) -> Search:
+        return Search(self.groups_in(reader.shadow, reader.tools), reader)
+
+    def may_begin(self, text: str) -> bool:
+        """Return True if an opener that begins with a literal, whole or cut off, may stand at the start of a text.
+
+        Openers with a tool's name are not considered.
+        """
+        if any(pattern.match(text) for pattern in self._literal):
+            return True
+        cuts = (cut.patterns.get(text[:1]) for cut in self._cuts if cut.kind == "literal")
+        return any(pattern is not None and pattern.match(text) is not None for pattern in cuts)
+
+    def cut(self, text: str, start: int, names: Collection[str]) -> int | None:
+        """Return the first offset from `start` on where the end of the text may begin an opener that is not complete."""
+        found = [cut.place(text, start, names) for cut in (*self._cuts, *(self._named_cuts if names else ()))]
+        return min((place for place in found if place is not None), default=None)
+
+
+def _groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
+    yield from _plain_groups(kind, [opener for opener in openers if not has_name(opener)])
+    for opener in filter(has_name, openers):
+        yield from (group._replace(named=True) for group in _plain_groups(kind, [opener]))
+
+
+def _plain_groups(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
+    if not openers:
+        return
+    match kind:
+        case "text":
+            inside = full_pattern(opener[1:] for opener in openers)
+            ends = "|".join(map(re.escape, THOUGHT_ENDS))
+            yield _Group((), re.compile(inside), initial=True)
+            yield _Group(("</", "[/"), re.compile(inside), re.compile(rf"(?:{ends})(?={inside})"))
+        case "line":
+            inside = full_pattern(opener[1:] for opener in openers)
+            first = "".join(sorted(map(re.escape, _first_characters(openers))))
+            yield _Group((), re.compile(inside), initial=True)
+            yield _Group(_cues(openers), re.compile(inside), re.compile(rf"\n(?=[ \t]{{0,8}}[{first}])(?={inside})"))
+        case _:
+            yield from _by_character(kind, openers)
+
+
+def _cues(openers: Iterable[Opener]) -> tuple[str, ...]:
+    cues = {head for opener in openers for head in heads(opener)}
+    return tuple(sorted(cue for cue in cues if not any(other in cue for other in cues - {cue})))
+
+
+def _by_character(kind: Kind, openers: list[Opener]) -> Iterator[_Group]:
+    groups: dict[str, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        for expanded in expand(opener[1:] if kind == "word" else opener):
+            head = expanded[0]
+            assert isinstance(head, str)
+            groups[head[0]].append(expanded)
+    for character, group in groups.items():
+        rests = dict.fromkeys(_without_first(opener) for opener in group)
+        before = word_start(re.escape(character)) if kind == "word" else ""
+        yield _Group(_cues(group), re.compile(f"{re.escape(character)}{before}{_filtered(rests)}"))
+
+
+def _without_first(opener: Opener) -> Opener:
+    head = opener[0]
+    assert isinstance(head, str)
+    return (head[1:], *opener[1:]) if len(head) > 1 else opener[1:]
+
+
+def _filtered(openers: Iterable[Opener]) -> str:
+    """Return the pattern source of any of the openers, behind a look-ahead for their first letters.
+
+    Without the look-ahead each `<` of a page of HTML costs a try of some 70 openers: a megabyte of `<` took 5 s.
+    """
+    tame: dict[str, list[Opener]] = {}
+    wild: list[Opener] = []
+    for opener in openers:
+        leads = set(first_letters(opener))
+        if "" in leads:
+            wild.append(opener)
+        for lead in leads if "" not in leads else ():
+            tame.setdefault(lead, []).append(opener)
+    if len(tame) < _LEAD:
+        return full_pattern(openers)
+    leading = "|".join(map(re.escape, sorted(tame)))
+    options = [rf"(?={_GAP}{{0,8}}(?:{leading})){full_pattern(dict.fromkeys(itertools.chain(*tame.values())))}"]
+    return "(?:" + "|".join([*options, *([full_pattern(wild)] if wild else [])]) + ")"
+
+
+# -- openers that the end of the text cuts off -------------------------------------------------------------------------
+
+
+class _Cut(NamedTuple):
+    """Openers of a kind that may be cut off. `places`: where one may begin, with nothing foreign up to the end of the text.
+
+    `patterns` are by first character; those of lines and texts, which begin between characters, are under "". An opener
+    with a tool's name may be cut off `inside_name`, or `after_name`.
+    """
+
+    kind: Kind
+    places: re.Pattern[str]
+    patterns: Mapping[str, re.Pattern[str]]
+    inside_name: re.Pattern[str] | None = None
+    after_name: re.Pattern[str] | None = None
+
+    def place(self, text: str, start: int, names: Collection[str]) -> int | None:
+        if start and self.kind == "line" and "\n" not in text:
+            return None
+        if start and self.kind == "text" and "</" not in text and "[/" not in text:
+            return None
+        found = [place.start() for place in self.places.finditer(text, start)]
+        for at in found[-_MOST_BRACKETS:] if self.kind == "literal" else found:
+            pattern = self.patterns.get("") or self.patterns.get(text[at])
+            if (pattern is not None and pattern.match(text, at)) or self._matches_name(text, at, names):
+                return at
+        return None
+
+    def _matches_name(self, text: str, at: int, names: Collection[str]) -> bool:
+        inside = self.inside_name.match(text, at) if self.inside_name is not None else None
+        if inside is not None and any(name.startswith(inside["name"] or "") for name in names):
+            return True
+        after = self.after_name.match(text, at) if self.after_name is not None else None
+        return after is not None and after["name"] in names
+
+
+def _plain_cut(kind: Kind, openers: list[Opener]) -> _Cut:
+    places = re.compile(_places(kind, openers))
+    if kind in ("line", "text"):
+        return _Cut(kind, places, {"": re.compile(cut_pattern(openers))})
+    by_first: dict[str, list[Opener]] = defaultdict(list)
+    for opener in openers:
+        for first in _first_characters([opener]):
+            by_first[first].append(opener)
+    return _Cut(kind, places, {first: re.compile(cut_pattern(some)) for first, some in by_first.items()})
+
+
+def _named_cut(opener: Opener) -> _Cut:
+    at = opener.index(NAME)
+    before, after = opener[:at], opener[at + 1 :]
+    head, kind = full_pattern([before]), _kind(opener)
+    inside = rf"(?:{cut_pattern([before])}|{head}(?P<name>{NAME_CHARS}{{0,128}})\Z)"
+    behind = rf"{head}(?P<name>{NAME_CHARS}{{1,128}}){cut_pattern([after], empty=True)}" if after else "(?!)(?P<name>)"
+    return _Cut(kind, re.compile(_places(kind, [opener])), {}, re.compile(inside), re.compile(behind))
+
+
+def _places(kind: Kind, openers: list[Opener]) -> str:
+    """Return the pattern source of the places where the end of a text may begin an opener of a kind."""
+    chars = "".join(dict.fromkeys(chars for opener in openers for piece in opener for chars in _alphabet(piece)))
+    firsts = _first_characters(openers)
+    match kind:
+        case "literal":
+            places = [rf"[{''.join(sorted(map(re.escape, firsts - {'>'})))}]"] if firsts - {">"} else []
+            places += [f"{NO_TAG}>"] if ">" in firsts else []
+            return rf"(?:{'|'.join(places)})(?=[{chars}]*+\Z)"
+        case "word":
+            return rf"{word_start()}[{''.join(sorted(map(re.escape, firsts)))}](?=[{chars}]*+\Z)"
+        case "line":
+            return rf"(?m:^)(?=[\s\S])(?=[{chars}]*+\Z)"
+        case "text":
+            return rf"{full_pattern([(TextStart(),)])}(?=[\s\S])(?=[{chars}]*+\Z)"
+
+
+# -- any pattern that the end of the text cuts off ---------------------------------------------------------------------
+
+_FLAGS = {
+    re.IGNORECASE: regex.IGNORECASE,
+    re.DOTALL: regex.DOTALL,
+    re.MULTILINE: regex.MULTILINE,
+    re.ASCII: regex.ASCII,
+}
+_LAZY = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|([*+?}])\?|.", re.DOTALL)
+
+
+def may_go_on(pattern: re.Pattern[str], text: str, position: int) -> bool:
+    """Return True if the text from `position` to its end matches the pattern or a prefix of a match.
+
+    The `regex` library can match partially, unlike `re`, and reads the same patterns. Negative assertions at the end of
+    a pattern are not considered: they need the text that is still to come.
+    """
+    return _partial(pattern).fullmatch(text, position, partial=True) is not None
+
+
+@lru_cache(maxsize=1024)
+def _partial(pattern: re.Pattern[str]) -> regex.Pattern[str]:
+    flags = regex.VERSION0
+    for flag, other in _FLAGS.items():
+        if pattern.flags & flag:
+            flags |= other
+    # Lazy quantifiers as greedy ones: the same texts match, and `regex` errs about partial matches of lazy ones.
+    return regex.compile(_LAZY.sub(lambda token: token[1] or token[0], pattern.pattern), flags)

@@ -6,47 +6,43 @@
     </tool_call>
 
 There is no escaping: a value ends at the first closing tag of values. In the wild the separators come as the two
-characters `\\n`, tags of keys come twice or not at all or as another opener, closers are stray, doubled or missing. What
-is read of such an argument is what stands between the tags that are there; one that lacks its value makes the call
-incomplete.
+characters `\\n`, tags of keys come twice or not at all or as another opener, closers are stray, doubled or missing. Such an
+argument is the text between the tags that are there; an argument without its value makes the call incomplete.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from wirelint.dialects import pythoncalls
+from wirelint.dialects import python_calls
 from wirelint.dialects.coercion import properties_of
+from wirelint.dialects.json_calls import calls_of
 from wirelint.dialects.reader import Match, Pattern, Reader
+from wirelint.dialects.tables import Table, table
 from wirelint.dialects.tagged import Body, read_child, read_json, unframed
-from wirelint.dialects.values import NativeCall
+from wirelint.dialects.values import Calls, NativeCall, Reading
 from wirelint.model import Tool
 
-GAP = r"(?:\s|\\[nrt]){0,16}"
-_S = r"\s{0,3}"
-_NAME = re.compile(rf"(?P<before>{GAP})(?P<name>[\w.:/-]{{1,128}})")
+_GAP = r"(?:\s|\\[nrt]){0,16}"
+_NAME = re.compile(rf"(?P<before>{_GAP})(?P<name>[\w.:/-]{{1,128}})")
 _KEY = r"(?:[^\s<>\\](?:[^<>\n\\]{0,126}?[^\s<>\\])??)?"
 _SPACE = re.compile(r"(?:\s|\\[nrt])*")
 _LOOSE = re.compile(r"<\s|\s>|/\s|\\[nrt]")
 _CUT_TAG = re.compile(r"<[^<>]{0,64}\Z")
-_CUT_CLOSER = re.compile(r"<\s{0,3}/[^<>]{0,64}\Z")
-
-
-def tag(name: str, *, closing: bool = False) -> str:
-    """A regular expression (source) for a tag. Blanks inside it are let pass."""
-    return rf"<{_S}{'/' + _S if closing else ''}{name}{_S}>"
+_NEVER = "(?!)"
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """`head` is all of an argument up to its value, with the groups `opened`, `key`, `ended`, `value` and maybe `type`.
+    """The tags of a dialect.
 
-    `call` and `call_end` are the tags of a call, `outer` is what else ends it; `separator` may stand after the name.
-    `first_wins`: of an argument that is repeated the first counts. `sure`: the tags are special tokens, so that a call of
-    an unknown tool counts without an argument and without an end too.
+    `head`: an argument up to its value, with the groups `opened`, `key`, `ended`, `value` and maybe `type`. `call` and
+    `call_end`: the tags of a call. `outer`: what else ends a call. `separator`: may follow the name. `first_wins`: of a
+    repeated argument the first counts. `sure`: the tags are special tokens, so a call of an unknown tool counts without an
+    argument and without an end too.
     """
 
     key: Pattern
@@ -63,47 +59,38 @@ class Pairs:
     sure: bool
 
 
-def pairs(
-    *,
-    key: str,
-    value: str,
-    value_end: str,
-    call: str,
-    call_end: str,
-    key_end: str = "(?!)",
-    outer: str = "(?!)",
-    instead: str = "(?!)",
-    strays: str = "(?!)",
-    type_: str = "(?!)",
-    separator: str = "(?!)",
-    cut_closer: Pattern = _CUT_CLOSER,
-    first_wins: bool = False,
-    sure: bool = False,
-) -> Pairs:
-    """The grammar of these tags (sources of regular expressions). `instead`: a tag seen where `key` belongs. `strays`:
-    closers of other notations that are seen."""
+def pairs(table: Table) -> Pairs:
+    """Return the grammar in the table `tags` of a family.
+
+    Besides the tags: `instead`, a tag seen in place of `key`; `strays`, closers of other notations; `type`.
+    """
+    row = table.data["tags"]
+    never = dict.fromkeys(("key_end", "outer", "instead", "strays", "type", "separator"), _NEVER)
+    texts = {key: table.source(source) for key, source in (never | row).items() if isinstance(source, str)}
+    key_end, value = texts["key_end"], texts["value"]
     head = (
-        rf"(?P<opened>(?:(?:{key}|{instead}){GAP}){{0,4}})(?P<key>{_KEY}){GAP}(?=(?:{key_end})|(?:{value}))"
-        rf"(?P<ended>(?:(?:{key_end}){GAP}){{0,4}})(?:(?:{type_}){GAP})?(?P<value>{value})?"
+        rf"(?P<opened>(?:(?:{texts['key']}|{texts['instead']}){_GAP}){{0,4}})(?P<key>{_KEY}){_GAP}"
+        rf"(?=(?:{key_end})|(?:{value}))(?P<ended>(?:(?:{key_end}){_GAP}){{0,4}})"
+        rf"(?:(?:{texts['type']}){_GAP})?(?P<value>{value})?"
     )
     return Pairs(
-        key=re.compile(key),
+        key=re.compile(texts["key"]),
         key_end=re.compile(key_end),
-        value_end=re.compile(value_end),
+        value_end=re.compile(texts["value_end"]),
         head=re.compile(head),
-        stray=re.compile(rf"(?:{key_end}|{value_end}|{strays})"),
-        call=re.compile(call),
-        call_end=re.compile(call_end),
-        outer=re.compile(outer),
-        separator=re.compile(rf"{GAP}(?:{separator})"),
-        cut_closer=cut_closer,
-        first_wins=first_wins,
-        sure=sure,
+        stray=re.compile(rf"(?:{key_end}|{texts['value_end']}|{texts['strays']})"),
+        call=re.compile(texts["call"]),
+        call_end=re.compile(texts["call_end"]),
+        outer=re.compile(texts["outer"]),
+        separator=re.compile(rf"{_GAP}(?:{texts['separator']})"),
+        cut_closer=re.compile(texts.get("cut_closer", r"<\s{0,3}/[^<>]{0,64}\Z")),
+        first_wins=row.get("first_wins", False),
+        sure=row.get("sure", False),
     )
 
 
-class Call(NamedTuple):
-    """A call, what stood in it, and whether its name was followed by a separator or by a line end."""
+class _Call(NamedTuple):
+    """A call and its body, and whether its name was followed by a separator or by a line end."""
 
     call: NativeCall
     body: Body
@@ -111,8 +98,15 @@ class Call(NamedTuple):
     lined: bool
 
 
-def read_call(reader: Reader, position: int, grammar: Pairs) -> Call | None:
-    """The call whose name stands at a position, right after its opening tag."""
+@dataclass(slots=True)
+class _Run(Calls):
+    """The calls of one wrapper."""
+
+    separated: bool = False
+
+
+def read_call(reader: Reader, position: int, grammar: Pairs) -> _Call | None:
+    """Read the call whose name stands at a position, right after its opening tag."""
     name = reader.match(_NAME, position)
     if name is None:
         return None
@@ -137,22 +131,12 @@ def read_call(reader: Reader, position: int, grammar: Pairs) -> Call | None:
     if body.empty and not body.closed and not body.cut:
         return None
     call = reader.call(written, body.arguments(tool), complete=not body.cut)
-    return Call(call, body, separator is not None, reader.char(end) in ("\n", "\r", "\\"))
+    return _Call(call, body, separator is not None, reader.char(end) in ("\n", "\r", "\\"))
 
 
-@dataclass(slots=True)
-class Run:
-    """The calls of one wrapper, as far as they have been read."""
-
-    end: int
-    calls: list[NativeCall] = field(default_factory=list)
-    separated: bool = False
-    malformed: bool = False
-
-
-def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) -> Run:
-    """The calls at a position, and the closing tag of their wrapper."""
-    run = Run(position)
+def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) -> _Run:
+    """Read the calls at a position, and the closing tag of their wrapper."""
+    run = _Run(position)
     at = _skip_space(reader, position)
     while opener := reader.match(grammar.call, at):
         read = read_call(reader, opener.end(), grammar)
@@ -177,30 +161,30 @@ def read_run(reader: Reader, position: int, grammar: Pairs, *, wrapped: bool) ->
     return run
 
 
-def _cut_at_name(reader: Reader, name: Match, grammar: Pairs) -> Call | None:
+def _cut_at_name(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
     if not reader.over or (reader.tool(name["name"]) is None and not grammar.sure):
         return None
     body = Body(name.end(), cut=True, malformed=True)
-    return Call(reader.call(name["name"], {}, complete=False), body, separated=False, lined=False)
+    return _Call(reader.call(name["name"], {}, complete=False), body, separated=False, lined=False)
 
 
-def _read_python(reader: Reader, name: Match, grammar: Pairs) -> Call | None:
-    """A call in Python's syntax in place of the tags: of a declared tool, and closed."""
+def _read_python(reader: Reader, name: Match, grammar: Pairs) -> _Call | None:
+    """Read a call in Python's syntax in place of the tags: of a declared tool, and closed."""
     if reader.tool(name["name"]) is None or name.start() < reader.dead.get(_NAME, 0):
         return None
-    read = pythoncalls.read_call(reader, name.start("name"), grammar.call_end)
+    read = python_calls.read_call(reader, name.start("name"), grammar.call_end)
     closer = reader.match(grammar.call_end, reader.space(read.end)) if read is not None and read.closed else None
     if read is None or closer is None:
         reader.dead[_NAME] = read.end if read is not None else name.end()
         return None
     call = read.native(reader)
-    if not (call.complete and pythoncalls.fits(reader, call)):
+    if not (call.complete and python_calls.fits(reader, call)):
         return None
-    return Call(call, Body(closer.end(), closed=True, malformed=True), separated=False, lined=False)
+    return _Call(call, Body(closer.end(), closed=True, malformed=True), separated=False, lined=False)
 
 
 def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
-    """The name and where it ends: a key may be glued to it, its opening tag lost."""
+    """Return the name and its end: a key may be glued to it, its opening tag lost."""
     written = name["name"]
     if reader.match(grammar.key_end, name.end()) is None or written in reader.tools:
         return written, name.end()
@@ -215,7 +199,7 @@ def _split(reader: Reader, name: Match, grammar: Pairs) -> tuple[str, int]:
 
 
 def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) -> bool:
-    """Whether a call of an unknown tool stands here: only with an argument, and closed. Not read in vain twice."""
+    """Return True if a call of an unknown tool may follow: with an argument, and closed. Not read in vain twice."""
     if position < reader.dead.get(grammar.head, 0):
         return False
     at = _skip_space(reader, end)
@@ -226,7 +210,7 @@ def _may_be_stranger(reader: Reader, position: int, end: int, grammar: Pairs) ->
 
 
 def read_body(reader: Reader, position: int, grammar: Pairs, tool: Tool | None) -> Body:
-    """The arguments and the closing tag, or as much of them as there is."""
+    """Read the arguments and the closing tag, or as much of them as there is."""
     body = Body(position)
     while _read_item(reader, grammar, body, tool):
         if body.cut:
@@ -235,32 +219,27 @@ def read_body(reader: Reader, position: int, grammar: Pairs, tool: Tool | None) 
     if closer := reader.match(grammar.call_end, at):
         body.end, body.closed = closer.end(), True
         body.malformed |= _LOOSE.search(closer[0]) is not None
-        _absorb(reader, grammar, body)
+        at = body.end
+        while extra := reader.match(grammar.call_end, at):  # closers without end
+            body.end, body.malformed = extra.end(), True
+            at = reader.space(body.end)
     elif reader.match(grammar.cut_closer, at):
         body.end, body.closed, body.malformed = reader.size, True, True
     elif reader.match(_CUT_TAG, at):
-        body.end, body.cut, body.malformed = reader.size, True, True
+        body.cut_off(reader.size)
     else:
         body.malformed = True
     return body
 
 
-def _absorb(reader: Reader, grammar: Pairs, body: Body) -> None:
-    """Closers without end after the one that closed the call."""
-    at = body.end
-    while extra := reader.match(grammar.call_end, at):
-        body.end, body.malformed = extra.end(), True
-        at = reader.space(body.end)
-
-
 def _skip_space(reader: Reader, at: int) -> int:
-    space = reader.match(_SPACE, at)
-    reader.work += space.end() - at if space is not None else 0
-    return space.end() if space is not None else at
+    end = reader.after(_SPACE, at)
+    reader.work += end - at
+    return end
 
 
 def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
-    """Past separators, and closers that close nothing."""
+    """Return the offset after separators and closers that close nothing."""
     at = _skip_space(reader, body.end)
     body.malformed |= "\\" in reader.view.text[body.end : at]
     while stray := reader.match(grammar.stray, at):
@@ -270,15 +249,14 @@ def _skip(reader: Reader, grammar: Pairs, body: Body) -> int:
 
 
 def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) -> bool:
-    """One argument, or what stands in its place."""
+    """Read one argument, or what stands in its place."""
     at = _skip(reader, grammar, body)
     head = reader.match(grammar.head, at)
     if head is not None and (head["opened"] or (head["key"] and head["ended"])):
         _read_value(reader, head, grammar, body)
         return True
     if reader.match(grammar.key, at):
-        stop = reader.first((grammar.call_end, grammar.call, grammar.outer), at)
-        _cut_short(reader, stop, grammar, body)
+        _cut_short(reader, reader.first((grammar.call_end, grammar.call, grammar.outer), at), grammar, body)
         return True
     if body.empty and reader.char(at) == "{":
         return read_json(reader, at, grammar.call_end, grammar.call, body)
@@ -287,7 +265,7 @@ def _read_item(reader: Reader, grammar: Pairs, body: Body, tool: Tool | None) ->
 
 def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None:
     start = head.end()
-    body.malformed |= not _canonical(head, grammar)
+    body.malformed |= not _is_canonical(head, grammar)
     end = reader.first((grammar.value_end, grammar.key), start)
     if end is not None and end.re is grammar.value_end and _reaches(reader, head, end, grammar):
         body.malformed |= _LOOSE.search(end[0]) is not None
@@ -305,27 +283,23 @@ def _read_value(reader: Reader, head: Match, grammar: Pairs, body: Body) -> None
 
 
 def _cut_short(reader: Reader, stop: Match | None, grammar: Pairs, body: Body) -> None:
-    """An argument that is not whole, up to the end of its call."""
-    body.cut = body.malformed = True
-    if stop is None:
-        body.end = reader.size
-    else:
-        body.end = stop.end() if stop.re is grammar.call_end else stop.start()
+    """End the body with an argument that is not whole, at the end of its call."""
+    body.cut_off(stop.end() if stop is not None and stop.re is grammar.call_end else reader.stop(stop))
 
 
 def _reaches(reader: Reader, head: Match, end: Match, grammar: Pairs) -> bool:
-    """Whether a closer is that of this value. One without an opening tag must not reach into another call."""
+    """Return True if a closer is that of this value. Without an opening tag it must not reach into another call."""
     if head["value"] is not None:
         return True
     stop = reader.first((grammar.value_end, grammar.call_end, grammar.call), head.end())
     return stop is not None and stop.start() == end.start()
 
 
-def _canonical(head: Match, grammar: Pairs) -> bool:
+def _is_canonical(head: Match, grammar: Pairs) -> bool:
     ended = head["ended"].strip()
     return (
         grammar.key.fullmatch(head["opened"].strip()) is not None
-        and (grammar.key_end.fullmatch(ended) is not None or (not ended and grammar.key_end.pattern == "(?!)"))
+        and (grammar.key_end.fullmatch(ended) is not None or (not ended and grammar.key_end.pattern == _NEVER))
         and head["value"] is not None
         and _LOOSE.search(head[0]) is None
     )
@@ -345,3 +319,137 @@ def _add(body: Body, head: Match, text: str, grammar: Pairs) -> None:
     groups: Mapping[str, str | None] = head.groupdict()
     kind = groups.get("type")
     body.add(key, text, None if kind is None else "text" if kind == "string" else "json")
+
+
+# -- glm ---------------------------------------------------------------------------------------------------------------
+
+_GLM = table(__name__, "glm")
+_GLM_TAGS = pairs(_GLM)
+_NAME_LIMIT = 160
+_SHORTEST_GLUED = 4
+
+
+def read_glm(reader: Reader, position: int) -> Reading:
+    opener = reader.match(_GLM.opener, position)
+    if opener is None:
+        return _read_headless(reader, position)
+    again = reader.match(_GLM.opener, reader.space(opener.end()))
+    doubled = again is not None and again[0] == opener[0]
+    read = read_call(reader, again.end() if again is not None and doubled else opener.end(), _GLM_TAGS)
+    if read is None:
+        return None
+    call, body, _, lined = read
+    dialect = "iquest_q1" if opener["tag"] == "iquest_tool_call" else "glm45" if lined else "glm47"
+    canonical = opener[0] in ("<tool_call>", "<iquest_tool_call>")
+    canonical &= reader.value(position, body.end).endswith(opener[0].replace("<", "</"))
+    return reader.block(dialect, position, body.end, (call,), "generic", body.malformed or doubled or not canonical)
+
+
+def _read_headless(reader: Reader, position: int) -> Reading:
+    """Read arguments whose `<tool_call>` was lost, after the name of a declared tool, which may be glued to prose."""
+    if reader.match(_GLM_TAGS.key, position) is None or position < reader.dead.get("glm45", 0):
+        return None
+    floor = max(reader.floor, position - _NAME_LIMIT)
+    before = _GLM.name_before.search(reader.shadow[floor:position])
+    tool = _last_named(reader, before["name"]) if before is not None else None
+    if before is None or tool is None:
+        return None
+    body = read_body(reader, position, _GLM_TAGS, tool)
+    # The first key may be still to come.
+    if not (body.keys <= properties_of(tool.schema).keys() and (body.keys or reader.open)):
+        reader.dead["glm45"] = body.end
+        return None
+    start = floor + before.end("name") - len(tool.name)
+    call = reader.call(tool.name, body.arguments(tool), complete=not body.cut)
+    dialect = "glm45" if before.end("name") < before.end() else "glm47"
+    return reader.block(dialect, start, body.end, (call,), "generic", malformed=True)
+
+
+def _last_named(reader: Reader, written: str) -> Tool | None:
+    """Return the declared tool whose name ends a text."""
+    if written in reader.tools:
+        return reader.tools[written]
+    names = [name for name in reader.tools if written.endswith(name)]
+    name = max(names, key=len, default="")
+    inside_word = written[: len(written) - len(name)][-1:].isalnum()
+    if not name or (inside_word and len(name) < _SHORTEST_GLUED):
+        return None
+    return reader.tools[name]
+
+
+# -- hy ----------------------------------------------------------------------------------------------------------------
+
+_HY = table(__name__, "hy")
+_HY_TAGS = pairs(_HY)
+
+
+def read_hy(reader: Reader, position: int) -> Reading:
+    wrapper = reader.match(_HY.wrapper, position)
+    run = read_run(reader, wrapper.end() if wrapper is not None else position, _HY_TAGS, wrapped=wrapper is not None)
+    # Without the wrapper, the separator and a suffix the bytes are GLM's.
+    if not run.calls or not (wrapper is not None or run.separated or reader.match(_HY.own, position)):
+        return None
+    dialect = "hy_v3" if run.separated else "hy_v4"
+    return reader.block(dialect, position, run.end, run.calls, "generic", run.malformed or wrapper is None)
+
+
+# -- ifm ---------------------------------------------------------------------------------------------------------------
+
+_IFM = table(__name__, "ifm")
+_IFM_TAGS = pairs(_IFM)
+
+
+def read_ifm(reader: Reader, position: int) -> Reading:
+    wrapper = reader.match(_IFM.wrapper, position)
+    at = wrapper.end() if wrapper is not None else position
+    if wrapper is None and reader.match(_IFM_TAGS.call, position) is None:
+        return None
+    run: Calls = read_run(reader, at, _IFM_TAGS, wrapped=wrapper is not None)
+    if not run.calls:
+        run = _read_objects(reader, at)
+    canonical = wrapper is not None and reader.value(position, wrapper.end()) == "<ifm|tool_calls>"
+    malformed = run.malformed or not canonical or not run.calls
+    return reader.block("k2_horizon_ifm", position, run.end, run.calls, "sentinel", malformed)
+
+
+def _read_objects(reader: Reader, position: int) -> Calls:
+    """Read calls that are JSON objects between the tags."""
+    run = Calls(position)
+    at = reader.space(position)
+    while opener := reader.match(_IFM_TAGS.call, at):
+        run.end = opener.end()
+        at = reader.space(opener.end())
+        decoded = reader.json(at) if reader.char(at) == "{" else None
+        calls, canonical = calls_of(reader, decoded.value) if decoded is not None else ([], False)
+        if decoded is None or not calls:
+            break
+        run.calls += calls
+        run.malformed |= not (canonical and decoded.healthy)
+        run.end = decoded.end
+        closer = reader.match(_IFM_TAGS.call_end, reader.space(run.end))
+        if closer is None:
+            run.malformed = True
+            break
+        run.end = closer.end()
+        at = reader.space(run.end)
+    if closer := reader.match(_IFM_TAGS.outer, reader.space(run.end)):
+        run.end = closer.end()
+    else:
+        run.malformed = True
+    return run
+
+
+# -- solar -------------------------------------------------------------------------------------------------------------
+
+_SOLAR = table(__name__, "solar")
+_SOLAR_TAGS = pairs(_SOLAR)
+
+
+def read_solar(reader: Reader, position: int) -> Reading:
+    opener = reader.match(_SOLAR.opener, position)
+    if opener is None:
+        return None
+    run = read_run(reader, position, _SOLAR_TAGS, wrapped=False)
+    end = run.end if run.calls else opener.end()
+    malformed = run.malformed or reader.value(position, opener.end()) != "<|tool_call:start|>" or not run.calls
+    return reader.block("solar_open2", position, end, run.calls, "sentinel", malformed)

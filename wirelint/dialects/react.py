@@ -1,38 +1,21 @@
-"""ReAct: a thought, an action, its input, as lines of plain text.
-
-Lineage: the ReAct paper (Yao et al., 2022) → LangChain's agents, and every prompt written after them. LangChain's
-structured chat puts a JSON object in a fence instead.
-
-    Thought: I should look it up.
-    Action: lookup
-    Action Input: {"city": "Graz"}
-
-    Action:
-    ```json
-    {"action": "lookup", "action_input": {"city": "Graz"}}
-    ```
-
-Types come from the JSON; an input that is plain text is the tool's only parameter. No ids. Models that are not
-stopped write an `Observation:` of their own: it is no part of the call, and no action after it is one. Weak (`weak`):
-a declared tool, arguments that fit, and nothing after them. Words may come before the first line, but only with an
-input in JSON.
-"""
+"""ReAct: `Action:` and `Action Input:` as lines of plain text, or a JSON object in a fence."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from wirelint.dialects import coercion, weak
-from wirelint.dialects.family import Family, Found, Reading
-from wirelint.dialects.openers import BLANKS, LINE_START, either
 from wirelint.dialects.reader import Match, Reader
+from wirelint.dialects.tables import table
+from wirelint.dialects.values import Found, Reading
 from wirelint.model import Json, Tool
 
-_DIALECT = "react"
+_REACT = table(__name__, "react")
+
+
 _B = r"[ \t]{0,8}"
 _ACTION = rf"{_B}(?:\*\*Action:?\*\*|Action){_B}:?"
-# A thought is one paragraph: what goes on longer is prose.
+# A thought is one paragraph; longer text is prose.
 _THOUGHT = (
     r"(?:[ \t]{0,8}(?:\*\*Thought:?\*\*|Thought)[ \t]{0,2}:?[^\n]{0,1200}\n"
     r"(?:[^\n]{1,600}\n){0,4}?(?:[ \t\r]{0,8}\n)?)?"
@@ -41,18 +24,12 @@ _LINES = (
     rf"{_THOUGHT}(?P<action>{_ACTION})[ \t]{{0,8}}[`\"'\[]?(?P<name>NAMES)[`\"'\]]?(?:\(\))?[ \t\r]{{0,8}}\n\s?"
     rf"{_B}(?:\*\*Action[ _]?[Ii]nput:?\*\*|Action[ _]?[Ii]nput){_B}:?\s{{0,8}}"
 )
-_BLOB = re.compile(rf"{_THOUGHT}(?P<action>{_ACTION})\s{{0,8}}`{{3,8}}(?:json|JSON)?\s{{0,8}}(?=\{{)")
 _BLOB_NAME = r"\{\s{0,32}[\"']action[\"']\s{0,8}:\s{0,8}[\"'](?P<name>NAMES)[\"']"
-_FENCE = re.compile(r"`{3,8}(?:json|JSON)?\s{0,8}")
-_FENCE_END = re.compile(r"\s*`{3,}")
-_STOP = re.compile(r"\n[ \t]{0,8}(?:\*\*)?(?:Observation|Thought|Action|Final Answer)\b")
-_FOLLOWER = re.compile(r"\s*(?:\*\*)?Observation\b")
-_OBSERVATION = re.compile(r"^[ \t]{0,8}(?:\*\*)?Observation\b", re.MULTILINE)
 
 
 @dataclass(slots=True)
 class _Input:
-    """The arguments, None when there is not all of them; `plain`: as text."""
+    """The arguments; None if they are not whole. `plain`: written as text."""
 
     value: Json
     end: int
@@ -60,10 +37,10 @@ class _Input:
     plain: bool = False
 
 
-def _read(reader: Reader, position: int) -> Reading:
+def read_react(reader: Reader, position: int) -> Reading:
     if not reader.tools or _observed(reader, position):
         return None
-    if blob := reader.match(_BLOB, position):
+    if blob := reader.match(_REACT.blob, position):
         return _read_blob(reader, blob)
     head = reader.match(weak.compiled(reader, _LINES), position)
     if head is None:
@@ -76,11 +53,11 @@ def _read(reader: Reader, position: int) -> Reading:
 
 
 def _observed(reader: Reader, position: int) -> bool:
-    """Whether an observation stands before: what follows one that the model made up is made up too."""
-    first = reader.dead.get(_DIALECT)
+    """Return True if an observation precedes: after one that the model made up, the rest is made up too."""
+    first = reader.dead.get("react")
     if first is None:
-        found = _OBSERVATION.search(reader.shadow)
-        first = reader.dead[_DIALECT] = found.start() if found is not None else reader.size
+        found = _REACT.observation.search(reader.shadow)
+        first = reader.dead["react"] = found.start() if found is not None else reader.size
         reader.work += first
     return first < position
 
@@ -91,28 +68,28 @@ def _found(reader: Reader, head: Match, tool: Tool | None, given: _Input) -> Rea
     start = head.start()
     if given.value is None:
         call = reader.call(tool.name, None, complete=False)
-        return Found(_DIALECT, start, given.end, (call,), "weak", malformed=True)
+        return Found("react", start, given.end, (call,), "weak", malformed=True)
     if not weak.fits(tool, given.value):
         return None
-    follower = reader.match(_FOLLOWER, given.end)
+    follower = reader.match(_REACT.follower, given.end)
     if follower is None and not reader.ended(reader.space(given.end)):
         return None
     call = reader.call(tool.name, given.value, complete=True)
-    return Found(_DIALECT, start, given.end, (call,), "weak", given.malformed or follower is not None)
+    return Found("react", start, given.end, (call,), "weak", given.malformed or follower is not None)
 
 
 def _read_input(reader: Reader, at: int, tool: Tool | None) -> _Input | None:
-    fence = reader.match(_FENCE, at)
+    fence = reader.match(_REACT.fence, at)
     start = fence.end() if fence is not None else at
     if reader.char(start) in ("{", "'", '"') or fence is not None:
         given = _read_json(reader, start)
         if given is None or fence is None:
             return given
-        if closer := reader.match(_FENCE_END, given.end):
+        if closer := reader.match(_REACT.fence_end, given.end):
             given.end = closer.end()
         given.malformed = True
         return given
-    stop = reader.next(_STOP, at)
+    stop = reader.next(_REACT.stop, at)
     end = stop.start() if stop is not None else reader.size
     text = reader.value(at, end).strip()
     if text.startswith(("[", "`")):
@@ -125,7 +102,7 @@ def _read_json(reader: Reader, at: int) -> _Input | None:
     decoded = reader.json(at)
     if not decoded.failed:
         return _Input(decoded.value, decoded.end, malformed=not decoded.healthy)
-    stop = reader.next(_STOP, at)
+    stop = reader.next(_REACT.stop, at)
     end = stop.start() if stop is not None else reader.size
     repaired = reader.repair(at, end)
     if repaired is not None and not repaired.missing:
@@ -147,7 +124,7 @@ def _read_blob(reader: Reader, blob: Match) -> Reading:
         given.value = weak.bound(tool, inner) if isinstance(inner, str) and not _is_object(inner) else _object(inner)
         if given.value is None:
             return None
-        if closer := reader.match(_FENCE_END, given.end):
+        if closer := reader.match(_REACT.fence_end, given.end):
             given.end = closer.end()
         else:
             given.malformed = True
@@ -160,15 +137,3 @@ def _is_object(text: str) -> bool:
 
 def _object(inner: Json) -> Json:
     return coercion.coerce(inner, None) if isinstance(inner, str) else inner
-
-
-FAMILY = Family(
-    "react",
-    rank=4,
-    openers=(
-        (LINE_START, BLANKS, either("Thought:", "**Thought:**", "**Thought**:")),
-        (LINE_START, BLANKS, either("Action:", "**Action:**", "**Action**:")),
-    ),
-    read=_read,
-    speakers={_DIALECT: frozenset()},
-)

@@ -43,14 +43,14 @@ def fits(tool: Tool | None, arguments: Json) -> bool:
     return isinstance(more, dict) or more is True or arguments.keys() <= coercion.properties_of(schema).keys()
 
 
-def infer(reader: Reader, arguments: dict[str, Json]) -> str | None:
+def infer(reader: Reader, arguments: dict[str, Json], *, empty: bool = False) -> str | None:
     """The only declared tool that these arguments fit, for a call without a name."""
     fitting = []
     for tool in reader.tools.values():
         properties = coercion.properties_of(tool.schema)
         required = tool.schema.get("required") if tool.schema is not None else None
         needed = {key for key in required if isinstance(key, str)} if isinstance(required, list) else set()
-        if properties and arguments and needed <= arguments.keys() <= properties.keys():
+        if properties and (arguments or empty) and needed <= arguments.keys() <= properties.keys():
             fitting.append(tool.name)
     return fitting[0] if len(fitting) == 1 else None
 

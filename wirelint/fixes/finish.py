@@ -8,7 +8,7 @@ from typing import ClassVar, assert_never
 
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_faults import UNREAD
-from wirelint.arguments.json_scanner import Scanner
+from wirelint.arguments.json_continuation import Scanner
 from wirelint.events import Delta, Done, Event, Failure, Finish, Frame, Start, StreamViolation
 from wirelint.fix import RewriteContext
 from wirelint.model import Kind

@@ -23,8 +23,7 @@ from wirelint.fix import Edit
 from wirelint.fixes.messages import can_hold_calls, with_calls, without
 from wirelint.history.id_demands import Demand, demand_of
 from wirelint.history.ids import restore
-from wirelint.history.orphans import orphans
-from wirelint.history.pairing import Answer, pair
+from wirelint.history.pairing import Answer, orphans, pair
 from wirelint.model import Choice, Exchange, Message, Request, Text, ToolChoice, ToolResult
 from wirelint.text.loops import MOST_MARKS, MarkCount, plain_from
 from wirelint.text.markup import Leak, judge, siblings

@@ -12,15 +12,13 @@ from typing import ClassVar, NamedTuple
 from wirelint.apis.traits import ending, traits
 from wirelint.arguments.argument_members import rewrite
 from wirelint.arguments.argument_repairs import Change
-from wirelint.arguments.argument_watchers import Everything, Watcher
+from wirelint.arguments.argument_watchers import Everything, VoidWatcher, Watcher
 from wirelint.arguments.invented import voidable
-from wirelint.arguments.void_watcher import VoidWatcher
 from wirelint.events import CallUpdate, Close, Delta, Event, Finish, Start
 from wirelint.fix import RewriteContext
-from wirelint.fixes.argument_calls import Call
-from wirelint.fixes.argument_rewriter import ArgumentRewriter
+from wirelint.fixes.argument_rewriter import ArgumentRewriter, Call
 from wirelint.model import Json, Tool, ToolCall
-from wirelint.policy.outcome import Fault, Outcome
+from wirelint.policy import Fault, Outcome
 from wirelint.rule import Rule, Safety
 
 Judge = Callable[[ToolCall, "dict[str, Json]", "Tool | None", Callable[[Safety], bool]], Outcome]

@@ -10,22 +10,57 @@ which code is full, it is told by what follows them whether they can begin anyth
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache, lru_cache
 
-from wirelint.dialects import BEGINNINGS
-from wirelint.dialects.cuts import NO_TAG, heads
-from wirelint.dialects.openers import THOUGHT_ENDS, goes_on, word_start
-from wirelint.dialects.shadow import ZERO_WIDTH
+from wirelint.dialects import OPENERS, may_begin
+from wirelint.dialects.openers import NO_TAG, THOUGHT_ENDS, goes_on, has_name, heads, word_start
+from wirelint.dialects.views import ZERO_WIDTH, plain_view
 from wirelint.fix import Rewriter
-from wirelint.fixes.marks import MARKS, look
-from wirelint.text.cues import Cues
-from wirelint.text.fabricated_results import LINE_HEADS
+from wirelint.text.control_tokens import may_become_token
+from wirelint.text.fabricated_results import LINE_HEADS, may_become_marker
+from wirelint.text.prose import Cues
+from wirelint.text.thinking import may_become_tag
+
+# What stands at a bracket: most of them begin nothing that any rewriter looks for.
+#
+# Theory of operation. Code, HTML and Markdown are full of brackets, and so is markup that leaks. What follows a bracket, up
+# to the end of the first word, tells nearly all of the former from all of the latter. Whether it does is asked of the very
+# patterns by which the rewriters find their markers, as a beginning of which that little text may stand or not; and since
+# the same few words stand behind the brackets of a text again and again, it is seldom asked twice.
+
+MARKS = "<["
+"""The brackets that are told so."""
+_PIECE = re.compile(r"[<\[][<\[ \t/]{0,3}([\w:.-]{0,64})(?![\w:.-])[\s\S]?")
+"""As much of a text as is looked at: blanks, or the sign of an end, a word, and the character behind it."""
+_BEFORE_NAMES = {head[0] for opener in OPENERS.kinds["literal"] if has_name(opener) for head in heads(opener)}
+
+
+def look(text: str, at: int, names: Collection[str]) -> bool | None:
+    """Whether something may begin at a bracket, where tools of certain names are declared. None: more text will tell."""
+    piece = _PIECE.match(text, at)
+    if piece is None:
+        return True
+    word, end = piece[1], piece.end()
+    cut = end == len(text) and end == piece.end(1)
+    named = text[at] in _BEFORE_NAMES and (word in names or (cut and any(name.startswith(word) for name in names)))
+    if not named and _begins_nothing(piece[0]):
+        return False
+    return None if cut else True
+
+
+@lru_cache(maxsize=4096)
+def _begins_nothing(piece: str) -> bool:
+    shadow = plain_view(piece).shadow
+    if may_begin(shadow):
+        return False
+    return not (may_become_token(shadow) or may_become_tag(shadow) or may_become_marker(shadow))
+
 
 _ANYWHERE = "◁" + MARKS + ZERO_WIDTH
 """Characters that begin tags and tokens, and such as hide between them."""
 _ESCAPES = ("&lt", "&#", '\\"', "\\/", "\\u")
-"""What escapes of markup begin with (`dialects.shadow`)."""
+"""What escapes of markup begin with (`dialects.views`)."""
 _CUT_ESCAPES = (r"&[0-9a-zA-Z]{0,7}\Z", r"\\\Z")
 """Any escape (source) that the end of a text may cut off: it is held there."""
 _ESCAPED_LINE = "\\n"
@@ -211,7 +246,7 @@ def _rest(rests: Sequence[str], *, cut: bool) -> str:
 
 def _heads_of_kinds() -> tuple[set[str], set[str], set[str]]:
     """What begins anything anywhere, as a word, and at the beginning of a line."""
-    kinds = BEGINNINGS.kinds
+    kinds = OPENERS.kinds
     literals = {head for opener in kinds.get("literal", ()) for head in heads(opener)}
     words = {head for opener in kinds.get("word", ()) for head in heads(opener)} | set(_WORDS)
     lines = {head.strip() for opener in kinds.get("line", ()) for head in heads(opener)}

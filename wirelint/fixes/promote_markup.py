@@ -20,7 +20,7 @@ from typing import ClassVar
 from wirelint.apis.traits import Ending, ending, traits
 from wirelint.events import Close, Delta, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, RewriteContext
-from wirelint.fixes.calls import make_call, write_arguments
+from wirelint.fixes.callids import make_call, write_arguments
 from wirelint.fixes.markup import MarkupJudge, Promotion
 from wirelint.fixes.text import Candidate, MakeRepair, TextBlock, TextRewriter
 from wirelint.history.minting import mint_where_used

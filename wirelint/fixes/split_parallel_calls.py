@@ -19,7 +19,7 @@ import orjson
 from wirelint.arguments.tool_names import match
 from wirelint.events import CallUpdate, Close, Delta, Done, Event, Finish, Frame, Start
 from wirelint.fix import MOST_HELD, AppliedFix, RewriteContext
-from wirelint.fixes.calls import make_call
+from wirelint.fixes.callids import make_call
 from wirelint.history.minting import mint_where_used
 from wirelint.model import Json, Request
 

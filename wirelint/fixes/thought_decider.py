@@ -7,9 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from wirelint.fix import MOST_HELD
-from wirelint.fixes.answers import AnswerTag
-from wirelint.fixes.text import Pause, TextBlock
-from wirelint.fixes.text_buffer import Pieces
+from wirelint.fixes.text import Pause, Pieces, TextBlock
 from wirelint.text.markup import call_spans
 from wirelint.text.reasoning_tags import CUT_TAG, CUT_TOKEN, MAY_OPEN, PLACE
 from wirelint.text.thinking import (
@@ -31,6 +29,50 @@ from wirelint.text.thinking import (
 
 if TYPE_CHECKING:
     from wirelint.fixes.move_reasoning import Mover
+from wirelint.text.thinking import ANSWER_CLOSER, ANSWER_OPENER, CUT_ANSWER_CLOSER, CUT_ANSWER_OPENER
+
+# The tag that some models put around the answer after a thought: `<think>…</think><answer>…</answer>`.
+
+_LONGEST_TAG = 16
+
+
+class AnswerTag:
+    """Where such a tag may open (`awaited`, right after a thought), or that one has and its end is to come (`open`)."""
+
+    __slots__ = ("_sought", "state")
+
+    def __init__(self) -> None:
+        self.state: Literal["none", "awaited", "open"] = "none"
+        self._sought = 0
+
+    def after_thought(self, *, at_beginning: bool) -> None:
+        """A thought is gone, and the text begins anew, or goes on."""
+        self._sought = 0
+        if at_beginning:
+            self.state = "awaited"
+
+    def opener(self, text: str, *, final: bool) -> re.Match[str] | None:
+        """The tag, if the text begins with it. The state tells whether it may still come."""
+        opener = ANSWER_OPENER.match(text)
+        if opener is not None or (text and (final or not CUT_ANSWER_OPENER.match(text))):
+            self.state = "none"
+        return opener
+
+    def opened(self) -> None:
+        self.state, self._sought = "open", 0
+
+    def closer(self, text: str) -> re.Match[str] | None:
+        closer = ANSWER_CLOSER.search(text, self._sought)
+        if closer is not None:
+            self.state = "none"
+        return closer
+
+    def cut_closer(self, text: str) -> int | None:
+        """Where the end of a text may begin the closing tag."""
+        self._sought = max(len(text) - _LONGEST_TAG, 0)
+        place = text.rfind("<", self._sought)
+        return place if place >= 0 and CUT_ANSWER_CLOSER.match(text, place) else None
+
 
 _DECISIVE = re.compile(r"\s*[^\s<]{1,64}[\s<]|\s*[^\s<]{16}")
 """A word after an opener: from it one can tell whether the tag is spoken of."""

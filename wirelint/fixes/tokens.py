@@ -13,9 +13,8 @@ from typing import ClassVar, Literal
 
 from wirelint.events import Start
 from wirelint.fix import RewriteContext
-from wirelint.fixes.quotation import open_code
-from wirelint.fixes.text import MakeRepair, Pause, TextBlock, TextRewriter
-from wirelint.fixes.text_buffer import Pieces
+from wirelint.fixes.markup import open_code
+from wirelint.fixes.text import MakeRepair, Pause, Pieces, TextBlock, TextRewriter
 from wirelint.model import Request
 from wirelint.text.control_tokens import TOKEN_FIRSTS, Framing, Occurrence, ends_in_token, find, may_hold_token
 from wirelint.text.framing import Framer, certain_lead, remedy

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from wirelint.apis.traits import traits
-from wirelint.arguments.json_scanner import Scanner
+from wirelint.arguments.json_continuation import Scanner
 from wirelint.model import Piece, ToolCall
 
 CheckResult = Literal["same", "stray", "anew"]

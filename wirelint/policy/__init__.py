@@ -1,12 +1,359 @@
-"""Argument policies: what the arguments of tools must be like, as the people who run the tools wrote it down.
+"""Argument policies: what the arguments of tools must be like, written down by the people who run the tools.
 
-A policy names tools and arguments, says what a value must be, and what is to happen to one that is not. It is read from a
-file (`policy.file`), holds values to its checks (`policy.checks`) and changes them (`policy.judging`). Nothing in here
-opens a file by itself: whether a directory exists is asked through a port (`policy.disk`).
+A policy names tools and arguments, says what a value must be, and what happens to a value that is not. It is read from a
+file (`policy.file`) and checks values (`policy.checks`). Whether a path exists is asked through a port,
+`policy.checks.Disk`.
+
+Policies apply in the order of their file; each sees the arguments as earlier ones leave them. A value that is null or
+absent only breaks `required`. A replacement that would break the same policy again is not made, and neither is one for a
+value that cannot be judged. After the policies come invented values (`arguments.invented`) at places that no policy
+complained about; of these only a word for "no value" has a fix: null if the schema allows it, else the argument is dropped
+if it is optional.
 """
 
-from wirelint.policy.judging import NO_POLICIES as NO_POLICIES
-from wirelint.policy.judging import Breach as Breach
-from wirelint.policy.judging import Judgement as Judgement
-from wirelint.policy.judging import Policies as Policies
-from wirelint.policy.judging import Policy as Policy
+from __future__ import annotations
+
+import copy
+import posixpath
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Final, Literal, TypeAlias
+
+from wirelint.arguments.argument_members import GONE, Gone
+from wirelint.arguments.invented import Invention, Said, inventions
+from wirelint.arguments.tool_names import tails
+from wirelint.model import Confidence, Json, Severity, Tool
+from wirelint.policy.checks import Check, Disk, NoDisk, UnjudgedError
+from wirelint.text.excerpts import excerpt
+
+Action = Literal["report", "replace", "drop", "block"]
+Safety = Literal["safe", "unsafe"]
+Path: TypeAlias = tuple["str | int", ...]
+_MOST_PLACES = 1000
+
+
+def any_safety(safety: Safety) -> bool:
+    return True
+
+
+# --- policies and their breaches --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A replacement text with `{value}`, `{basename}`, `{argument}` or `{tool}` in it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One table of a policy file. `arguments` are globs of places, steps separated by dots (`filter.path`, `paths.*`)."""
+
+    name: str
+    tools: tuple[str, ...]
+    arguments: tuple[str, ...]
+    checks: tuple[Check, ...]
+    required: bool = False
+    action: Action = "report"
+    instead: Json | Template = None
+    safety: Safety = "unsafe"
+    severity: Severity = "warning"
+    message: str = ""
+
+    def covers(self, tool: str) -> bool:
+        """Return True if the policy applies to a tool, by its name with or without the prefix of its server."""
+        return any(fnmatchcase(name, glob) for name in tails(tool) for glob in self.tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A value that a policy does not allow. `why` is one line, `instead` the replacement.
+
+    `act`: what the policy does, `report` if nothing or nothing that would help. `unjudged`: the value could not be judged.
+    """
+
+    policy: Policy
+    path: Path
+    before: Json | Gone
+    why: str
+    act: Action = "report"
+    instead: Json | Gone = GONE
+    unjudged: bool = False
+
+    @property
+    def where(self) -> str:
+        return ".".join(map(str, self.path))
+
+    @property
+    def order(self) -> str:
+        """The action in the imperative: `drop path`."""
+        return self._action("set" if isinstance(self.before, Gone) else "replace", "drop", "block")
+
+    @property
+    def done(self) -> str:
+        """The action in the past tense: `dropped path`."""
+        return self._action("set" if isinstance(self.before, Gone) else "replaced", "dropped", "blocked")
+
+    def _action(self, replace: str, drop: str, block: str) -> str:
+        match self.act:
+            case "replace":
+                return f"{replace} {self.where} by {_shown(self.instead)}"
+            case "drop":
+                return f"{drop} {self.where}"
+            case "block":
+                return f"{block} the call"
+            case "report":
+                return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The breaches of a call. `arguments` after fixes; `blocked`: the breach for which the call is removed."""
+
+    breaches: tuple[Breach, ...]
+    arguments: dict[str, Json]
+    blocked: Breach | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """The policies of a file in its order, with the file system to ask."""
+
+    policies: tuple[Policy, ...] = ()
+    disk: Disk = field(default_factory=NoDisk)
+    source: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.policies)
+
+    def of(self, tool: str) -> tuple[Policy, ...]:
+        return tuple(policy for policy in self.policies if policy.covers(tool))
+
+    def judge(self, tool: str, arguments: dict[str, Json], allowed: Callable[[Safety], bool] = any_safety) -> Judgement:
+        """Apply the policies of a tool to the arguments of a call. Fixes that are not `allowed` are only reported."""
+        breaches: list[Breach] = []
+        now = arguments
+        for policy in self.of(tool):
+            for path in _places(policy, now):
+                breach = self._apply(policy, tool, path, now)
+                if breach is None:
+                    continue
+                breaches.append(breach)
+                if breach.act == "report" or not allowed(policy.safety):
+                    continue
+                if breach.act == "block":
+                    return Judgement(tuple(breaches), now, breach)
+                now = copy.deepcopy(arguments) if now is arguments else now
+                _put(now, path, breach.instead)
+        return Judgement(tuple(breaches), now)
+
+    def _apply(self, policy: Policy, tool: str, path: Path, arguments: dict[str, Json]) -> Breach | None:
+        value = _get(arguments, path)
+        try:
+            why = self._why(policy, path, value)
+        except UnjudgedError as error:
+            return Breach(policy, path, value, f"cannot be judged: {error}", unjudged=True)
+        if why is None:
+            return None
+        breach = Breach(policy, path, value, why)
+        match policy.action:
+            case "replace":
+                instead = _instead(policy, tool, path, value)
+                helps = not self._breaks(policy, path, instead)
+                return replace(breach, act="replace", instead=instead) if helps else breach
+            case "drop":
+                can = not (policy.required or isinstance(value, Gone) or isinstance(path[-1], int))
+                return replace(breach, act="drop") if can else breach
+            case action:
+                return replace(breach, act=action)
+
+    def _why(self, policy: Policy, path: Path, value: Json | Gone) -> str | None:
+        if isinstance(value, Gone) or value is None:
+            missing = "missing" if isinstance(value, Gone) else "null"
+            return missing if policy.required else None
+        name = _name_of(path)
+        return next((why for check in policy.checks if (why := check.judge(value, name, self.disk))), None)
+
+    def _breaks(self, policy: Policy, path: Path, value: Json) -> bool:
+        try:
+            return self._why(policy, path, value) is not None
+        except UnjudgedError:
+            return False
+
+
+NO_POLICIES: Final = Policies()
+
+
+def describe(breach: Breach) -> str:
+    """One line: policy, argument, value, what is wrong."""
+    policy, before = breach.policy, breach.before
+    if policy.message and not breach.unjudged:
+        text = policy.message
+    elif isinstance(before, Gone):
+        text = f"{breach.where} is missing"
+    else:
+        value = f'"{excerpt(before)}"' if isinstance(before, str) else excerpt(str(before))
+        text = f"{breach.where} {value} {'' if breach.unjudged else 'is '}{breach.why}"
+    return f"policy {policy.name}: {text}"
+
+
+# --- places in arguments ----------------------------------------------------------------------------------------------
+
+
+def _places(policy: Policy, arguments: dict[str, Json]) -> Iterator[Path]:
+    """The places that a policy applies to; if it is `required`, also those that are absent."""
+    seen: set[Path] = set()
+    for argument in policy.arguments:
+        for path in _walk(arguments, tuple(argument.split(".")), required=policy.required):
+            if path not in seen and len(seen) < _MOST_PLACES:
+                seen.add(path)
+                yield path
+
+
+def _walk(value: Json, steps: Sequence[str], *, required: bool, path: Path = ()) -> Iterator[Path]:
+    if not steps:
+        yield path
+        return
+    glob, rest = steps[0], steps[1:]
+    items: list[tuple[str | int, Json]] = []
+    if isinstance(value, dict):
+        items = [*value.items()]
+    elif isinstance(value, list):
+        items = [*enumerate(value)]
+    found = [(key, inner) for key, inner in items if fnmatchcase(str(key), glob)]
+    for key, inner in found:
+        yield from _walk(inner, rest, required=required, path=(*path, key))
+    is_glob = any(mark in glob for mark in "*?[")
+    if required and not found and not rest and isinstance(value, dict) and not is_glob:
+        yield (*path, glob)
+
+
+def _get(arguments: Json, path: Path) -> Json | Gone:
+    value = arguments
+    for step in path:
+        match value, step:
+            case dict(), str() if step in value:
+                value = value[step]
+            case list(), int() if step < len(value):
+                value = value[step]
+            case _:
+                return GONE
+    return value
+
+
+def _put(arguments: Json, path: Path, value: Json | Gone) -> None:
+    match _get(arguments, path[:-1]), path[-1]:
+        case dict() as around, str(key) if isinstance(value, Gone):
+            around.pop(key, None)
+        case dict() as around, str(key) if not isinstance(value, Gone):
+            around[key] = value
+        case list() as around, int(number) if not isinstance(value, Gone):
+            around[number] = value
+
+
+def _instead(policy: Policy, tool: str, path: Path, value: Json | Gone) -> Json:
+    instead = policy.instead
+    if not isinstance(instead, Template):
+        return copy.deepcopy(instead)
+    text = value if isinstance(value, str) else "" if isinstance(value, Gone) or value is None else str(value)
+    basename = posixpath.basename(text.replace("\\", "/").rstrip("/"))
+    return instead.text.format_map({"value": text, "basename": basename, "argument": _name_of(path), "tool": tool})
+
+
+def _name_of(path: Path) -> str:
+    """The name of the argument at a place: the innermost step that is not an index."""
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
+def _shown(value: Json | Gone) -> str:
+    return "nothing" if isinstance(value, Gone) else "null" if value is None else excerpt(str(value))
+
+
+# --- one outcome for reports and fixes --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with the arguments of a call. `safety`: that of its fix, None without a fix.
+
+    `order` and `done` describe the fix in the imperative and in the past tense; `path` is the place in the arguments.
+    """
+
+    message: str
+    severity: Severity
+    confidence: Confidence
+    path: Path
+    safety: Safety | None = None
+    order: str = ""
+    done: str = ""
+    blocks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The faults of a call, those fixed (`made`), the changed top-level arguments; `blocked`: the call is removed."""
+
+    faults: tuple[Fault, ...]
+    made: tuple[Fault, ...] = ()
+    changes: Mapping[str, Json | Gone] | None = None
+    blocked: Fault | None = None
+
+
+def judge_arguments(
+    name: str,
+    arguments: dict[str, Json],
+    tool: Tool | None,
+    policies: Policies = NO_POLICIES,
+    said: Said | None = None,
+    allowed: Callable[[Safety], bool] = any_safety,
+) -> Outcome:
+    """Judge the arguments of a call. `said`: the conversation; without it only policies apply. `allowed`: fixes to make."""
+    judged = policies.judge(name, arguments, allowed) if policies else Judgement((), arguments)
+    faults = [_of_breach(breach) for breach in judged.breaches]
+    made = [fault for fault in faults if fault.safety is not None and allowed(fault.safety)]
+    if judged.blocked is not None:
+        return Outcome(tuple(faults), tuple(made), None, faults[-1])
+    now = judged.arguments
+    changes: dict[str, Json | Gone] = {
+        key: now.get(key, GONE)
+        for key in {**arguments, **now}
+        if not _is_same(now.get(key, GONE), arguments.get(key, GONE))
+    }
+    reported = {breach.path for breach in judged.breaches if not breach.unjudged}
+    for invention in inventions(arguments, tool, said) if tool is not None and said is not None else ():
+        if invention.leaf.path in reported:
+            continue
+        fault = _of_invention(invention)
+        faults.append(fault)
+        if fault.safety is not None and allowed(fault.safety):
+            made.append(fault)
+            changes[str(invention.leaf.path[0])] = None if invention.instead == "null" else GONE
+    return Outcome(tuple(faults), tuple(made), changes or None)
+
+
+def _is_same(one: Json | Gone, other: Json | Gone) -> bool:
+    return type(one) is type(other) and one == other
+
+
+def _of_breach(breach: Breach) -> Fault:
+    policy = breach.policy
+    if breach.unjudged:
+        return Fault(describe(breach), "info", "low", breach.path)
+    safety = policy.safety if breach.act != "report" else None
+    words = breach.order, breach.done
+    return Fault(describe(breach), policy.severity, "high", breach.path, safety, *words, blocks=breach.act == "block")
+
+
+def _of_invention(invention: Invention) -> Fault:
+    leaf, found = invention.leaf, invention.sign
+    value = f'"{excerpt(leaf.value)}"' if isinstance(leaf.value, str) else str(leaf.value)
+    order, done = {
+        "": ("", ""),
+        "null": (f"replace {leaf.where} by null", f"replaced {leaf.where} by null"),
+        "nothing": (f"drop {leaf.where}", f"dropped {leaf.where}"),
+    }[invention.instead]
+    severity: Severity = "info" if found.confidence == "low" else "warning"
+    message, safety = f"{leaf.where} {value} is {found.why}", "unsafe" if order else None
+    return Fault(message, severity, found.confidence, leaf.path, safety, order, done)  # type: ignore[arg-type]

@@ -1,43 +1,76 @@
-"""What a value can be held to. A check says what is wrong with it, in words that complete "… is"; None when nothing is.
+"""The checks of argument policies. A check describes what is wrong with a value, in words that complete "… is".
 
-`judge` is given the value and the port to the file system. A check that cannot tell raises `Unjudged` with the reason.
+A check that cannot judge a value raises UnjudgedError with the reason.
 """
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PureWindowsPath
+from typing import Literal, Protocol
 
 from wirelint.arguments.placeholders import sign
 from wirelint.model import Json
-from wirelint.policy.disk import Disk
 from wirelint.text.excerpts import excerpt
 
 _LONGEST_MATCHED = 4096
-"""Characters of a value that a regular expression of a user is tried on; more may take it for ever."""
+"""Characters of a value that a user's regular expression is matched against; longer values could take for ever."""
+
+Kind = Literal["file", "dir", "other", "missing", "unknown"]
+"""`unknown`: no permission, or no file system to ask."""
+
+
+class Disk(Protocol):
+    """A port to a file system. `kind` takes an absolute path and never raises."""
+
+    def kind(self, path: str) -> Kind: ...
+
+
+class NoDisk:
+    """No file system: every path is unknown."""
+
+    def kind(self, path: str) -> Kind:
+        return "unknown"
+
+
+class RealDisk:
+    """The file system of this machine."""
+
+    def kind(self, path: str) -> Kind:
+        try:
+            mode = os.stat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a zero byte in the name
+            return "missing"
+        except OSError:
+            return "unknown"
+        if stat.S_ISDIR(mode):
+            return "dir"
+        return "file" if stat.S_ISREG(mode) else "other"
 
 
 class UnjudgedError(Exception):
-    """A value cannot be judged here; the text says why."""
+    """A value cannot be judged on this machine; the text says why."""
 
 
 class CheckError(ValueError):
-    """A check that cannot be used. The text says what its setting should be."""
+    """A setting that cannot be used. The text says what it should be."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """`name` is the key in the file. `judge(value, argument, disk)` gives what is wrong, or None."""
+    """A check. `name` is its key in the file; `judge(value, argument, disk)` returns what is wrong, or None."""
 
     name: str
     judge: Callable[[Json, str, Disk], str | None]
 
 
 def make(name: str, setting: Json) -> Check | None:
-    """The check of a setting; None for one that is switched off. Raises CheckError."""
+    """The check for a setting; None if it is switched off. Raises CheckError."""
     if setting is False:
         return None
     return Check(name, CHECKS[name](setting))
@@ -101,7 +134,7 @@ def _existing(wanted: str) -> Callable[[Json], _Judge]:
 
 
 def place(value: str, root: str) -> str | None:
-    """Where a value leads to that is meant below a root; None when it leads out. Decided by the names alone."""
+    """The path of a value below a root, by names only; None if it is outside."""
     if not value or "\0" in value:
         return None
     path = posixpath.normpath(posixpath.join(root, value))
@@ -174,7 +207,7 @@ def _not_placeholder(setting: Json) -> _Judge:
     def judge(value: Json, argument: str, disk: Disk) -> str | None:
         if not isinstance(value, str):
             return None
-        # The words that may be real for some parameters are none for those that a policy names.
+        # Words that may be real values of some parameters are placeholders where a policy names the parameter.
         found = sign(value, argument) or sign(value, "path")
         return found.why if found is not None else None
 
@@ -231,7 +264,7 @@ CHECKS: Mapping[str, Callable[[Json], _Judge]] = {
     "regex": _regex,
     "type": _type,
 }
-"""By their keys in a file: what makes a judge of a setting, or raises CheckError."""
+"""Functions by key that make a judge of a setting, or raise CheckError."""
 
 
 def _only_true(setting: Json) -> None:

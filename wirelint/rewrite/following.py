@@ -88,8 +88,6 @@ class Following:
         self._id: bytes | None = None
         self._still: Mould | None = None
         """What more of its text is like while that is in the middle of a line, and nothing waits."""
-        self.flowing: bytes | None = None
-        """The event that was found to leave as it came, and that has not been said to have left."""
         self._pending: Pending[tuple[bytes, float | None]] = Pending()
 
     @property
@@ -115,30 +113,22 @@ class Following:
 
         Not asked after that.
         """
-        if self.flows(data):
-            self.went(data, at)
+        if self._is_more_text(data):
+            self.left.append((data, at))
             return [data]
         self._size += len(data)
         return self._take(data, at) if self._size <= _MOST else None
 
-    def flows(self, data: bytes) -> bool:
-        """Whether the next event leaves as it came, with nothing before or behind it, like most of what comes.
-
-        Whoever says then that it `went` need not ask what `passes`.
-        """
+    def _is_more_text(self, data: bytes) -> bool:
+        """Return True if an event says more text in the middle of a line, with nothing held before it."""
         still, size = self._still, self._size + len(data)
         if still is None or size > _MOST:
             return False
         found = still.match(data)
         if found is None or (still.id and found[still.id] != self._id):
             return False
-        self._size, self.flowing = size, data
+        self._size = size
         return True
-
-    def went(self, data: bytes, at: float | None) -> None:
-        """What was found to flow has left."""
-        self.flowing = None
-        self.left.append((data, at))
 
     def stop(self) -> None:
         """It is followed no more."""

@@ -114,6 +114,9 @@ class Chain:
         self._stages = [rewriter for _, rewriter in stages]
         self._heed = [bool(getattr(rewriter, "heeds_text", True)) for rewriter in self._stages]
         self._notes = [getattr(rewriter, "note", None) for rewriter in self._stages]
+        phases = [getattr(rewriter, "phase", 3) for rewriter in self._stages]
+        self._structural = next((place for place, phase in enumerate(phases) if phase > 1), len(phases))
+        """Rewriters of the framing and of ids, which come first. They see what comes behind a finish reason, too."""
 
     def __bool__(self) -> bool:
         return bool(self._stages) or self.asleep is not None
@@ -236,6 +239,8 @@ class Chain:
 
     def take_later(self, event: Delta) -> None:
         """Has the rewriters get text later, which was let pass: one piece or several joined. Raises ChainError."""
+        if self._homes.get(event.block) in self._ended:
+            return  # it comes behind a finish reason, and no rewriter needs it
         self._later.append(event)
         self._later_size += len(event.text)
         if self._later_size > _MOST_LATER:
@@ -269,7 +274,9 @@ class Chain:
             self._ended
             and (late := next((n for n, event in enumerate(events) if self._is_late(event)), None)) is not None
         ):
-            return [*out, *self._push(events[:late]), events[late], *self.push(events[late + 1 :])]
+            out = [*out, *self._push(events[:late])]
+            out += self._run((events[late],), 0, self._structural)
+            return [*out, *self.push(events[late + 1 :])]
         made = self._push(events)
         if type(events[-1] if events else None) is not Delta:
             self._note_ended(events)
@@ -404,10 +411,10 @@ class Chain:
                 forget()
         self._put(())
 
-    def _run(self, events: Sequence[Event], place: int) -> Sequence[Event]:
+    def _run(self, events: Sequence[Event], place: int, end: int | None = None) -> Sequence[Event]:
         first = events[0] if len(events) == 1 else None
         only_text = type(first) is Delta and first.block in self._texts
-        for number in range(place, len(self._stages)):
+        for number in range(place, len(self._stages) if end is None else end):
             stage = self._stages[number]
             if only_text and not self._heed[number] and stage.held is None:
                 continue

@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from wirelint.apis.traits import ending, traits
-from wirelint.dialects import BEGINNINGS
-from wirelint.dialects.cuts import heads
+from wirelint.dialects import OPENERS
+from wirelint.dialects.openers import heads
 from wirelint.events import Close, Delta, Done, Event, Finish, Other, ReplyMeta, Start, Usage
 from wirelint.fixes.prefilter import CLEAR, Quiet, any_of
 from wirelint.registry import shipped
@@ -26,7 +26,7 @@ from wirelint.rule import Rule
 from wirelint.text.control_tokens import may_hold_token, residue, residue_may_come
 from wirelint.text.thinking import may_hold_thinking, may_open, residue_head
 
-_BEGUN = re.compile(any_of({head for opener in BEGINNINGS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
+_BEGUN = re.compile(any_of({head for opener in OPENERS.kinds.get("text", ()) for head in heads(opener)}, cut=True))
 """What markup at the beginning of a text begins with, names of tools aside."""
 
 _FIRST_WORDS = 24

@@ -12,7 +12,7 @@ from wirelint.fix import RewriteContext
 from wirelint.fixes.prefilter import CLEAR, LOUD
 from wirelint.rewrite.pipeline import Chain, ChainError
 from wirelint.rule import Rule
-from wirelint.settings.roster import Kind
+from wirelint.settings.scopes import Kind
 
 T = TypeVar("T")
 

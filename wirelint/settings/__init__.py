@@ -1,1 +1,1 @@
-"""Which rules are in force for which exchange, how severe they are, and what may be repaired."""
+"""Which rules are in force for which exchange, how severe they are, and which fixes are allowed."""

@@ -1,20 +1,19 @@
-"""`wirelint.toml`, or the table `[tool.wirelint]` of a `pyproject.toml`: found, read, and complained about in one line.
+"""`wirelint.toml`, or the table `[tool.wirelint]` of a `pyproject.toml`.
 
-The nearest file counts, searched from the working directory upwards; where both are in one folder, `wirelint.toml`. Paths
-in it are meant from its own folder.
+The nearest file counts, searched from the working directory upwards; in one folder `wirelint.toml` comes first. Paths in it
+are relative to its folder. Errors are ConfigError: one line with file, key and cure.
 """
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from wirelint.registry import Registry, RuleError
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Route
-from wirelint.settings.tables import ConfigError, Table
+from wirelint.rule import Limits
+from wirelint.settings.scopes import Layer, Route, Scopes
+from wirelint.tables import ConfigError, Table, read_toml
 
 __all__ = ["NO_CONFIG", "Config", "ConfigError", "find", "load"]
 
@@ -23,14 +22,14 @@ _PROJECT = "pyproject.toml"
 _LAYER = ("select", "extend-select", "ignore", "severity", "fix", "fixable", "unfixable", "clean-history")
 _GLOBS = ("host", "path", "model", "provider")
 _LIVE = ("captures", "redact", "max-body", "header", "hold")
-_TIMES = ("stall", "burst", "hang")
+_TIMES = tuple(one.name for one in fields(Limits))
 _KEYS = (*_LAYER, "rules", "policy", "baseline", *_TIMES, *_LIVE, "route")
 _LONGEST = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a file says. `live`: by name, as the values of options of the proxy. `source` is empty when there is no file."""
+    """The contents of a file. `live`: values of the proxy's options by name. `source` is empty without a file."""
 
     source: str = ""
     layer: Layer = field(default_factory=Layer)
@@ -42,24 +41,31 @@ class Config:
     live: tuple[tuple[str, str], ...] = ()
 
     def check(self, registry: Registry) -> None:
-        """Raises ConfigError when a rule is named that there is not."""
-        named = [("", self.layer), *((f"route[{n}].", route.layer) for n, route in enumerate(self.routes, 1))]
-        for prefix, layer in named:
+        """Raise ConfigError if a selector matches no rule."""
+        for prefix, layer in [
+            ("", self.layer),
+            *((f"route[{n}].", route.layer) for n, route in enumerate(self.routes, 1)),
+        ]:
             try:
                 layer.check(registry)
             except RuleError as error:
                 table = "tool.wirelint." if self.source.endswith(_PROJECT) else ""
                 raise ConfigError(f"{self.source}: {table}{prefix}{error}") from error
 
-    def time(self, name: str, usual: float) -> float:
-        return dict(self.times).get(name, usual)
+    def time(self, name: str, default: float) -> float:
+        return dict(self.times).get(name, default)
+
+    def scopes(self, registry: Registry, given: Layer, times: Mapping[str, float] | None = None) -> Scopes:
+        """The rules in force. `given`, `times`: the layer and the limits of a run's options."""
+        limits = Limits(**{**dict(self.times), **(times or {})})
+        return Scopes(Registry(tuple(rule.within(limits) for rule in registry.rules)), self.layer, self.routes, given)
 
 
 NO_CONFIG = Config()
 
 
 def find(folder: Path) -> Config:
-    """The configuration that holds in a folder; `NO_CONFIG` where there is none. Raises ConfigError."""
+    """The configuration for a folder; `NO_CONFIG` if there is none. Raises ConfigError."""
     for place in (folder, *folder.parents):
         for path in (place / _OWN, place / _PROJECT):
             shown = path.name if place == Path.cwd() else str(path)
@@ -69,7 +75,7 @@ def find(folder: Path) -> Config:
 
 
 def load(path: Path) -> Config:
-    """The configuration of a file that the user named. Raises ConfigError."""
+    """The configuration in a file that the user named. Raises ConfigError."""
     found = _read(path, str(path))
     if found is None:
         raise ConfigError(f"{path}: no table [tool.wirelint] in it; write one, or name another file")
@@ -77,24 +83,13 @@ def load(path: Path) -> Config:
 
 
 def _read(path: Path, shown: str) -> Config | None:
-    document = _document(path, shown)
+    document = read_toml(path, shown, "configuration")
     if path.name != _PROJECT:
         return _config(Table(document, shown), path, shown)
     tool = document.get("tool")
     if not isinstance(tool, dict) or "wirelint" not in tool:
         return None
     return _config(Table(tool["wirelint"], shown, "tool.wirelint"), path, shown)
-
-
-def _document(path: Path, shown: str) -> dict[str, object]:
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{shown}: {error.strerror or error}; name a configuration that can be read") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{shown}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{shown}: not TOML: {error}; mend that line") from error
 
 
 def _config(table: Table, path: Path, shown: str) -> Config:
@@ -115,12 +110,11 @@ def _config(table: Table, path: Path, shown: str) -> Config:
 
 def _route(table: Table) -> Route:
     table.know((*_GLOBS, *_LAYER))
-    host, path, model, provider = (table.names(name) or () for name in _GLOBS)
-    if not (host or path or model or provider):
-        raise table.error("", f"it says of no exchange; add one of {', '.join(_GLOBS)}")
-    lowered = (tuple(glob.lower() for glob in globs) for globs in (host, model, provider))
-    host, model, provider = lowered
-    return Route(_layer(table), host, path, model, provider)
+    globs = {name: table.names(name) or () for name in _GLOBS}
+    if not any(globs.values()):
+        raise table.error("", f"it matches no exchange; add one of {', '.join(_GLOBS)}")
+    lowered = {name: found if name == "path" else tuple(map(str.lower, found)) for name, found in globs.items()}
+    return Route(_layer(table), **lowered)
 
 
 def _layer(table: Table) -> Layer:
@@ -137,7 +131,7 @@ def _layer(table: Table) -> Layer:
 
 
 def _live(table: Table, folder: Path) -> Iterator[tuple[str, str]]:
-    """What only a proxy uses, in the words of its options, which read and check them."""
+    """Settings of the proxy, in the form of its options, which check them."""
     captures, size, hold = table.text("captures"), table.scalar("max-body"), table.number("hold", _LONGEST)
     if captures is not None:
         yield "captures", str(_under(folder, captures)) if captures else ""
@@ -146,8 +140,7 @@ def _live(table: Table, folder: Path) -> Iterator[tuple[str, str]]:
     if hold is not None:
         yield "hold", f"{hold:g}"
     for name in ("redact", "header"):
-        value = table.switch(name)
-        if value is not None:
+        if (value := table.switch(name)) is not None:
             yield name, "on" if value else "off"
 
 

@@ -1,75 +1,249 @@
-"""Which rules are in force for an exchange, and what may be repaired in it.
+"""Which rules are in force for an exchange, how severe they are, and which fixes are allowed.
 
-Theory of operation. Settings are layers (`layers`): the file, then those of its routes that an exchange matches, then the
-options of this run. What they come to is worked out once for each set of routes, and kept. A request's own header takes
-rules away after that (`silence`). An exchange's request decides it alone, so a repair, which is made before the reply has
-come, and the verdict go by the same rules.
+Theory of operation. Settings are layers: the file, then those of its routes that match the exchange, then the options of
+the run. A later layer has the last word on the rules it names: `select` replaces the selection, `extend_select` and
+`ignore` add to it and remove from it. Within a layer the longer selector wins, and `ignore` on a tie. The result is
+computed once per set of routes. Then the request header `x-wirelint-ignore: xml-leak,ST604` (or `ALL`) silences rules for
+its exchange; a proxy removes the header before it forwards the request, captures keep it. All of this depends on the
+request only, so fixes, which come before the reply, and checks use the same rules.
 
-`Scopes` is a sequence of the rules that are in force where no route matches, and can be handed on wherever rules are.
+Most exchanges have nothing that most rules look for: no call, no history of calls. What a rule requires
+(`Rule.requires_in_…`) is looked for once for all rules (`Kind`), and only `Applicable` rules run.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, overload
 from urllib.parse import urlsplit
 
 from wirelint.fix import NO_FIXES, FixPolicy
 from wirelint.model import Exchange
-from wirelint.registry import Registry
-from wirelint.rule import Rule
-from wirelint.settings.layers import Layer, permit_of, rules_of
-from wirelint.settings.roster import Asked, Kind, asked, lasted, least_of
-from wirelint.settings.silence import silenced, without
-from wirelint.text.providers import providers_of
+from wirelint.registry import Registry, RuleError, rank
+from wirelint.rule import Finding, Holding, MissingInfo, Rule, Safety, Severity, one_line
+from wirelint.text.families import providers_of
 
+if TYPE_CHECKING:
+    from wirelint.state.ledger import Ledger
+
+Check: TypeAlias = "Callable[[Exchange, Ledger], Iterable[Finding]]"
+Grade = Severity | Literal["off"]
+Fixing = Safety | Literal["off"]
+
+HEADER = "x-wirelint-ignore"
+_MOST_NAMES = 64
+"""Names in the header that are read."""
 _MOST_KEPT = 256
+_SELECTING = ("select", "extend_select", "ignore", "fixable", "unfixable")
+
+
+# --- layers -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Settings of one origin. None and empty leave a setting as earlier layers have it."""
+
+    select: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    severity: tuple[tuple[str, Grade], ...] = ()
+    fix: Fixing | None = None
+    fixable: tuple[str, ...] | None = None
+    unfixable: tuple[str, ...] | None = None
+    clean_history: bool | None = None
+
+    def check(self, registry: Registry) -> None:
+        """Raise RuleError, beginning with the key, if a selector matches no rule."""
+        named = {one.name: getattr(self, one.name) for one in fields(self) if one.name in _SELECTING}
+        named["severity"] = tuple(selector for selector, _ in self.severity)
+        for name, selectors in named.items():
+            for selector in selectors or ():
+                try:
+                    registry.find(selector)
+                except RuleError as error:
+                    raise RuleError(f"{name.replace('_', '-')}: {error}") from error
+
+    def selects(self, rule: Rule, before: bool) -> bool:
+        """Return True if a rule is in force after this layer. `before`: whether it was before."""
+        if self.grade(rule) == "off":
+            return False
+        ignored = rank(rule, self.ignore)
+        if self.select is not None:
+            return rank(rule, (*self.select, *self.extend_select)) > ignored
+        selected = rank(rule, self.extend_select)
+        return before if selected == ignored == 0 else selected > ignored
+
+    def grade(self, rule: Rule) -> Grade | None:
+        """The severity that this layer gives to a rule: that of the longest selector."""
+        ranked = [(rank(rule, (selector,)), grade) for selector, grade in self.severity]
+        best = max((place for place, _ in ranked), default=0)
+        return next((grade for place, grade in ranked if place == best), None) if best else None
+
+
+def _rules_of(layers: Sequence[Layer], known: Iterable[Rule]) -> Iterator[Rule]:
+    """The rules in force under layers, with their severities."""
+    for rule in known:
+        selected, severity = True, None
+        for layer in layers:
+            selected = layer.selects(rule, selected)
+            if (grade := layer.grade(rule)) is not None and grade != "off":
+                severity = grade
+        if selected:
+            yield rule.as_severe_as(severity) if severity is not None else rule
+
+
+def _fixes_of(layers: Sequence[Layer], known: Registry) -> FixPolicy:
+    """The fixes allowed under layers."""
+
+    def last(name: str) -> object:
+        values = (getattr(layer, name) for layer in reversed(layers))
+        return next((value for value in values if value is not None), None)
+
+    fix = last("fix")
+    if fix is None or fix == "off":
+        return NO_FIXES
+    fixable, unfixable, clean = last("fixable") or (), last("unfixable") or (), bool(last("clean_history"))
+    return known.permit(fix, fixable, unfixable, clean)  # type: ignore[arg-type]
+
+
+# --- the request header -----------------------------------------------------------------------------------------------
+
+
+def silenced(headers: Mapping[str, str]) -> str:
+    """The names in the header, normalised; empty without the header."""
+    value = headers.get(HEADER)
+    return ",".join(_names_in(value)) if value else ""
+
+
+def unknown(value: str, known: Registry) -> list[str]:
+    """One line for each name in the header that matches no rule."""
+    lines = []
+    for name in _names_in(value):
+        try:
+            known.find(name)
+        except RuleError as error:
+            lines.append(one_line(f"{HEADER}: {error}"))
+    return lines
+
+
+def _names_in(value: str) -> tuple[str, ...]:
+    names = (name.strip() for name in value.split(",", _MOST_NAMES)[:_MOST_NAMES])
+    return tuple(dict.fromkeys("ALL" if name.upper() == "ALL" else name for name in names if name))
+
+
+# --- applicable rules -------------------------------------------------------------------------------------------------
+
+
+class Applicable(NamedTuple):
+    """A rule, and the checks of it that may find something."""
+
+    rule: Rule
+    checks: tuple[Check, ...]
+
+
+class Kind(NamedTuple):
+    """The properties of an exchange that decide which checks may find something in it."""
+
+    open: bool
+    missing: frozenset[MissingInfo]
+    request: bool
+    reply: bool
+    holds: frozenset[Holding]
+
+    @classmethod
+    def of(cls, exchange: Exchange) -> Kind:
+        request, reply = exchange.request, exchange.reply
+        holds: list[Holding] = []
+        if request is not None:
+            holds += ["history"] if request.has_history else []
+            holds += ["tools"] if request.tools else []
+        if reply is not None:
+            holds += ["calls"] if any(choice.calls for choice in reply.choices) else []
+            holds += ["stream"] if reply.streamed else []
+            holds += [] if reply.is_plain else ["more"]
+        read = request is not None and "request" not in exchange.missing
+        return cls(exchange.open, exchange.missing, read, reply is not None, frozenset(holds))
+
+
+def applicable(rules: Iterable[Rule], kind: Kind, *, brief: bool = False) -> tuple[Applicable, ...]:
+    """The rules that may find something, in order. `brief`: the exchange is shorter than `shortest_limit` of the rules."""
+    found = (Applicable(rule, checks_of(rule, kind, brief=brief)) for rule in rules)
+    return tuple(one for one in found if one.checks)
+
+
+def checks_of(rule: Rule, kind: Kind, *, brief: bool = False) -> tuple[Check, ...]:
+    """The checks of a rule that may find something; for an open exchange only those of its course in time."""
+    if rule.needs & kind.missing:
+        return ()
+    checks: list[Check] = [rule.check_course] if rule.is_timed and not (brief and rule.takes) else []
+    if kind.open:
+        return tuple(checks)
+    if kind.request and rule.requires_in_request <= kind.holds and type(rule).check_request is not Rule.check_request:
+        checks.append(rule.check_request)
+    if kind.reply and rule.requires_in_reply <= kind.holds and type(rule).check_reply is not Rule.check_reply:
+        checks.append(rule.check_reply)
+    return tuple(checks)
+
+
+def shortest_limit(rules: Iterable[Rule]) -> float:
+    """Seconds that an exchange must last before any rule with a time limit can find something."""
+    return min((rule.takes for rule in rules if rule.is_timed and rule.takes), default=0.0)
+
+
+def seconds_of(exchange: Exchange) -> float:
+    """How long an exchange lasted, as far as its times are known."""
+    times, timing = exchange.arrivals.times, exchange.timing
+    return max(max(times) if times else 0.0, timing.duration or 0.0, timing.first_byte or 0.0) / 1000
+
+
+# --- scopes -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What is in force for an exchange. `rosters` keeps which rules are asked, by channel and kind of exchange.
+    """The rules and the fixes in force for an exchange.
 
-    Of the rules, `answerers` can answer a request, `menders` repair one, and `rewriters` repair a reply.
+    `answerers` can answer a request, `menders` fix one, `rewriters` fix a reply.
     """
 
     rules: tuple[Rule, ...]
     permit: FixPolicy = NO_FIXES
-    rosters: dict[tuple[str, Kind, bool], tuple[Asked, ...]] = field(default_factory=dict, compare=False, repr=False)
     answerers: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     menders: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
     rewriters: tuple[Rule, ...] = field(init=False, compare=False, repr=False)
-    _least: float = field(init=False, compare=False, repr=False)
+    _limit: float = field(init=False, compare=False, repr=False)
+    _applicable: dict[tuple[str, Kind, bool], tuple[Applicable, ...]] = field(
+        init=False, default_factory=dict, compare=False, repr=False
+    )
 
     def __post_init__(self) -> None:
-        kinds = [(rule, type(rule)) for rule in self.rules]
-        object.__setattr__(self, "answerers", tuple(rule for rule, kind in kinds if kind.answer is not Rule.answer))
-        object.__setattr__(self, "menders", tuple(rule for rule, kind in kinds if kind.mend is not Rule.mend))
-        object.__setattr__(self, "rewriters", tuple(rule for rule, kind in kinds if kind.rewriter is not Rule.rewriter))
-
-        object.__setattr__(self, "_least", least_of(self.rules))
+        for name, method in (("answerers", "answer"), ("menders", "mend"), ("rewriters", "rewriter")):
+            able = tuple(rule for rule in self.rules if getattr(type(rule), method) is not getattr(Rule, method))
+            object.__setattr__(self, name, able)
+        object.__setattr__(self, "_limit", shortest_limit(self.rules))
 
     @property
     def repairs(self) -> bool:
         return bool(self.permit and self.rules)
 
-    def asked(self, channel: str, exchange: Exchange) -> tuple[Asked, ...]:
-        """The rules that may find something in an exchange of a channel, in their order."""
-        key = channel, Kind.of(exchange), lasted(exchange) < self._least
-        found = self.rosters.get(key)
+    def applicable(self, channel: str, exchange: Exchange) -> tuple[Applicable, ...]:
+        """The rules that may find something in an exchange of a channel, in order."""
+        key = channel, Kind.of(exchange), seconds_of(exchange) < self._limit
+        found = self._applicable.get(key)
         if found is None:
-            of_channel = (rule for rule in self.rules if channel in rule.channels)
-            found = self.rosters[key] = asked(of_channel, key[1], brief=key[2])
+            rules = (rule for rule in self.rules if channel in rule.channels)
+            found = self._applicable[key] = applicable(rules, key[1], brief=key[2])
         return found
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Exchanges by globs, in lower case, of all of which one must match; an empty tuple matches anything."""
+    """A layer for exchanges that match globs in lower case. Of each kind one must match; an empty tuple matches all."""
 
     layer: Layer
     host: tuple[str, ...] = ()
@@ -98,7 +272,10 @@ def _match(globs: tuple[str, ...], values: tuple[str, ...]) -> bool:
 
 
 class Scopes(Sequence[Rule]):
-    """`file` and `given` are the layers below and above those of `routes`; `known` are all rules there are."""
+    """The scopes of all exchanges. As a sequence: the rules in force where no route matches.
+
+    `file` and `given` are the layers below and above those of `routes`; `known` are all rules.
+    """
 
     def __init__(
         self, known: Registry, file: Layer, routes: tuple[Route, ...] = (), given: Layer | None = None
@@ -109,22 +286,22 @@ class Scopes(Sequence[Rule]):
 
     @classmethod
     def over(cls, rules: Sequence[Rule]) -> Scopes:
-        """The same rules for every exchange; scopes as they are."""
+        """Scopes with the same rules for every exchange; scopes are returned unchanged."""
         return rules if isinstance(rules, Scopes) else cls(Registry(tuple(rules)), Layer())
 
     @property
     def everywhere(self) -> tuple[Rule, ...]:
-        """The rules that are in force anywhere, one for each code."""
+        """The rules in force for any exchange, one per code."""
         found = {rule.code: rule for scope in reversed(self._scopes()) for rule in scope.rules}
         return tuple(sorted(found.values(), key=lambda rule: rule.code)) if self._routes else self.default.rules
 
     @cached_property
     def repair(self) -> bool:
-        """Whether anything may be repaired in any exchange."""
+        """True if fixes are allowed for any exchange."""
         return any(scope.repairs for scope in self._scopes())
 
     def of(self, exchange: Exchange) -> Scope:
-        """What is in force for an exchange, whether its reply has come or not."""
+        """The scope of an exchange, with or without its reply."""
         silent = silenced(exchange.request_headers)
         if not self._routes and not silent:
             return self.default
@@ -144,10 +321,10 @@ class Scopes(Sequence[Rule]):
 
     def _make(self, numbers: tuple[int, ...], silent: str) -> Scope:
         if silent:
-            scope = self._scope(numbers)
-            return Scope(without(scope.rules, silent), scope.permit)
+            scope, names = self._scope(numbers), _names_in(silent)
+            return Scope(tuple(rule for rule in scope.rules if not rank(rule, names)), scope.permit)
         layers = (self._file, *(self._routes[number].layer for number in numbers), self._given)
-        return Scope(rules_of(layers, self._known.rules), permit_of(layers, self._known))
+        return Scope(tuple(_rules_of(layers, self._known.rules)), _fixes_of(layers, self._known))
 
     @overload
     def __getitem__(self, index: int) -> Rule: ...
@@ -163,10 +340,10 @@ class Scopes(Sequence[Rule]):
         return iter(self.default.rules)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scopes) and self._says() == other._says()
+        return isinstance(other, Scopes) and self._settings() == other._settings()
 
     def __hash__(self) -> int:
         return hash(self.default.rules)
 
-    def _says(self) -> tuple[object, ...]:
+    def _settings(self) -> tuple[object, ...]:
         return self._known, self._file, self._routes, self._given

@@ -41,8 +41,8 @@ from wirelint.model import (
     ToolCall,
     ToolResult,
 )
-from wirelint.text.digests import short
 from wirelint.text.pointers import at
+from wirelint.text.remembered import short
 
 if TYPE_CHECKING:
     from wirelint.rule import Finding

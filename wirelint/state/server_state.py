@@ -37,8 +37,7 @@ from wirelint.apis.traits import history_of
 from wirelint.arguments.argument_faults import REDACTED
 from wirelint.fix import Answer as Reaction
 from wirelint.fix import AppliedFix, Edit, RequestFix
-from wirelint.history.pairing import Answer, pair
-from wirelint.history.renaming import give_id
+from wirelint.history.pairing import Answer, give_id, pair
 from wirelint.history.succession import announced
 from wirelint.history.turns import content_of
 from wirelint.model import Arguments, Exchange, Json, Part, Reasoning, Reply, Request, Text, Tool, ToolCall

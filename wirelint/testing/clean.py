@@ -1,8 +1,7 @@
-"""`assert_clean`: an exchange, a record, some of them or a file, held to the rules; a failure reads like the terminal."""
+"""`assert_clean`: check an exchange, records or a capture in a test; a failure reads like `wirelint check`."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,15 +14,14 @@ from wirelint.capture.readers import Problem, read
 from wirelint.capture.record import Record
 from wirelint.engine import Engine
 from wirelint.model import Exchange, Json
-from wirelint.policy.disk import RealDisk
+from wirelint.policy.checks import RealDisk
 from wirelint.policy.file import load
 from wirelint.registry import Registry, RuleError
-from wirelint.rule import SEVERITIES, Limits, Severity
+from wirelint.rule import SEVERITIES, Severity
 from wirelint.settings.file import NO_CONFIG, find
-from wirelint.settings.layers import Layer
-from wirelint.settings.scopes import Scopes
+from wirelint.settings.scopes import Layer, Scopes
 from wirelint.view import begin
-from wirelint.view.statistics import Statistics
+from wirelint.view.stats import Statistics
 
 Subject: TypeAlias = "Exchange | Record | Mapping[str, Json] | str | Path | Iterable[Record | Mapping[str, Json]]"
 Rules: TypeAlias = "str | Sequence[str]"
@@ -37,25 +35,23 @@ def assert_clean(
     least: Severity = "warning",
     isolated: bool = False,
 ) -> None:
-    """Raises AssertionError when the rules find something of the severity `least` or worse, with all that they found.
+    """Raise AssertionError with all findings if one has the severity `least` or worse.
 
-    `subject` is an `Exchange`, a record (also as the dictionary that a line of exchanges.jsonl is), several records in
-    the order in which they passed, or the path of a capture or of a folder. Rules as in `wirelint check`: by name, code
-    or prefix. The configuration of the working directory holds, unless `isolated`.
-
-    Raises ValueError, in one line, for a rule that there is not, and for what cannot be read.
+    `subject` is an `Exchange`, a record (also as the dictionary of a line of exchanges.jsonl), several records in order,
+    or the path of a capture or a folder. Rules as in `wirelint check`: by name, code or prefix. The configuration of the
+    working directory applies, unless `isolated`. Raises ValueError, in one line, for unknown rules and unreadable input.
     """
     __tracebackhide__ = True
     checked = findings_of(subject, select=select, ignore=ignore, isolated=isolated)
     worst = SEVERITIES[: SEVERITIES.index(least) + 1]
     if any(finding.severity in worst for one in checked for finding in one.findings):
-        raise AssertionError(_told([one.folded for one in checked]))
+        raise AssertionError(_printed([one.folded for one in checked]))
 
 
 def findings_of(
     subject: Subject, *, select: Rules = (), ignore: Rules = (), isolated: bool = False
 ) -> tuple[Checked, ...]:
-    """The exchanges of a subject with what the rules find in them. Arguments and errors as of `assert_clean`."""
+    """The exchanges of a subject with their findings. Arguments and errors as in `assert_clean`."""
     rules = _rules(_names(select), _names(ignore), isolated=isolated)
     if isinstance(subject, Exchange):
         record = Record(subject.id, subject.method, subject.url, source="exchange")
@@ -93,7 +89,6 @@ def _record(value: Mapping[str, Json], number: int) -> Record:
 
 
 def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) -> Scopes:
-    """Raises ValueError."""
     config = NO_CONFIG if isolated else find(Path.cwd())
     known = _registry(config.rules)
     given = Layer(select=select or None, ignore=ignore)
@@ -104,11 +99,7 @@ def _rules(select: tuple[str, ...], ignore: tuple[str, ...], *, isolated: bool) 
     config.check(known)
     if config.policy is not None:
         known = known.under(load(config.policy, RealDisk()))
-    limits = Limits(
-        **{field.name: config.time(field.name, getattr(Limits(), field.name)) for field in dataclasses.fields(Limits)}
-    )
-    in_time = Registry(tuple(rule.within(limits) for rule in known.rules))
-    return Scopes(in_time, config.layer, config.routes, given)
+    return config.scopes(known, given)
 
 
 @functools.cache
@@ -121,8 +112,8 @@ def _names(given: Rules) -> tuple[str, ...]:
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
-def _told(checked: Sequence[Checked]) -> str:
-    """What the terminal shows, without colours."""
+def _printed(checked: Sequence[Checked]) -> str:
+    """The output of `wirelint check`, without colours."""
     out, counts = io.StringIO(), Statistics()
     writer = begin("full", out)
     for one in checked:

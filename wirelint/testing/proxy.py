@@ -1,8 +1,8 @@
-"""A real mitmdump with the addon in front of an upstream, for tests: started, asked what it found, ended by its pid.
+"""A real mitmdump with the addon in front of an upstream, for tests.
 
-Theory of operation. The process listens at a port of its own choice and says so in its output. A test reads what the
-proxy has written down. A client has its reply before that, so the proxy is asked until nothing is on its way to the disk
-(`addon.status`). Every wait is bounded.
+Theory of operation. The process listens at a free port and prints it. A client has its reply before the exchange is written
+down, so reading waits until nothing is pending: `GET /.wirelint/pending` (`addon.status`) answers `{"pending": 0}`. Every
+wait has a limit. The process is ended by its pid.
 """
 
 from __future__ import annotations
@@ -15,48 +15,41 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, get_args
 
-from wirelint.model import Json
+from wirelint.model import Confidence, Json, Layer, Severity, Side
 from wirelint.registry import shipped
-from wirelint.rule import Finding
-from wirelint.testing.findings import read_finding
+from wirelint.rule import Finding, Fix, Safety
 
-_START = 60.0
-_STOP = 10.0
-_WAIT = 10.0
-_QUIET = 2.0
-_POLL = 0.02
+_START, _STOP, _WAIT, _QUIET, _POLL = 60.0, 10.0, 10.0, 2.0, 0.02
+"""Seconds: to start, to end, for pending exchanges, for those of the test before, between two looks."""
 _PATH = "/.wirelint/pending"
 _LISTENS = re.compile(r"listening at \S*?:(\d+)\b")
-_SAID = 600
+_SHOWN = 600
 
 T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
 
 
 class ProxyError(RuntimeError):
-    """The proxy did not start. The text says why, in its own words."""
+    """The proxy did not start; the text has its output."""
 
 
 class Process:
-    """A mitmdump. `options` by name, with or without `wirelint_` before it: `fix="safe"`."""
+    """A mitmdump. `options` by name, with or without the prefix `wirelint_`: `fix="safe"`."""
 
     def __init__(self, upstream: str, options: Mapping[str, str], folder: Path, confdir: Path, cwd: Path) -> None:
         self.upstream, self.captures = upstream, folder / "captures"
         self._output = folder / "output.txt"
         self.port = 0
         folder.mkdir(parents=True, exist_ok=True)
+        command, environment = self._command(options, confdir), {**os.environ, "PYTHONUNBUFFERED": "1"}
         with self._output.open("wb") as out:
             self._process = subprocess.Popen(
-                self._command(options, confdir),
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                stdin=subprocess.DEVNULL,
-                cwd=cwd,
-                env={**os.environ, "PYTHONUNBUFFERED": "1"},
+                command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, cwd=cwd, env=environment
             )
         try:
             self._wait_for_port()
@@ -66,7 +59,7 @@ class Process:
 
     @property
     def url(self) -> str:
-        """Where clients find the upstream, without a path."""
+        """The URL of the proxy, without a path."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
@@ -75,15 +68,15 @@ class Process:
 
     @property
     def log(self) -> str:
-        """All that the proxy has said."""
+        """The output of the proxy."""
         return self._output.read_text("utf-8", "replace")
 
     def settle(self, timeout: float = _WAIT) -> bool:
-        """Waits until all that has passed is judged and written down. False: something is still under way."""
+        """Wait until all exchanges are checked and written. Returns False if some are still pending."""
         return bool(_until(lambda: self._pending() == 0, timeout))
 
     def lines(self) -> list[dict[str, Json]]:
-        """The exchanges that have been written down, in the order in which they ended."""
+        """The exchanges that were written, in the order in which they ended."""
         found: list[dict[str, Json]] = []
         for path in sorted(self.captures.glob("*/exchanges.jsonl")):
             with path.open("rb") as file:
@@ -100,16 +93,12 @@ class Process:
             self._process.wait()
 
     def _command(self, options: Mapping[str, str], confdir: Path) -> list[str]:
-        settings = {
-            "confdir": str(confdir),
-            "flow_detail": "0",
-            "wirelint_captures": str(self.captures),
-            **{name if name.startswith("wirelint_") else f"wirelint_{name}": text for name, text in options.items()},
-        }
+        settings = {"confdir": str(confdir), "flow_detail": "0", "wirelint_captures": str(self.captures)}
+        settings |= {f"wirelint_{name.removeprefix('wirelint_')}": text for name, text in options.items()}
         status = find_spec("wirelint.addon.status")
         scripts = (str(shipped("addons") / "inspector.py"), str(status.origin if status is not None else ""))
         return [
-            # -P: the modules of the folder that the tests run in are no business of the proxy.
+            # -P: modules in the folder of the tests must not be imported by the proxy.
             *(sys.executable, "-P", "-c", "from mitmproxy.tools.main import mitmdump; mitmdump()"),
             *("--mode", f"reverse:{self.upstream}", "--listen-host", "127.0.0.1", "--listen-port", "0"),
             *(part for script in scripts for part in ("-s", script)),
@@ -120,14 +109,14 @@ class Process:
         found = _until(lambda: _LISTENS.search(self.log) or not self.alive, _START)
         if isinstance(found, re.Match):
             self.port = int(found[1])
-            # It listens for a moment even when it has found fault with its options.
+            # With a wrong option it listens for a moment before it ends.
             if _until(lambda: self._pending() is not None or not self.alive, _START) and self.alive:
                 return
-        said = " ".join(line for line in self.log.splitlines() if line.strip())[-_SAID:]
-        raise ProxyError(f"the proxy in front of {self.upstream} did not start: {said or 'it said nothing'}")
+        output = " ".join(line for line in self.log.splitlines() if line.strip())[-_SHOWN:]
+        raise ProxyError(f"the proxy in front of {self.upstream} did not start: {output or 'no output'}")
 
     def _pending(self) -> int | None:
-        """What is not on disk yet; None when the proxy does not answer, and 0 when it has ended."""
+        """The number of exchanges not written yet; None if the proxy does not answer, 0 if it has ended."""
         if not self.alive:
             return 0
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_WAIT)
@@ -143,13 +132,12 @@ class Process:
 
 
 class Proxy:
-    """A running proxy, as one test sees it: what passed before it is not its own."""
+    """A running proxy for one test; exchanges of earlier tests are left out."""
 
     def __init__(self, process: Process) -> None:
         self._process = process
         process.settle(_QUIET)
-        self._before = len(process.lines())
-        self._began = time.time()
+        self._before, self._began = len(process.lines()), time.time()
 
     @property
     def url(self) -> str:
@@ -166,21 +154,24 @@ class Proxy:
 
     @property
     def exchanges(self) -> list[dict[str, Json]]:
-        """The test's exchanges as records, as lines of exchanges.jsonl, in the order in which they ended."""
+        """The test's exchanges as lines of exchanges.jsonl, in the order in which they ended."""
         return self.wait()
 
     @property
     def findings(self) -> list[Finding]:
-        """What the rules found in them, as it was said live."""
-        return list(_findings(self.exchanges))
+        """The findings on the test's exchanges, as reported live."""
+        lists = (line.get("findings") for line in self.exchanges)
+        return [
+            read_finding(one) for found in lists if isinstance(found, list) for one in found if isinstance(one, dict)
+        ]
 
     def wait(self, timeout: float = _WAIT) -> list[dict[str, Json]]:
-        """The exchanges, once nothing is under way any more, or when the time is over: all that there are by then."""
+        """The exchanges, once none is pending or the time is over."""
         self._process.settle(timeout)
         return [line for line in self._process.lines()[self._before :] if _started(line) >= self._began]
 
     def stop(self) -> None:
-        """Ends the process, which cuts what is still under way."""
+        """End the process and with it open exchanges."""
         self._process.stop()
 
 
@@ -190,14 +181,8 @@ def _started(line: Mapping[str, Json]) -> float:
     return float(started) if isinstance(started, (int, float)) else float("inf")
 
 
-def _findings(lines: list[dict[str, Json]]) -> Iterator[Finding]:
-    for line in lines:
-        found = line.get("findings")
-        yield from (read_finding(one) for one in (found if isinstance(found, list) else []) if isinstance(one, dict))
-
-
 def _until(ready: Callable[[], T], timeout: float) -> T | None:
-    """What `ready` gives as soon as that is something, None when the time is over."""
+    """The first true value of `ready`; None when the time is over."""
     end = time.monotonic() + timeout
     while True:
         if found := ready():
@@ -205,3 +190,30 @@ def _until(ready: Callable[[], T], timeout: float) -> T | None:
         if time.monotonic() > end:
             return None
         time.sleep(_POLL)
+
+
+def read_finding(value: Mapping[str, Json]) -> Finding:
+    """A finding of a capture. Members that are not understood get their lowest value."""
+    fix, event = value.get("fix"), value.get("event")
+    return Finding(
+        code=_text(value, "code"),
+        name=_text(value, "name"),
+        severity=_word(value, "severity", get_args(Severity), "info"),
+        confidence=_word(value, "confidence", get_args(Confidence), "low"),
+        layer=_word(value, "layer", get_args(Layer), "wirelint"),
+        side=_word(value, "side", get_args(Side), "response"),
+        message=_text(value, "message"),
+        pointer=_text(value, "pointer") or None,
+        event=event if isinstance(event, int) else None,
+        fix=Fix(_word(fix, "safety", get_args(Safety), "unsafe"), _text(fix, "title"))
+        if isinstance(fix, dict)
+        else None,
+    )
+
+
+def _text(value: Mapping[str, Json], key: str) -> str:
+    return text if isinstance(text := value.get(key), str) else ""
+
+
+def _word(value: Mapping[str, Json], key: str, words: tuple[Word, ...], lowest: Word) -> Word:
+    return next((word for word in words if word == value.get(key)), lowest)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from wirelint.model import Message, Request, Text
-from wirelint.text.cues import mentions
+from wirelint.text.prose import mentions
 
 # `without any <think> tags`, `do not write <scratchpad>`: a wish that the markup does not come.
 _NEGATION = re.compile(r"(?:\b(?:no|not|never|without|avoid|omit|cannot)\b|n['’]t\b)[^.!?\n]{0,60}\Z", re.IGNORECASE)

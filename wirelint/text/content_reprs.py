@@ -17,8 +17,269 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from wirelint.model import Json
-from wirelint.text.foreign_reprs import Foreign, may_be_foreign, read_foreign
-from wirelint.text.literals import LiteralReader
+
+# A reader of literals as programs print them: Python's `repr`, JSON, and constructors with named arguments.
+#
+# Nothing is evaluated. `TextBlock(text='Hi', type='text')` reads as `{"text": "Hi", "type": "text"}`.
+
+_BLANKS = re.compile(r"\s*")
+_LITERALS_STRING = re.compile(r"'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"")
+_NUMBER = re.compile(r"-?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,4})?(?![\w.])")
+_NAME = re.compile(r"[A-Za-z_][\w.]{0,80}")
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_PLAIN = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f", "0": "\0", "a": "\a", "v": "\v"}
+_CONSTANTS: dict[str, tuple[Json, bool]] = {
+    "True": (True, True),
+    "False": (False, True),
+    "None": (None, True),
+    "true": (True, False),
+    "false": (False, False),
+    "null": (None, False),
+}
+_MOST_DEEP = 24
+
+
+class _UnreadableError(Exception):
+    """What stands there is no literal."""
+
+
+class LiteralReader:
+    """Reads one literal of a text from an offset on.
+
+    Afterwards, `position` is the offset behind it and `failed` tells whether there was none. `pythonic`: something in it
+    is written as Python does and JSON does not.
+    """
+
+    def __init__(self, text: str, position: int = 0) -> None:
+        self.text = text
+        self.position = position
+        self.failed = False
+        self.pythonic = False
+
+    def read(self) -> Json:
+        """The value, or None (see `failed`). Numbers are read as floats: they are looked at by nobody."""
+        try:
+            return self._value(0)
+        except _UnreadableError:
+            self.failed = True
+            return None
+
+    def read_items(self) -> Iterator[Json]:
+        """The items of the list that begins here, one by one, or the only value where there is no list.
+
+        Whoever finds one that he does not want can stop, and spare himself the rest.
+        """
+        listed = self.text.startswith("[", self.position)
+        count = 0
+        try:
+            while not listed or self._goes_on("]", first=not count):
+                yield self._value(1)
+                count += 1
+                if not listed:
+                    return
+        except _UnreadableError:
+            self.failed = True
+
+    def _value(self, depth: int) -> Json:
+        if depth > _MOST_DEEP:
+            raise _UnreadableError
+        match self.text[self.position : self.position + 1]:
+            case "[" | "(" as opener:
+                return self._items("]" if opener == "[" else ")", depth)
+            case "{":
+                return self._members(depth)
+            case "'" | '"':
+                return self._string()
+        if number := _NUMBER.match(self.text, self.position):
+            self.position = number.end()
+            return float(number[0])
+        name = _NAME.match(self.text, self.position)
+        if name is None:
+            raise _UnreadableError
+        self.position = name.end()
+        if self.text.startswith("(", self.position):
+            self.pythonic = True
+            return self._arguments(depth)
+        if name[0] not in _CONSTANTS:
+            raise _UnreadableError
+        value, pythonic = _CONSTANTS[name[0]]
+        self.pythonic = self.pythonic or pythonic
+        return value
+
+    def _items(self, closer: str, depth: int) -> list[Json]:
+        items: list[Json] = []
+        while self._goes_on(closer, first=not items):
+            items.append(self._value(depth + 1))
+        return items
+
+    def _members(self, depth: int) -> dict[str, Json]:
+        members: dict[str, Json] = {}
+        while self._goes_on("}", first=not members):
+            key = self._string()
+            self._blanks()
+            self._expect(":")
+            self._blanks()
+            members[key] = self._value(depth + 1)
+        return members
+
+    def _arguments(self, depth: int) -> dict[str, Json]:
+        arguments: dict[str, Json] = {}
+        while self._goes_on(")", first=not arguments):
+            name = _NAME.match(self.text, self.position)
+            if name is None:
+                raise _UnreadableError
+            self.position = name.end()
+            self._expect("=")
+            arguments[name[0]] = self._value(depth + 1)
+        return arguments
+
+    def _goes_on(self, closer: str, *, first: bool) -> bool:
+        """Whether another item follows; steps over the bracket, the comma and blanks on the way to it."""
+        if first:
+            self.position += 1
+        self._blanks()
+        if self.text.startswith(closer, self.position):
+            self.position += 1
+            return False
+        if not first:
+            self._expect(",")
+            self._blanks()
+        return True
+
+    def _string(self) -> str:
+        found = _LITERALS_STRING.match(self.text, self.position)
+        if found is None:
+            raise _UnreadableError
+        self.position = found.end()
+        self.pythonic = self.pythonic or found[1] is not None
+        raw: str = found[1] if found[1] is not None else found[2]
+        return _join_surrogates(_ESCAPE.sub(_unescape, raw)) if "\\" in raw else raw
+
+    def _blanks(self) -> None:
+        found = _BLANKS.match(self.text, self.position)
+        self.position = found.end() if found is not None else self.position
+
+    def _expect(self, wanted: str) -> None:
+        if not self.text.startswith(wanted, self.position):
+            raise _UnreadableError
+        self.position += 1
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    code = escape[1] or escape[2] or escape[3]
+    if code is None:
+        return _PLAIN.get(escape[4], escape[4])
+    number = int(code, 16)
+    return chr(number) if number < 0x110000 else escape[0]
+
+
+def _join_surrogates(text: str) -> str:
+    """Two escapes of a UTF-16 unit each, as JSON has them, made one character."""
+    if text.isascii() or not re.search(r"[\ud800-\udfff]", text):
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+# Content parts as other languages print them, and whole messages as SDKs of Python do.
+#
+# Go prints maps with their keys in order (`[map[text:Hi type:text]]`), Ruby hashes with rockets or without
+# (`[{:type=>"text", :text=>"Hi"}]`, `[{type: "text", text: "Hi"}]`), JavaScript's inspection with single quotes.
+# LangChain's
+# messages give `content='Hi' additional_kwargs={} response_metadata={}` as a string and their constructor as a
+# representation, as OpenAI's do (`ChatCompletionMessage(content='Hi', refusal=None, role='assistant', …)`).
+#
+# All of a text has to be one such structure.
+
+_KIND = r"(?:input_|output_)?text"
+_GO_START = re.compile(r"\[map\[(?:cache_control:map\[[^\[\]]{0,60}\] )?text:")
+_GO_SEAM = re.compile(rf" type:{_KIND}\] map\[(?:cache_control:map\[[^\[\]]{{0,60}}\] )?text:")
+_GO_END = re.compile(rf" type:{_KIND}\]\]\Z")
+_GO_OTHER = re.compile(r" type:(?:image_url|input_image|image|file|input_file|input_audio|document)\](?=\]?\Z| map\[)")
+_GO_WORDS = re.compile(rf" type:{_KIND}\](?=\]\Z| map\[)")
+_STRING = r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'"
+_RUBY_PART = re.compile(
+    rf"\{{\s{{0,4}}(?::type\s?=>|[\"']type[\"']\s?=>|type:)\s?[\"']{_KIND}[\"'],\s{{1,4}}"
+    rf"(?::text\s?=>|[\"']text[\"']\s?=>|text:)\s?({_STRING})\s{{0,4}}\}}\s{{0,4}}",
+    re.DOTALL,
+)
+_RUBY_START = re.compile(r"\[\s{0,4}(?=\{\s{0,4}(?::type|type:|[\"']type[\"']\s?=>))")
+_RUBY_SEAM = re.compile(r",\s{0,8}")
+_PRINTED = re.compile(r"content=(?=['\"])")
+_PRINTED_REST = re.compile(r"\s{1,2}(?:name=\S{1,80}\s)?additional_kwargs=\{")
+_CONSTRUCTED = re.compile(r"\[?[A-Z][A-Za-z]{0,40}Message(?:Chunk|Param)?\(content=['\"]")
+_FIELDS = frozenset({"role", "additional_kwargs", "response_metadata", "refusal"})
+
+Foreign = Literal["Python", "JavaScript", "Go", "Ruby"]
+
+
+def may_be_foreign(text: str) -> bool:
+    """Whether `read_foreign` can find anything; `text` begins with no blanks."""
+    return text.startswith(("[map[", "content=", "[{:", "[{t", "[ {", '[{"type"=', '[{"type" =')) or (
+        "Message" in text[:64] and _CONSTRUCTED.match(text) is not None
+    )
+
+
+def read_foreign(text: str) -> tuple[str | None, Foreign] | None:
+    """What a text says that is nothing but such a structure, and who prints it so; None when it is none.
+
+    Nothing is said (None) by a message that holds more than words.
+    """
+    text = text.strip()
+    if not may_be_foreign(text):
+        return None
+    if text.startswith("[map["):
+        return _read_go(text)
+    if _RUBY_START.match(text):
+        return _read_ruby(text)
+    return _read_printed(text) if text.startswith("content=") else _read_constructed(text)
+
+
+def _read_go(text: str) -> tuple[str | None, Foreign] | None:
+    if _GO_OTHER.search(text):
+        return (None, "Go") if text.endswith("]]") and _GO_WORDS.search(text) else None
+    start, end = _GO_START.match(text), _GO_END.search(text, max(len(text) - 32, 0))
+    if start is None or end is None or end.start() < start.end():
+        return None
+    return "".join(_GO_SEAM.split(text[start.end() : end.start()])), "Go"
+
+
+def _read_ruby(text: str) -> tuple[str | None, Foreign] | None:
+    start = _RUBY_START.match(text)
+    at = start.end() if start is not None else 0
+    words: list[str] = []
+    while part := _RUBY_PART.match(text, at):
+        said = LiteralReader(part[1]).read()
+        words.append(said if isinstance(said, str) else part[1][1:-1])
+        seam = _RUBY_SEAM.match(text, part.end())
+        at = seam.end() if seam is not None else part.end()
+    if not words or text[at:] != "]":
+        return None
+    return "".join(words), "JavaScript" if "=>" not in text[:40] and "'" in text[:16] else "Ruby"
+
+
+def _read_printed(text: str) -> tuple[str | None, Foreign] | None:
+    reader = LiteralReader(text, len("content="))
+    said = reader.read()
+    if reader.failed or not isinstance(said, str) or _PRINTED_REST.match(text, reader.position) is None:
+        return None
+    return said if "tool_calls=[{" not in text[reader.position :] else None, "Python"
+
+
+def _read_constructed(text: str) -> tuple[str | None, Foreign] | None:
+    reader = LiteralReader(text)
+    messages = list(reader.read_items())
+    if reader.failed or not messages or text[reader.position :].strip():
+        return None
+    if not all(_is_message(message) for message in messages):
+        return None
+    first = messages[0]
+    said = first.get("content") if isinstance(first, dict) and not first.get("tool_calls") else None
+    return said if isinstance(said, str) and len(messages) == 1 else None, "Python"
+
+
+def _is_message(value: Json) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("content"), str) and not _FIELDS.isdisjoint(value)
+
 
 Syntax: TypeAlias = Literal["JSON"] | Foreign
 

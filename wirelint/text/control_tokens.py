@@ -12,20 +12,58 @@ Text is searched with its bars and underscores normalised one by one (`｜` → 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from wirelint.dialects.partial import may_go_on
-from wirelint.text.chat_templates import EDGE_ENDS, EDGE_OPENS, EDGES, ENDS, SURE, TEMPLATES, Template, words
-from wirelint.text.cues import Cues
+from wirelint import lexicon
+from wirelint.dialects.openers import may_go_on
 from wirelint.text.families import family
+from wirelint.text.prose import Cues
+
+# The tokens that the chat templates of model families put around turns, from `lexicon/tokens.toml`.
+#
+# `control_tokens` searches for them. To add a family, add its table there.
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """The tokens of one chat template. `families`: who uses it. `ends` close a turn, `opens` begin one or its header."""
+
+    families: tuple[str, ...]
+    opens: tuple[str, ...] = ()
+    ends: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def _template(table: Mapping[str, Sequence[str]]) -> Template:
+    return Template(*(tuple(table.get(field, ())) for field in ("families", "opens", "ends", "others")))
+
+
+_TABLES = lexicon.load("tokens")
+TEMPLATES: tuple[Template, ...] = tuple(map(_template, _TABLES["templates"]))
+
+# What people write too: only at the edges, or in a row.
+EDGE_OPENS, EDGE_ENDS, EDGE_OTHERS = (
+    frozenset[str](_TABLES[name]) for name in ("edge_opens", "edge_ends", "edge_others")
+)
+EDGES = EDGE_OPENS | EDGE_ENDS | EDGE_OTHERS
+
+OPENS = frozenset(token for template in TEMPLATES for token in template.opens)
+ENDS = frozenset(token for template in TEMPLATES for token in template.ends)
+SURE = OPENS | ENDS | frozenset(token for template in TEMPLATES for token in template.others)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
 
 Strength = Literal["sure", "edge", "unknown"]
 
 
 # Tokens that frame thinking: `thinking` reports them.
 _THINKING = frozenset(
-    words(
+    _words(
         "<|START_THINKING|> <|END_THINKING|> <|inner_prefix|> <|inner_suffix|> <|content_thinking|>"
         " <|plamo:begin_think:plamo|> <|plamo:end_think:plamo|> <|think|> <|/think|> <|begin_of_thought|>"
         " <|end_of_thought|>"
@@ -52,18 +90,18 @@ _HEADER_WORD = re.compile(
     r"(?: to=(?!self\s?<)[\w.-]{1,80})?"
 )
 # Kimi K3's tags are two tokens around a word: `<|close|>response<|sep|>`. Servers that lose the second one fuse the words.
-_XTML = frozenset(words("<|open|> <|close|>"))
+_XTML = frozenset(_words("<|open|> <|close|>"))
 _XTML_WORD = re.compile(r"\s?(?P<role>response|tools|message|call|argument|think)(?:tools|message)?\b")
 _HEADERS = frozenset(
-    words(
+    _words(
         "<|im_start|> <|im_user|> <|im_assistant|> <|im_system|> <|start_header_id|> <|header_start|> <start_of_turn>"
         " <|begin|> <|from|>"
     )
-    + words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
+    + _words("<|turn> <|start|> <|start_of_role|> ]~b] <|channel|>")
 )
 _OTHER_SPEAKERS = frozenset({"user", "system", "developer", "tool", "ipython", "function"})
 _OTHERS_TURNS = frozenset(
-    words(
+    _words(
         "<|im_user|> <|im_system|> <|User|> <|user|> <|USER_TOKEN|> <|user_start|> [INST] <|system_start|>"
         " <|developer_start|> <|hy_User|> <|message_user|> [|user|] [|system|]"
     )
@@ -91,10 +129,10 @@ _TOKEN_BEGINS = re.compile(r"[<\[\]]")
 _CUT_BARRED = re.compile(r"<(?:/|/?\|{1,2}(?: ?[^|<>\s]{0,40}(?: ?\|{0,2})?)?)?")
 _CUT = re.compile(r"<\|[^|<>\s]{2,40}\|?\Z")
 _TOGETHER = (
-    frozenset(words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
-    frozenset(words("[gMASK] <sop> <eop>")),
-    frozenset(words("<bos> <eos> <pad> <unk>")),
-    frozenset(words("[BOS] [EOS] [EOT]")),
+    frozenset(_words("<s> </s> [INST] [/INST] <<SYS>> <</SYS>> [AVAILABLE_TOOLS] [SYSTEM_PROMPT] <unk>")),
+    frozenset(_words("[gMASK] <sop> <eop>")),
+    frozenset(_words("<bos> <eos> <pad> <unk>")),
+    frozenset(_words("[BOS] [EOS] [EOT]")),
 )
 _PAIRS = {"<s>": "</s>", "<bos>": "<eos>", "[BOS]": "[EOS]"}
 PARTNERS = _PAIRS | {closer: opener for opener, closer in _PAIRS.items()}

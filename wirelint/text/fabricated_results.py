@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirelint.dialects.partial import may_go_on
-from wirelint.text.cues import Cues
-from wirelint.text.prose import unquoted
+from wirelint.dialects.openers import may_go_on
+from wirelint.text.prose import Cues, unquoted
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from wirelint.apis.traits import is_raw
 from wirelint.model import Exchange, Request
 from wirelint.text import thinking
 from wirelint.text.asking import asks_about_calls, asks_about_tokens, asks_for_dialogue, hears
-from wirelint.text.chat_templates import OPENS
 from wirelint.text.control_tokens import (
+    OPENS,
     PARTNERS,
     Framing,
     Occurrence,
@@ -31,7 +31,7 @@ from wirelint.text.control_tokens import (
     residue_may_come,
 )
 from wirelint.text.markup import call_spans
-from wirelint.text.mentions import is_mention
+from wirelint.text.quoting import is_mention
 
 _PROMPT_END = 200
 _HEADER = 30

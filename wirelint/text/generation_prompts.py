@@ -1,19 +1,21 @@
-"""What a chat template puts behind the last turn so that the model begins its own, family by family, as data.
+"""The header that a chat template puts behind the last turn so that the model begins its own.
 
 A prompt that a template has made is told by the token that its first turn begins with. Its last turn then says who is to
 speak: where that is a user, a tool or the system, and the turn is over, the header of the assistant is missing. In
 Mistral's template the close of the user's turn is the cue by itself, and so is DeepSeek's close of what tools gave: nothing
 is missing there.
 
-Sources: the chat templates that the families publish with their tokenizers (`add_generation_prompt`), as of Kimi K2, Qwen
-and others in ChatML, Phi 3 and 4, Llama 3 and 4, Gemma 2 to 4, DeepSeek V3, GLM 4, Command A, Granite 3, MiniMax M2,
-Apertus, Zephyr and Tulu 3; OpenAI's documentation of harmony.
+The templates are in `lexicon/templates.toml`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from wirelint import lexicon
 
 _BLANK = " \t\r\n"
 _BEGINNINGS = re.compile(
@@ -58,98 +60,20 @@ class Missing:
         return bool(self.template.ends)
 
 
-def _template(
-    family: str,
-    turn: str,
-    header: str,
-    ends: str = "",
-    assistant: str = "assistant",
-    *,
-    glue: str = "",
-    anywhere: bool = False,
-) -> ChatTemplate:
+def _template(table: Mapping[str, Any]) -> ChatTemplate:
     return ChatTemplate(
-        family, re.compile(turn), frozenset(assistant.split()), tuple(ends.split()), header, glue, anywhere
+        table["family"],
+        re.compile(table["turn"]),
+        frozenset(table.get("assistant", ("assistant",))),
+        tuple(table.get("ends", ())),
+        table["header"],
+        table.get("glue", ""),
+        table.get("anywhere", False),
     )
 
 
-TEMPLATES: tuple[ChatTemplate, ...] = (
-    _template(
-        "Kimi",
-        r"<\|im_(?P<role>user|assistant|system|tool)\|>[^<\n]{0,80}<\|im_middle\|>",
-        "<|im_assistant|>assistant<|im_middle|>",
-        "<|im_end|>",
-    ),
-    _template(
-        "Phi 4",
-        r"<\|im_start\|>(?P<role>\w+)<\|im_sep\|>",
-        "<|im_start|>assistant<|im_sep|>",
-        "<|im_end|>",
-    ),
-    _template(
-        "ChatML",
-        r"<\|im_start\|>(?P<role>\w+)[^<\n]{0,80}\n",
-        "<|im_start|>assistant\n",
-        "<|im_end|>",
-        glue="\n",
-    ),
-    _template(
-        "Llama 3",
-        r"<\|start_header_id\|>(?P<role>\w+)<\|end_header_id\|>",
-        "<|start_header_id|>assistant<|end_header_id|>\n\n",
-        "<|eot_id|> <|eom_id|>",
-    ),
-    _template(
-        "Llama 4",
-        r"<\|header_start\|>(?P<role>\w+)<\|header_end\|>",
-        "<|header_start|>assistant<|header_end|>\n\n",
-        "<|eot|> <|eom|>",
-    ),
-    _template(
-        "Gemma",
-        r"<start_of_turn>(?P<role>\w+)\n",
-        "<start_of_turn>model\n",
-        "<end_of_turn>",
-        "model",
-        glue="\n",
-    ),
-    _template("Gemma 4", r"<\|turn>(?P<role>\w+)\n", "<|turn>model\n", "<turn|>", "model", glue="\n"),
-    _template("DeepSeek", r"<｜(?P<role>User|Assistant)｜>", "<｜Assistant｜>", assistant="Assistant", anywhere=True),
-    _template(
-        "harmony",
-        r"<\|start\|>(?P<role>[\w.-]+)[^<\n]{0,80}(?:<\|channel\|>[^<\n]{0,80}(?:<\|constrain\|>\w+)?)?<\|message\|>",
-        "<|start|>assistant",
-        "<|end|>",
-    ),
-    _template(
-        "Cohere",
-        r"<\|START_OF_TURN_TOKEN\|><\|(?P<role>USER|CHATBOT|SYSTEM)_TOKEN\|>",
-        "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>",
-        "<|END_OF_TURN_TOKEN|>",
-        "CHATBOT",
-    ),
-    _template(
-        "Granite",
-        r"<\|start_of_role\|>(?P<role>\w+)[^<\n]{0,80}<\|end_of_role\|>",
-        "<|start_of_role|>assistant<|end_of_role|>",
-        "<|end_of_text|>",
-        glue="\n",
-    ),
-    _template("MiniMax", r"\]~b\](?P<role>\w+)\n", "]~b]ai\n", "[e~[", "ai", glue="\n"),
-    _template(
-        "Apertus",
-        r"<\|(?P<role>user|assistant|system|developer)_start\|>",
-        "<|assistant_start|>",
-        "<|user_end|> <|system_end|> <|developer_end|>",
-    ),
-)
-
-_BAR_TURN = r"<\|(?P<role>user|assistant|system|observation|tool)\|>"
-_PHI3 = _template("Phi 3", _BAR_TURN, "<|assistant|>\n", "<|end|>", glue="\n")
-_PHI4_MINI = _template("Phi 4 mini", _BAR_TURN, "<|assistant|>", "<|end|>")
-_ZEPHYR = _template("Zephyr", _BAR_TURN, "<|assistant|>\n", "</s>", glue="\n")
-_GLM = _template("GLM", _BAR_TURN, "<|assistant|>")
-_TULU = _template("Tulu", _BAR_TURN, "<|assistant|>\n", glue="\n")
+TEMPLATES: tuple[ChatTemplate, ...] = tuple(map(_template, lexicon.load("templates")["templates"]))
+_PHI3, _PHI4_MINI, _ZEPHYR, _GLM, _TULU = map(_template, lexicon.load("templates")["bar_templates"])
 
 _USERS = frozenset({"user", "USER", "User", "human"})
 

@@ -18,12 +18,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
 
-from wirelint.dialects import BEGINNINGS, FAMILIES
-from wirelint.dialects.beginnings import expand, first_letters
-from wirelint.dialects.cuts import heads
-from wirelint.dialects.openers import has_name, word_start
+from wirelint.dialects import FAMILIES, OPENERS
+from wirelint.dialects.openers import expand, first_letters, has_name, heads, word_start
 from wirelint.model import Choice, Part, Reasoning, Refusal, Reply, Text
-from wirelint.text.chat_templates import EDGES, SURE
+from wirelint.text.control_tokens import EDGES, SURE
 from wirelint.text.fabricated_results import LINE_HEADS
 from wirelint.text.reasoning_tags import REASONING_TAGS
 
@@ -137,7 +135,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
         for bracket, leads in sorted(after.items())
         for first, rest in _ESCAPES.get(bracket, ((re.escape(bracket), ""),))
     ]
-    lines = sorted({head.strip() for opener in BEGINNINGS.kinds["line"] for head in heads(opener)} - {"{"})
+    lines = sorted({head.strip() for opener in OPENERS.kinds["line"] for head in heads(opener)} - {"{"})
     options.append(rf"\n(?=[ \t>*#-]{{0,8}}(?:{'|'.join(map(re.escape, (*lines, *LINE_HEADS)))}))")
     options += [r"<(?=<{7})", r"\[(?=\[{7})", _KEYS]
     words = [rf"{first}{word_start(first)}(?={re.escape(cue[1:])})" for cue in _WORD_CUES for first in cue[0]]
@@ -145,7 +143,7 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 
 def _of_dialects() -> Iterator[tuple[str, str]]:
-    for opener in BEGINNINGS.kinds["literal"]:
+    for opener in OPENERS.kinds["literal"]:
         if not has_name(opener):
             for one in expand(opener):
                 first = str(one[0])

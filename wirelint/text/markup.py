@@ -22,8 +22,7 @@ from wirelint.fix import MOST_HELD
 from wirelint.model import Choice, Exchange, Reasoning, Refusal, Request, Text, ToolCall
 from wirelint.text.asking import asks_about_calls, asks_for, demands_json, hears, last_words
 from wirelint.text.families import family
-from wirelint.text.mentions import is_mention
-from wirelint.text.quoting import fence_is_whole_message, is_quoted
+from wirelint.text.quoting import fence_is_whole_message, is_mention, is_quoted
 
 Said: TypeAlias = Text | Reasoning | Refusal
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from wirelint.text.cues import Cues
-from wirelint.text.mentions import is_mention
+from wirelint.text.prose import Cues
+from wirelint.text.quoting import is_mention
 
 _LABEL = re.compile(r"\n\n(?:###[ ])?(?P<label>Human|USER|H|Instruction):(?=\s|\Z)")
 _LINE = re.compile(r"(?<=[.!?…)\]\"'”*`|])[ \t]*\n+(?P<label>user)[ \t]*\n+(?=\S+[ \t]+\S+[ \t]+\S)")

@@ -1,6 +1,6 @@
-"""How results are shown. `FORMATS` maps the names of `--output-format` to what writes them.
+"""Views of checked exchanges. `FORMATS` maps the names of `--output-format` to writers.
 
-A format takes checked exchanges one by one, so that a large capture shows its first findings before the last is read.
+A writer takes checked exchanges one by one, so a large capture shows its first findings before its last line is read.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from wirelint.rule import Rule
-from wirelint.view.machine import Json, JsonLines
-from wirelint.view.pipelines import Github, Gitlab, Junit
+from wirelint.view.ci import Github, Gitlab, Json, JsonLines, Junit
+from wirelint.view.findings import Writer
 from wirelint.view.sarif import Sarif
-from wirelint.view.statistics import Statistics
+from wirelint.view.stats import Statistics
 from wirelint.view.text import Concise, Full
-from wirelint.view.writer import Writer
 
 __all__ = ["FORMATS", "Statistics", "Writer", "begin"]
 
@@ -31,5 +30,5 @@ FORMATS: dict[str, Callable[[TextIO], Writer]] = {
 
 
 def begin(output_format: str, out: TextIO, rules: Sequence[Rule] = ()) -> Writer:
-    """A writer of a format. `rules`: those that ran, for formats that describe them."""
+    """A writer of a format. `rules`: those that ran, for formats that describe rules."""
     return Sarif(out, rules) if output_format == "sarif" else FORMATS[output_format](out)

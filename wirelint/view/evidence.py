@@ -1,48 +1,60 @@
-"""What a finding points at, as it stood on the wire: a stretch of the body or of an event, and the evidence in it.
+"""The evidence of a finding: the stretch of wire text it points at, printed on one line with carets below it.
 
-Theory of operation. A finding has a pointer into the body that a reply amounts to, an event number, and offsets in the
-text at the pointer, each where it is known. Of a whole body the value at the pointer is found in the raw text; of a
-stream, the data of the event. The text between the offsets is then looked for in the JSON strings there, in which it is
-spelled with escapes. Without offsets, what the message quotes is the evidence, else the value itself.
+    text │ …k that up.↵↵<function_calls>↵<invoke name="search_notes">↵<parameter na…
+         │              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+       9 │ …"delta":{"type":"text_delta","text":"<function_calls>"}}
+         │                                       ^^^^^^^^^^^^^^^^
+
+Theory of operation. A finding has a JSON Pointer into the body or the folded reply, an event number, and offsets in the
+text at the pointer, each if known. In a whole body the value at the pointer is located in the raw text, in a stream in the
+data of the event. The text between the offsets is then located in the JSON strings there, which spell it with escapes.
+Without offsets the evidence is what the message quotes, else the value itself.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.text import Text as Styled
 
 from wirelint.capture.offline import Checked
-from wirelint.engine import lower
 from wirelint.events import Frame
 from wirelint.model import Part, Reasoning, Reply, Request, Side, Text, ToolCall, ToolResult
 from wirelint.rule import Finding
 from wirelint.text.json_places import locate, matching, spelled, within
 from wirelint.text.pointers import escaped
-from wirelint.wire import Sniffer
+from wirelint.view.bodies import frames_of
+from wirelint.view.findings import visible
 
 _MOST = 1 << 20
-"""Characters of a body in which a quotation is looked for."""
+"""Characters of a body that are searched for a quotation."""
 _QUOTED = re.compile(r"`([^`]+)`|(?<!\w)'([^']+)'(?!\w)|(?<![\w{\[:,])\"([^\"]+)\"")
 _NAMED = re.compile(r"[\w.<>|/-]*[\d_|][\w.<>|/-]*")
 _MEMBER = re.compile(r"\S+: ([\w-]+)(?:[.\[]\S*)?(?:: | [\"'])")
 _INPUTS = ("input", "args", "arguments", "function/arguments", "toolUse/input", "functionCall/args")
-"""Where APIs have the arguments of a call, if they have them as JSON."""
+"""Members that hold the arguments of a call, below the call, in APIs that send them as JSON."""
 _WHOLE = 400
-"""Characters up to which a value is its own evidence."""
-
-_Written: TypeAlias = Text | Reasoning | ToolCall | ToolResult
+"""Characters up to which a value without other evidence is its own evidence."""
+_GUTTER = 4
+_CONTROLS = str.maketrans({"\n": "↵", "\r": "␍", "\t": "⇥"})
+_LEAST = 24
+"""Columns of source that are shown even on a narrower terminal."""
+_CONTEXT = 2000
+"""Characters considered before and after the evidence; no terminal is wider."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A stretch of what stood on the wire. `start`, `end`: the evidence in it, equal when nothing in it stands out.
+    """Wire text with evidence from `start` to `end`; equal if no part of the text is singled out.
 
-    `event`: the number of the event that `text` is the data of; None in a whole body. `joined`: `text` is what the events
-    of a stream amount to, of which the evidence is more than one.
+    `event`: the number of the event whose data `text` is; None in a whole body. `joined`: `text` is folded from several
+    events.
     """
 
     text: str
@@ -53,15 +65,15 @@ class Evidence:
 
 
 class Source:
-    """The bodies of an exchange, taken apart once for all of its findings."""
+    """The bodies of an exchange, split once for all of its findings."""
 
     def __init__(self, checked: Checked) -> None:
         self._checked = checked
 
     def evidence(self, finding: Finding) -> list[Evidence]:
-        """What a finding points at, empty where it points at nothing that was written (at a silence, say).
+        """The evidence of a finding; empty if it points at no text (a silence, for example).
 
-        Of text that came in several events: the text, then the data of the event that it begins with.
+        For text that came in several events: the folded text, then the data of the first of these events.
         """
         part = self._part(finding.side, finding.pointer)
         event = finding.event if finding.event is not None else self._event(finding)
@@ -78,8 +90,6 @@ class Source:
         start, end, _ = locate(text, finding.pointer)
         return [Evidence(text, *_stretch(finding, part, text, start, end))]
 
-    # --- the record ----------------------------------------------------------------------------------------------------
-
     @cached_property
     def _request(self) -> str:
         return (self._checked.record.request_body or b"").decode("utf-8", "replace")
@@ -90,13 +100,12 @@ class Source:
 
     @cached_property
     def _frames(self) -> dict[int, Frame] | None:
-        """The events of the reply by number; None when it is a whole body."""
+        """The events of the reply by number; None for a whole body."""
         record = self._checked.record
         if not record.response_body:
             return None
-        sniffer = Sniffer(lower(record.response_headers))
-        frames = [*sniffer.feed(record.response_body), *sniffer.close()]
-        return {frame.number: frame for frame in frames} if sniffer.streamed else None
+        frames = frames_of(record.response_headers, record.response_body)
+        return {frame.number: frame for frame in frames} if frames is not None else None
 
     @cached_property
     def _parts(self) -> dict[tuple[Side, str], Part]:
@@ -110,7 +119,7 @@ class Source:
         return parts
 
     def _part(self, side: Side, pointer: str | None) -> Part | None:
-        """The part at a pointer, or the one that the pointer leads into."""
+        """The part at a pointer, or the part around it."""
         while pointer:
             if (side, pointer) in self._parts:
                 return self._parts[side, pointer]
@@ -118,7 +127,7 @@ class Source:
         return None
 
     def _event(self, finding: Finding) -> int | None:
-        """The event of a finding that names none."""
+        """The event of a finding that names none: that of the finish reason, if it points there."""
         exchange = self._checked.exchange
         if self._frames is None or exchange is None or exchange.reply is None or finding.side == "request":
             return None
@@ -166,7 +175,7 @@ def _text_of(part: Part | None) -> str:
 
 
 def _joined(finding: Finding, part: Part | None) -> Iterator[Evidence]:
-    """The text of a part, where the evidence in it came in more than one event."""
+    """The folded text of a part, if the evidence in it came in more than one event."""
     if finding.span is None or not isinstance(part, Text | Reasoning | ToolCall):
         return
     start, end = finding.span
@@ -175,7 +184,7 @@ def _joined(finding: Finding, part: Part | None) -> Iterator[Evidence]:
 
 
 def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tuple[str, int, int] | None:
-    """What an event gave of a part's text, and the evidence in it; None where that is not known."""
+    """The piece of a part's text that an event carried, and the evidence in it; None if unknown."""
     if not isinstance(part, Text | Reasoning | ToolCall):
         return None
     text = _text_of(part)
@@ -192,7 +201,7 @@ def _fragment(part: Part | None, event: int, span: tuple[int, int] | None) -> tu
 def _stretch(
     finding: Finding, part: Part | None, text: str, start: int, end: int, *, exact: bool = True
 ) -> tuple[int, int]:
-    """The evidence in a stretch of JSON. `exact`: the stretch is the value itself."""
+    """Offsets of the evidence in a stretch of JSON. `exact`: the stretch is the value itself."""
     if finding.span is not None and (whole := _text_of(part)):
         wanted = whole[slice(*finding.span)]
         place = spelled(text, start, end, whole, whole=True)
@@ -215,7 +224,7 @@ def _stretch(
 
 
 def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None:
-    """The evidence in arguments that came in pieces, of a message about them (`TOOL: …`); None when it is elsewhere."""
+    """The evidence in streamed arguments, for a message about them (`TOOL: …`); None if it is elsewhere."""
     if not isinstance(part, ToolCall) or not finding.message.startswith(f"{part.name}: "):
         return None
     text, ends = part.arguments.text, part.arguments.ends
@@ -234,7 +243,7 @@ def _in_arguments(finding: Finding, part: Part | None) -> tuple[int, int] | None
 
 
 def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int] | None:
-    """Where the argument stands that a message begins with (`TOOL: ARGUMENT: …`), in arguments that are JSON."""
+    """The place of the argument that a message names (`TOOL: ARGUMENT: …`), in arguments that are JSON."""
     member = _MEMBER.match(finding.message)
     if member is None or not isinstance(part, ToolCall):
         return None
@@ -246,7 +255,7 @@ def _argument(finding: Finding, part: Part | None, text: str) -> tuple[int, int]
 
 
 def _quoted(finding: Finding, text: str, start: int, end: int) -> tuple[int, int]:
-    """Where something that the message quotes stands; an empty place at `start` when nothing does."""
+    """The place of a quotation of the message; an empty place at `start` if there is none."""
     end = min(end, start + _MOST)
     for pattern in _patterns(finding):
         if (place := matching(text, start, end, re.compile(pattern))) is not None:
@@ -255,11 +264,11 @@ def _quoted(finding: Finding, text: str, start: int, end: int) -> tuple[int, int
 
 
 def _patterns(finding: Finding) -> Iterator[str]:
-    """What a message quotes, as it may be spelled: it has white space folded and its middle left out."""
+    """Patterns of what a message quotes: quotations have white space folded and their middle left out."""
     member = _MEMBER.match(finding.message)
     for found in _QUOTED.finditer(finding.message):
-        said = next(group for group in found.groups() if group is not None)
-        words = said.split("…")[0].split()
+        quoted = next(group for group in found.groups() if group is not None)
+        words = quoted.split("…")[0].split()
         if len("".join(words)) < 2:
             continue
         pattern = r"\s+".join(map(re.escape, words))
@@ -269,7 +278,7 @@ def _patterns(finding: Finding) -> Iterator[str]:
 
 
 def _hints(finding: Finding, part: Part | None) -> Iterator[str]:
-    """What is likely to be the evidence, by what kind of part it is in."""
+    """Texts that are likely to be the evidence, by the kind of part."""
     if isinstance(part, ToolCall):
         member = _MEMBER.match(finding.message)
         if member is not None:
@@ -281,3 +290,81 @@ def _hints(finding: Finding, part: Part | None) -> Iterator[str]:
         yield _text_of(part)
     if isinstance(part, ToolCall) and part.name:
         yield part.name
+
+
+# --- carets -----------------------------------------------------------------------------------------------------------
+
+
+class Window(NamedTuple):
+    """One line of source. `start` and `size` of the carets are in terminal cells; size 0 means no carets."""
+
+    text: str
+    start: int
+    size: int
+
+
+def excerpt_lines(found: Sequence[Evidence], width: int, style: str) -> Iterator[Styled]:
+    """The lines of evidence in `width` columns, after an empty line with the gutter."""
+    if not found:
+        return
+    labels = [_label(evidence) for evidence in found]
+    gutter = max(_GUTTER, *map(len, labels))
+    room = max(width - gutter - 3, _LEAST)
+    yield _bar("", gutter)
+    for label, evidence in zip(labels, found, strict=True):
+        window = windowed(evidence, room)
+        yield _bar(label, gutter).append(f" {window.text}")
+        if window.size:
+            yield _bar("", gutter).append(" " * (window.start + 1)).append("^" * window.size, f"bold {style}")
+
+
+def windowed(evidence: Evidence, room: int) -> Window:
+    """The part of a text that fits `room` columns: the beginning of the evidence and the text around it."""
+    text, start, end = evidence.text, evidence.start, evidence.end
+    before = _shown(text[max(start - _CONTEXT, 0) : start])
+    marked = _shown(text[start : min(end, start + _CONTEXT)])
+    after = _shown(text[end : end + _CONTEXT]) if end - start < _CONTEXT else ""
+    cut_after = end + _CONTEXT < len(text)
+    size = min(cell_len(marked), room - min(cell_len(before), room // 5))
+    fits = size == cell_len(marked)
+    right = min(cell_len(after), max((room - size) // 2, room - size - cell_len(before))) if fits else 0
+    left = _last(before, room - size - right, cut=start > _CONTEXT)
+    place = cell_len(left)
+    line = left + _first(marked, room - place)
+    line += _first(after, room - place - size, cut=cut_after) if fits else ""
+    return Window(line, place, min(cell_len(marked), room - place))
+
+
+def _shown(text: str) -> str:
+    return visible(text.translate(_CONTROLS))
+
+
+def _first(text: str, room: int, *, cut: bool = False) -> str:
+    """The beginning of a text that fits; an ellipsis marks a cut."""
+    if room <= 0:
+        return ""
+    if cell_len(text) <= room and not cut:
+        return text
+    return set_cell_size(text, room - 1).rstrip() + "…" if cell_len(text) > room - 1 else f"{text}…"
+
+
+def _last(text: str, room: int, *, cut: bool) -> str:
+    """The end of a text that fits."""
+    if room <= 0:
+        return ""
+    if cell_len(text) <= room and not cut:
+        return text
+    kept = text[-(room - 1) :] if room > 1 else ""
+    while cell_len(kept) > room - 1:
+        kept = kept[1:]
+    return f"…{kept}"
+
+
+def _label(evidence: Evidence) -> str:
+    if evidence.joined:
+        return "text"
+    return "" if evidence.event is None else str(evidence.event)
+
+
+def _bar(label: str, gutter: int) -> Styled:
+    return Styled.assemble((f"{label:>{gutter}} │", "dim"))

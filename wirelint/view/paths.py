@@ -1,26 +1,464 @@
-"""The path of a call for a person: what each layer did, when, and where it ended; and the same as JSON."""
+"""The path of a tool call through the layers model, gateway, client, tool, client, model, and where it ends.
+
+Theory of operation. A call is born in a reply. The same exchange shows what the client received: the reply itself, or the
+one delivered instead. The exchange that continues from there (`Exchange.link`, else a later history of the conversation
+with the call in it) shows what the client made of the call and of its result, and its reply is the model's reaction. If MCP
+servers are on the same wire, the exchange between client and tool is known too; otherwise only the result in the history
+is.
+
+A path ends where the next step did not happen. That is not an error: the last exchange of a capture is the last.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Literal, NamedTuple
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
-from wirelint.model import Json
+from wirelint.history.ids import key
+from wirelint.history.pairing import Pair, pair
+from wirelint.history.turns import content_of
+from wirelint.model import Choice, Exchange, Json, Layer, Reply, Side, Tool, ToolCall
 from wirelint.rule import Finding
+from wirelint.state.mcp_ledger import Passed, ToolWire, digest_of
 from wirelint.text.excerpts import excerpt
-from wirelint.view.call_paths import Path, Step
-from wirelint.view.writer import MARKS, STYLES, flat, place, visible
+from wirelint.view.conversation import is_within
+from wirelint.view.findings import STYLES, flat, note_of, visible
 
+State = Literal["ok", "changed", "failed", "unseen", "missing"]
+"""`changed`: the call continued as something else. `unseen`: not on this wire. `missing`: the step did not happen."""
+Change = tuple[str, str, str]
+"""What was changed, before, after."""
+
+_SHOWN = 160
+_LEAK = "LK101"
+_MOST_LATER = 8
+"""Later exchanges with the call that are searched for one that was answered."""
 _MARKS = {"ok": "✓", "changed": "✎", "failed": "▲", "unseen": "·", "missing": "✗"}
 _STYLES = {"ok": "green", "changed": "yellow", "failed": "red", "unseen": "dim", "missing": "bold red"}
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one layer did. `at`: milliseconds after the path's first request, None if unknown; `took`: its duration.
+
+    `exchange`, `side`, `pointer` and `event` are the place on the wire.
+    """
+
+    layer: Layer
+    state: State
+    what: str
+    said: str = ""
+    at: float | None = None
+    took: float | None = None
+    exchange: str | None = None
+    side: Side | None = None
+    pointer: str | None = None
+    event: int | None = None
+    changes: tuple[Change, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A call and its steps. `end`: why there is no further step; empty if the result came back to the model."""
+
+    id: str | None
+    name: str | None
+    arguments: str
+    source: str
+    exchange: str
+    conversation: str | None
+    steps: tuple[Step, ...]
+    end: str = ""
+
+
+class Paths:
+    """The paths of all calls in captures. Exchanges are added in the order of the capture."""
+
+    def __init__(self, items: Iterable[Checked] = ()) -> None:
+        self._sources: dict[str, _Source] = {}
+        for checked in items:
+            if checked.exchange is not None:
+                self._sources.setdefault(checked.record.source, _Source()).add(checked, checked.exchange)
+
+    def all(self) -> Iterator[Path]:
+        """A path for each call of each reply, and for each call that is only in the text of a reply."""
+        for source in self._sources.values():
+            for number, (checked, exchange) in enumerate(source.items):
+                if exchange.api == "mcp":
+                    continue
+                for choice, call in _calls_of_exchange(exchange):
+                    yield _Tracer(source, number, choice, call).path()
+                yield from _paths_in_text(checked, exchange)
+
+    def of_call(self, id_: str) -> tuple[Path, ...]:
+        """The paths of calls with this id, else with an id that differs in punctuation or case only, else of this name."""
+        found = tuple(self.all())
+        for same in (
+            [path for path in found if path.id == id_],
+            [path for path in found if path.id and key(path.id) == key(id_)],
+            [path for path in found if path.name == id_],
+        ):
+            if same:
+                return tuple(same)
+        return ()
+
+    def of_exchange(self, id_: str) -> tuple[Path, ...]:
+        return tuple(path for path in self.all() if path.exchange == id_)
+
+    def of_conversation(self, conversation: str) -> tuple[Path, ...]:
+        return tuple(path for path in self.all() if path.conversation == conversation)
+
+
+@dataclass(slots=True)
+class _Source:
+    """The exchanges of one capture in order. `followers`: numbers of the exchanges that continue from an exchange."""
+
+    items: list[tuple[Checked, Exchange]] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    followers: dict[str, list[int]] = field(default_factory=dict)
+    conversations: dict[str | None, list[int]] = field(default_factory=dict)
+    tools: ToolWire = field(default_factory=ToolWire)
+
+    def add(self, checked: Checked, exchange: Exchange) -> None:
+        self.numbers[exchange.id] = len(self.items)
+        if exchange.link is not None:
+            self.followers.setdefault(exchange.link.exchange, []).append(len(self.items))
+        if exchange.api != "mcp":
+            self.conversations.setdefault(exchange.conversation, []).append(len(self.items))
+        self.items.append((checked, exchange))
+        self.tools.record(exchange)
+
+
+# --- following a call -------------------------------------------------------------------------------------------------
+
+
+class _Carried(NamedTuple):
+    """An exchange whose history has the call, and the call with its result there."""
+
+    checked: Checked
+    exchange: Exchange
+    pair: Pair
+
+
+class _Place(NamedTuple):
+    """The side of an exchange on which a step happened."""
+
+    checked: Checked
+    exchange: Exchange
+    side: Side = "response"
+
+
+class _Tracer:
+    """Follows one call from layer to layer."""
+
+    def __init__(self, source: _Source, number: int, choice: Choice, call: ToolCall) -> None:
+        self._source, self._number, self._choice, self._call = source, number, choice, call
+        self._own = _Place(*source.items[number])
+        self._steps: list[Step] = []
+
+    def path(self) -> Path:
+        end = self._follow()
+        (checked, exchange, _), call = self._own, self._call
+        place = checked.record.source, exchange.id, exchange.conversation
+        return Path(call.id, call.name, call.arguments.text, *place, tuple(self._steps), end)
+
+    def _follow(self) -> str:
+        """Collect the steps in order. Returns the reason why there is no further step, or an empty text."""
+        received = self._emit()
+        if received is None:
+            return "the call never reached the client"
+        carried = self._carried(received)
+        self._run(received, carried)
+        if carried is None:
+            return self._lost(received)
+        return self._send_back(received, carried) or self._answer(carried)
+
+    def _emit(self) -> ToolCall | None:
+        """Add the steps of model and gateway. Returns the call as the client received it, or None."""
+        call, (_, exchange, _) = self._call, self._own
+        written = exchange.reply is not None and any(call is one for _, one in _calls_of(exchange.reply))
+        text = f"{call.name or '(no name)'} {excerpt(call.arguments.text, _SHOWN)}"
+        event = call.event if written else None
+        at, took = _arrival(exchange, event), exchange.timing.duration
+        if not written:
+            self._add("model", "changed", "wrote the call as text", text, at, took=took, call=call)
+            self._add("gateway", "changed", f"delivered it as call {_id(call.id)}", at=at)
+            return call
+        self._add("model", "ok", f"called it as {_id(call.id)}", text, at, took=took, call=call, event=event)
+        if exchange.delivered is None:
+            # The gateway's own request to the model is on another wire: only a finding can tell of a change.
+            if self._findings(("gateway",), call):
+                self._add("gateway", "failed", "a finding blames it", at=at, call=call)
+            else:
+                self._add("gateway", "unseen", "not seen: its exchange with the model is on another wire", at=at)
+            return call
+        received = _delivered_as(exchange.delivered, self._choice, call)
+        if received is None:
+            self._add("gateway", "missing", "removed it before delivery", at=at, call=call)
+            return None
+        if changes := _changes(call, received):
+            self._add("gateway", "changed", "fixed it before delivery", at=at, changes=changes, call=call)
+        else:
+            self._add("gateway", "ok", "passed it through unchanged", at=at, call=call)
+        return received
+
+    def _carried(self, received: ToolCall) -> _Carried | None:
+        """The exchange that sends the call back: the first that was answered, if there are several."""
+        exchange = self._own.exchange
+        numbers = self._source.followers.get(exchange.id, [])
+        found = [one for number in numbers if (one := self._in_history(number, received)) is not None]
+        if not found and received.id:
+            later = (n for n in self._source.conversations[exchange.conversation] if n > self._number)
+            same = (one for number in later if (one := self._in_history(number, received, exact=True)) is not None)
+            found = list(islice(same, _MOST_LATER))
+        with_result = [one for one in found if one.pair.answer is not None]
+        return next((one for one in with_result if one.exchange.ok), next(iter(with_result or found), None))
+
+    def _in_history(self, number: int, call: ToolCall, *, exact: bool = False) -> _Carried | None:
+        checked, exchange = self._source.items[number]
+        if exchange.request is None:
+            return None
+        pairs = pair(exchange.request).pairs
+        same = next((each for each in reversed(pairs) if call.id and each.call.id == call.id), None)
+        if same is None and not exact:
+            content = content_of(call.name or "", call.arguments.text)
+            similar = [
+                each
+                for each in pairs
+                if (call.id and each.call.id and key(each.call.id) == key(call.id))
+                or content_of(each.call.name or "", each.call.arguments.text) == content
+            ]
+            same = similar[-1] if similar else None
+        return _Carried(checked, exchange, same) if same is not None else None
+
+    def _run(self, call: ToolCall, carried: _Carried | None) -> None:
+        """Add the exchange between client and tool server, if it is on this wire."""
+        request = self._own.exchange.request
+        declared = request.tool(call.name) if request is not None else None
+        until = self._source.numbers[carried.exchange.id] if carried is not None else len(self._source.items)
+        passed = self._passed(call, declared, until)
+        if passed is None:
+            served = self._source.tools.serving(call.name or "", declared)
+            if carried is None or carried.pair.answer is None:
+                return
+            if served:
+                self._add("tool", "failed", f"{served[0].server} serves it, but received no tools/call for it")
+            else:
+                self._add("tool", "unseen", "not on this wire")
+            return
+        checked, exchange = self._source.items[self._source.numbers[passed.exchange]]
+        at, took = self._since(exchange), exchange.timing.duration
+        changes = () if passed.digest == digest_of(call.arguments) else (("arguments", call.arguments.text, "others"),)
+        what = f"called {passed.name} on {passed.server}"
+        state: State = "changed" if changes else "ok"
+        self._add("client", state, what, at=at, changes=changes, of=_Place(checked, exchange, "request"), layers=())
+        of, after = _Place(checked, exchange), _plus(at, took)
+        if not passed.answered:
+            self._add("tool", "missing", "never answered", at=after, of=of)
+        elif passed.error:
+            self._add("tool", "failed", "answered with an error", excerpt(passed.text, _SHOWN), after, took=took, of=of)
+        else:
+            self._add("tool", "ok", "answered", excerpt(passed.text, _SHOWN), after, took=took, of=of)
+
+    def _passed(self, call: ToolCall, declared: Tool | None, until: int) -> Passed | None:
+        """The `tools/call` that the client made of this call: before the next request, preferably with equal arguments.
+
+        Exchanges are in the order in which they ended; a call can begin before its reply has ended.
+        """
+        if not self._source.tools:
+            return None
+        numbers = self._source.numbers
+        between = [
+            one
+            for one in self._source.tools.passed(call.name or "", declared)
+            if one.exchange in numbers and self._number - 1 <= numbers[one.exchange] < until
+        ]
+        digest = digest_of(call.arguments)
+        return next(iter([one for one in between if one.digest == digest] or between), None)
+
+    def _lost(self, call: ToolCall) -> str:
+        followers = self._source.followers.get(self._own.exchange.id, [])
+        if not followers:
+            self._add("client", "missing", "never sent it back", layers=())
+            return "no later request continues from this reply"
+        of = _Place(*self._source.items[followers[0]], "request")
+        self._add("client", "missing", "continued without the call", at=self._since(of.exchange), of=of)
+        return f"the client dropped {_id(call.id)} from the history"
+
+    def _send_back(self, call: ToolCall, carried: _Carried) -> str:
+        """Add the next request, with call and result as the client has them. Returns the reason if the path ends there."""
+        sent, answer = carried.pair.call, carried.pair.answer
+        at, of = self._since(carried.exchange), _Place(carried.checked, carried.exchange, "request")
+        changes = _changes(call, sent)
+        if answer is None:
+            what = "sent the call back without a result"
+            self._add("client", "missing", what, at=at, changes=changes, of=of, call=sent)
+            return "no result was ever sent back"
+        if answer.match is not None:
+            changes = (*changes, ("id of the result", sent.id or "", answer.result.call_id or ""))
+        failed = answer.result.is_error is True
+        what = "sent the call back with an error" if failed else "sent the call back with its result"
+        state: State = "changed" if changes else "failed" if failed else "ok"
+        text = excerpt(answer.result.text, _SHOWN) or "(empty)"
+        near, layers = (sent.pointer, answer.result.pointer), ("client", "tool")
+        self._add("client", state, what, text, at, changes=changes, of=of, call=sent, near=near, layers=layers)
+        return ""
+
+    def _answer(self, carried: _Carried) -> str:
+        """Add the reply to the result."""
+        exchange, reply, took = carried.exchange, carried.exchange.reply, carried.exchange.timing.duration
+        of = _Place(carried.checked, exchange)
+        at = _plus(self._since(exchange), exchange.timing.first_token or took)
+        if reply is None or not exchange.ok or reply.error is not None or not reply.choices:
+            status = f"answered {exchange.status}" if exchange.status is not None else "never answered"
+            error = f"{reply.error}" if reply is not None and reply.error is not None else exchange.error or ""
+            text = excerpt(error, _SHOWN)
+            self._add("model", "missing", status, text, at, took=took, of=of, layers=("model", "gateway"))
+            return "the request with the result was not answered"
+        choice = reply.choices[0]
+        calls = ", ".join(f"{call.name} {_id(call.id)}" for call in choice.calls)
+        what = f"continued with {calls}" if calls else f"continued ({choice.finish_reason or 'no finish reason'})"
+        state: State = "failed" if _findings_on(of, ("model", "gateway"), ()) else "ok"
+        layers = ("model", "gateway", "tool")
+        self._add("model", state, what, excerpt(choice.text, _SHOWN), at, took=took, of=of, layers=layers)
+        return ""
+
+    def _add(
+        self,
+        layer: Layer,
+        state: State,
+        what: str,
+        said: str = "",
+        at: float | None = None,
+        *,
+        took: float | None = None,
+        call: ToolCall | None = None,
+        event: int | None = None,
+        changes: tuple[Change, ...] = (),
+        of: _Place | None = None,
+        near: Sequence[str] = (),
+        layers: Sequence[str] | None = None,
+    ) -> None:
+        """Add a step with the findings that blame `layers` (by default `layer`), if given `near` these places."""
+        layers = (layer,) if layers is None else layers
+        if of is None and call is not None:
+            findings = self._findings(layers, call)
+        else:
+            findings = _findings_on(of or self._own, layers, near or ((call.pointer,) if call is not None else ()))
+        shown = {id(finding) for step in self._steps for finding in step.findings}
+        findings = tuple(finding for finding in findings if id(finding) not in shown)
+        place = of or (self._own if layer in ("model", "gateway") else None)
+        exchange, side = (place.exchange.id, place.side) if place is not None else (None, None)
+        pointer = call.pointer if call is not None else None
+        self._steps.append(Step(layer, state, what, said, at, took, exchange, side, pointer, event, changes, findings))
+
+    def _findings(self, layers: Sequence[str], call: ToolCall) -> tuple[Finding, ...]:
+        """Findings on the reply that made the call, except those about another call."""
+        others = [one.pointer for _, one in _calls_of_exchange(self._own.exchange) if one.pointer != call.pointer]
+        found = _findings_on(self._own, layers, ())
+        return tuple(one for one in found if not any(is_within(one.pointer, other) for other in others))
+
+    def _since(self, exchange: Exchange) -> float | None:
+        """Milliseconds from the begin of the path to the begin of an exchange."""
+        began, started = self._own.exchange.timing.started, exchange.timing.started
+        return None if started is None or began is None else round((started - began) * 1000, 3)
+
+
+def _paths_in_text(checked: Checked, exchange: Exchange) -> Iterator[Path]:
+    """The path of a call that is only in the text of a reply: it ends where it began."""
+    reply = exchange.reply
+    if reply is None or exchange.delivered is not None or any(choice.calls for choice in reply.choices):
+        return
+    for finding in checked.findings:
+        if finding.code != _LEAK or finding.side != "response":
+            continue
+        at, took = _arrival(exchange, finding.event), exchange.timing.duration
+        place = (exchange.id, finding.side, finding.pointer, finding.event)
+        own, others = ((finding,), ()) if finding.layer == "model" else ((), (finding,))
+        steps = (
+            Step("model", "changed", "wrote a call as text", "", at, took, *place, findings=own),
+            Step("gateway", "missing", "left it in the text", "", took, None, *place, findings=others),
+        )
+        source, end = checked.record.source, "no call was made of the text"
+        yield Path(None, None, "", source, exchange.id, exchange.conversation, steps, end)
+
+
+def _calls_of_exchange(exchange: Exchange) -> Iterator[tuple[Choice, ToolCall]]:
+    """The calls of a reply, and those that only the delivered reply has."""
+    received = list(_calls_of(exchange.reply))
+    yield from received
+    for choice, call in _calls_of(exchange.delivered):
+        if not any(_is_same(one, call) for origin, one in received if origin.index == choice.index):
+            yield choice, call
+
+
+def _calls_of(reply: Reply | None) -> Iterator[tuple[Choice, ToolCall]]:
+    for choice in reply.choices if reply is not None else ():
+        for call in choice.calls:
+            yield choice, call
+
+
+def _delivered_as(reply: Reply, choice: Choice, call: ToolCall) -> ToolCall | None:
+    """The call in a delivered reply that a call became: by id, else by content, else by place."""
+    calls = [one for other, one in _calls_of(reply) if other.index == choice.index]
+    same = [one for one in calls if one.id and one.id == call.id]
+    return next(iter(same or [one for one in calls if _is_same(call, one)]), None)
+
+
+def _is_same(before: ToolCall, after: ToolCall) -> bool:
+    if before.id and before.id == after.id:
+        return True
+    same = content_of("", before.arguments.text) == content_of("", after.arguments.text)
+    return same or (before.name == after.name and before.pointer == after.pointer)
+
+
+def _changes(before: ToolCall, after: ToolCall) -> tuple[Change, ...]:
+    """The differences of two calls in id, name and arguments."""
+    pairs = ("id", before.id or "", after.id or ""), ("name", before.name or "", after.name or "")
+    changes = [(what, one, other) for what, one, other in pairs if one != other]
+    one, other = before.arguments.text, after.arguments.text
+    if content_of("", one or "{}") != content_of("", other or "{}"):
+        changes.append(("arguments", one, other))
+    return tuple(changes)
+
+
+def _findings_on(of: _Place, layers: Sequence[str], near: Sequence[str]) -> tuple[Finding, ...]:
+    """Findings on one side of an exchange that blame some layers and, if given, are at some places."""
+    return tuple(
+        finding
+        for finding in of.checked.findings
+        if finding.side == of.side
+        and finding.layer in layers
+        and (not near or any(is_within(finding.pointer, place) for place in near))
+    )
+
+
+def _arrival(exchange: Exchange, event: int | None) -> float | None:
+    """When an event arrived, in milliseconds after the request; without one, when the reply was complete."""
+    return exchange.timing.duration if event is None else exchange.arrivals.at(event)
+
+
+def _plus(at: float | None, more: float | None) -> float | None:
+    return at if at is None or more is None else round(at + more, 3)
+
+
+def _id(id_: str | None) -> str:
+    return f"`{excerpt(id_)}`" if id_ else "a call without an id"
+
+
+# --- showing a path ---------------------------------------------------------------------------------------------------
+
+
 def path(traced: Path) -> RenderableType:
-    """A path for a terminal of 80 columns or more: its layers in a line, then what each of them did."""
+    """A path for a terminal of 80 columns or more: its layers in a line, then a row per step."""
     grid = Table.grid(padding=(0, 1), expand=True)
     grid.add_column(width=9, justify="right", no_wrap=True, style="dim")
     grid.add_column(width=1, no_wrap=True)
@@ -28,9 +466,10 @@ def path(traced: Path) -> RenderableType:
     grid.add_column(ratio=1, overflow="fold")
     for step in traced.steps:
         style = _STYLES[step.state]
-        grid.add_row(_time(step.at), Text(_MARKS[step.state], style), Text(step.layer, style), _told(step))
+        grid.add_row(_time(step.at), Text(_MARKS[step.state], style), Text(step.layer, style), _step_text(step))
         for finding in step.findings:
-            grid.add_row("", "", Text(finding.code, f"bold {STYLES[finding.severity]}"), _finding(finding))
+            code = Text(finding.code, f"bold {STYLES[finding.severity]}")
+            grid.add_row("", "", code, Text.assemble(*note_of(finding)))
     head = Text.assemble(
         (visible(traced.name or "(no name)"), "bold blue"), (f"  {visible(traced.id or '(no id)')}", "cyan")
     )
@@ -40,7 +479,7 @@ def path(traced: Path) -> RenderableType:
 
 
 def trail(traced: Path) -> Text:
-    """The layers that a call passed, and where its path ends."""
+    """The layers of a path in one line, and where it ends."""
     line = Text(overflow="fold")
     for number, step in enumerate(traced.steps):
         line.append(" → " if number else "", "dim")
@@ -51,7 +490,7 @@ def trail(traced: Path) -> Text:
 
 
 def trails(traced: Iterable[Path]) -> RenderableType:
-    """Several paths, two lines each, for picking one."""
+    """Several paths, two lines each, for choosing one."""
     lines: list[RenderableType] = []
     for one in traced:
         head = Text.assemble((visible(one.name or "(no name)"), "bold blue"), overflow="fold")
@@ -62,22 +501,17 @@ def trails(traced: Iterable[Path]) -> RenderableType:
 
 
 def as_json(traced: Path, items: Sequence[Checked]) -> dict[str, Json]:
-    """A path as plain JSON. `items` are the exchanges that its findings stand on."""
+    """A path as JSON. `items`: the exchanges of its findings."""
     by_id = {checked.record.id: checked for checked in items if checked.record.source == traced.source}
-    return {
-        "id": traced.id,
-        "name": traced.name,
-        "arguments": traced.arguments,
-        "source": traced.source,
-        "exchange": traced.exchange,
-        "conversation": traced.conversation,
-        "complete": not traced.end,
-        "end": traced.end or None,
-        "steps": [_step(step, by_id.get(step.exchange or "")) for step in traced.steps],
-    }
+    names = ("id", "name", "arguments", "source", "exchange", "conversation")
+    steps: list[Json] = [_step_json(step, by_id.get(step.exchange or "")) for step in traced.steps]
+    ending: dict[str, Json] = {"complete": not traced.end, "end": traced.end or None, "steps": steps}
+    return {name: getattr(traced, name) for name in names} | ending
 
 
-def _step(step: Step, checked: Checked | None) -> dict[str, Json]:
+def _step_json(step: Step, checked: Checked | None) -> dict[str, Json]:
+    findings: list[Json] = [flat(checked, finding) for finding in step.findings] if checked is not None else []
+    changes: list[Json] = [{"what": what, "before": before, "after": after} for what, before, after in step.changes]
     return {
         "layer": step.layer,
         "state": step.state,
@@ -85,49 +519,26 @@ def _step(step: Step, checked: Checked | None) -> dict[str, Json]:
         "said": step.said or None,
         "at_ms": step.at,
         "took_ms": step.took,
-        "exchange": step.exchange,
-        "side": step.side,
-        "pointer": step.pointer,
-        "event": step.event,
-        "changes": [{"what": what, "before": before, "after": after} for what, before, after in step.changes],
-        "findings": [flat(checked, finding) for finding in step.findings] if checked is not None else [],
+        **{name: getattr(step, name) for name in ("exchange", "side", "pointer", "event")},
+        "changes": changes,
+        "findings": findings,
     }
 
 
-def _told(step: Step) -> Text:
-    told = Text(visible(step.what), overflow="fold")
-    where = [step.exchange or ""]
-    if step.event is not None:
-        where.append(f"event {step.event}")
+def _step_text(step: Step) -> Text:
+    text = Text(visible(step.what), overflow="fold")
     if step.exchange:
-        told.append(f"  [{visible(', '.join(where))}]", "dim")
+        event = f", event {step.event}" if step.event is not None else ""
+        text.append(f"  [{visible(step.exchange)}{event}]", "dim")
     if step.took is not None:
-        told.append(f"  took {_duration(step.took)}", "dim")
-    if step.said:
-        told.append(f"\n{visible(step.said)}", "italic")
-    for line in _changes(step):
-        told.append("\n").append_text(line)
-    return told
-
-
-def _changes(step: Step) -> Iterator[Text]:
+        took = f"{step.took:.0f} ms" if step.took < 1000 else f"{step.took / 1000:.2f} s"
+        text.append(f"  took {took}", "dim")
+    text.append(f"\n{visible(step.said)}" if step.said else "", "italic")
     for what, before, after in step.changes:
-        line = Text(f"{what} ", "yellow")
-        line.append(visible(excerpt(before)) or "(none)", "red").append(" → ", "dim")
-        yield line.append(visible(excerpt(after)) or "(none)", "green")
-
-
-def _finding(finding: Finding) -> Text:
-    style = STYLES[finding.severity]
-    told = Text.assemble(
-        (f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"), (f" ({finding.layer}) ", style)
-    )
-    return told.append(finding.message, style).append(f"  [{place(finding)}]", "dim")
+        text.append("\n").append(f"{what} ", "yellow").append(visible(excerpt(before)) or "(none)", "red")
+        text.append(" → ", "dim").append(visible(excerpt(after)) or "(none)", "green")
+    return text
 
 
 def _time(at: float | None) -> str:
     return "" if at is None else f"{at / 1000:+.3f} s" if abs(at) < 100_000 else f"{at / 1000:+.0f} s"
-
-
-def _duration(took: float) -> str:
-    return f"{took:.0f} ms" if took < 1000 else f"{took / 1000:.2f} s"

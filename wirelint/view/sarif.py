@@ -1,7 +1,7 @@
-"""SARIF 2.1.0, for the code scanning of GitHub, Azure DevOps and editors. The rules' manuals go along as help.
+"""SARIF 2.1.0, for code scanning by GitHub, Azure DevOps and editors, with the rules' manuals as help.
 
-Written file by file: rules come first, and the results of a file follow when all of it has been read, since each result
-says how often it occurred.
+The rules are written first. The results of a capture follow when all of it has been read, because each result has the
+number of its occurrences.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from wirelint.model import Json
 from wirelint.registry import Registry, safeties, summary
 from wirelint.rule import Finding, Rule, Severity
 from wirelint.state.issues import Issue, fingerprint
-from wirelint.view.locations import line_of, uri_of
-from wirelint.view.machine import Totals
-from wirelint.view.writer import flat, place, remedy
+from wirelint.view.ci import Totals, line_of, uri_of
+from wirelint.view.findings import flat, place, remedy
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _LINK = re.compile(r"\[([^\[\]]*)\]\(")
@@ -30,7 +29,7 @@ LEVELS: dict[Severity, str] = {"error": "error", "warning": "warning", "info": "
 
 
 class Sarif:
-    """One run of one tool. `rules`: those that ran; the shipped ones when nobody says."""
+    """One run of one tool. `rules`: those that ran; by default the shipped rules."""
 
     def __init__(self, out: TextIO, rules: Sequence[Rule] = ()) -> None:
         self._out = out
@@ -70,17 +69,17 @@ class Sarif:
         self._out.write('"columnKind": "unicodeCodePoints", "results": [\n')
 
     def _result(self, checked: Checked, finding: Finding) -> dict[str, Json]:
-        record, repair = checked.record, remedy(checked, finding)
+        record, fix = checked.record, remedy(checked, finding)
         line = line_of(record)
         physical: dict[str, Json] = {"artifactLocation": {"uri": uri_of(record)}}
         if line is not None:
             physical["region"] = {"startLine": line}
         where: Json = {"name": record.id, "fullyQualifiedName": f"{record.id} {place(finding)}", "kind": "member"}
-        said = f"{finding.message} [{finding.layer}, {place(finding)}]"
+        text = f"{finding.message} [{finding.layer}, {place(finding)}]"
         result: dict[str, Json] = {
             "ruleId": finding.code,
             "level": LEVELS[finding.severity],
-            "message": {"text": _no_links(f"{said}; {repair}" if repair else said)},
+            "message": {"text": _no_links(f"{text}; {fix}" if fix else text)},
             "locations": [{"physicalLocation": physical, "logicalLocations": [where]}],
             "partialFingerprints": {"wirelint/v1": fingerprint(finding)},
             "properties": _properties(checked, finding),
@@ -93,8 +92,8 @@ _PROPERTIES = ("layer", "confidence", "side", "pointer", "event", "exchange", "a
 
 
 def _properties(checked: Checked, finding: Finding) -> dict[str, Json]:
-    told = flat(checked, finding)
-    return {name: told[name] for name in _PROPERTIES} | {"place": checked.record.place}
+    value = flat(checked, finding)
+    return {name: value[name] for name in _PROPERTIES} | {"place": checked.record.place}
 
 
 def _descriptor(rule: Rule) -> dict[str, Json]:
@@ -117,7 +116,7 @@ def _descriptor(rule: Rule) -> dict[str, Json]:
 
 
 def _internal() -> dict[str, Json]:
-    text = "Something of wirelint itself failed on this exchange; the other rules were not kept from judging it."
+    text = "A rule or a reader of wirelint failed on this exchange; the other rules were applied."
     return {"id": INTERNAL, "name": INTERNAL_NAME, "shortDescription": {"text": text}, "help": {"text": text}}
 
 
@@ -126,7 +125,7 @@ def _section(manual: str, heading: str) -> str:
 
 
 def _no_links(text: str) -> str:
-    """Text of the wire as it stands: SARIF makes links of `[words](target)` in messages."""
+    """Wire text without links: SARIF makes links of `[words](target)` in messages."""
     return _LINK.sub(r"\\[\1\\](", text)
 
 

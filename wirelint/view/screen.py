@@ -1,18 +1,23 @@
-"""The one console of rich: text that it draws is escaped before it gets its colours, and is never taken for markup."""
+"""The terminal: the only rich console, which escapes wire text before it is coloured, and lines with a hanging indent."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from wirelint.text.escaping import printable, unguarded
 
+_NARROWEST = 20
+_MEASURE = Console(width=80, color_system=None)
+"""`Text.wrap` needs a console, but uses nothing of it that differs between consoles."""
+
 
 class Screen(Console):
-    """A console on `out`. Tables and tool output are text: `[red]` from the wire is five characters and no colour."""
+    """A console on `out`. `[red]` in wire text is shown as five characters, not as a colour."""
 
     def __init__(self, out: TextIO, **options: Any) -> None:
         super().__init__(file=unguarded(out), **{"highlight": False, "markup": False, "emoji": False, **options})
@@ -20,3 +25,21 @@ class Screen(Console):
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable(segment.text, "\n"))
+
+    def print_lines(self, lines: Iterable[Text]) -> None:
+        """Print lines that already fit the width."""
+        for line in lines:
+            self.print(line, soft_wrap=True)
+
+
+def hung(text: Text, width: int, indent: int, hang: int = 0) -> Iterator[Text]:
+    """Wrap a text that begins in column `indent`; lines after the first begin `hang` columns further in."""
+    room = max(width - indent, _NARROWEST)
+    lines = text.wrap(_MEASURE, room, overflow="fold")
+    if hang and len(lines) > 1:
+        rest = text[len(lines[0]) :]
+        rest = rest[len(rest.plain) - len(rest.plain.lstrip(" ")) :]
+        lines = [lines[0], *rest.wrap(_MEASURE, max(room - hang, _NARROWEST), overflow="fold")]  # type: ignore[assignment]
+    for number, line in enumerate(lines):
+        line.rstrip()
+        yield Text(" " * (indent + (hang if number else 0))).append_text(line)

@@ -1,28 +1,64 @@
-"""Formats for people: findings grouped by exchange, or a line each."""
+"""Terminal text: findings by exchange or one per line, an exchange as a conversation, a list of exchanges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TextIO
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TextIO
 
+from rich.cells import cell_len
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule as Line
+from rich.table import Table
 from rich.text import Text
 
 from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.model import Exchange, Reply
 from wirelint.rule import Finding
 from wirelint.text.escaping import printable
-from wirelint.view.carets import excerpt_lines
-from wirelint.view.evidence import Source
-from wirelint.view.layout import hung
-from wirelint.view.screen import Screen
-from wirelint.view.writer import MARKS, STYLES, known_note, place, recurrence, remedy, visible
+from wirelint.view.conversation import FINISH, SIDES, ConversationView, Row, Turn
+from wirelint.view.evidence import Source, excerpt_lines
+from wirelint.view.findings import (
+    MARKS,
+    STYLES,
+    known_note,
+    note_of,
+    place,
+    place_text,
+    recurrence,
+    remedy,
+    visible,
+    worst,
+    worst_first,
+)
+from wirelint.view.screen import Screen, hung
 
 _INDENT = 6
+_PATCH = {"-": "red", "+": "green"}
+_SPEAKERS = {
+    **dict.fromkeys(("user", "client"), "cyan"),
+    **dict.fromkeys(("assistant", "reply", "server"), "magenta"),
+    **dict.fromkeys(("tools", "system"), "dim"),
+    "tool": "green",
+}
+_LABELS = {"call": "bold blue", "result": "bold green", "failed": "bold red", "text": "magenta"}
+_CLIPPED, _CLIPPED_SYSTEM, _CLIPPED_THINKING = 700, 200, 60
+"""Characters of a text, of an instruction and of thinking that are shown without `--full`."""
+_BEFORE = 200
+"""Characters shown before evidence that begins beyond what is shown of a text."""
+_WIDE, _WIDEST_COLUMN = 100, 40
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+# --- findings ---------------------------------------------------------------------------------------------------------
 
 
 class Full:
-    """Each exchange with findings as a block: a head line, then per finding what, where, the evidence, and the repair.
+    """A block per exchange with findings: a head line, then per finding what, where, the evidence, the fix.
 
-    An exchange of which all findings are known from earlier ones is its head line alone.
+    An exchange whose findings are all known from earlier ones is its head line alone.
     """
 
     def __init__(self, out: TextIO) -> None:
@@ -32,52 +68,26 @@ class Full:
     def add(self, checked: Checked) -> None:
         if not checked.findings and not checked.known:
             return
+        width, lines = self._console.width, self._console.print_lines
         if checked.record.source != self._source:
             self._source = checked.record.source
-            self._print(hung(Text(visible(self._source), "bold underline"), self._width, 0))
+            lines(hung(Text(visible(self._source), "bold underline"), width, 0))
         head = _head(checked)
         if note := known_note(len(checked.known)):
             head.append(f"  {note}", "dim")
-        self._print(hung(head, self._width, 2, 2))
-        if not checked.findings:
-            return
-        source = Source(checked)
-        for finding in checked.findings:
-            self._print(finding_lines(checked, finding, source, self._width))
-        self._print([Text()])
+        lines(hung(head, width, 2, 2))
+        if checked.findings:
+            source = Source(checked)
+            for finding in checked.findings:
+                lines(finding_lines(checked, finding, source, width))
+            lines([Text()])
 
     def close(self) -> None:
         self._console.file.flush()
 
-    @property
-    def _width(self) -> int:
-        return self._console.width
-
-    def _print(self, lines: Iterable[Text]) -> None:
-        for line in lines:
-            self._console.print(line, soft_wrap=True)
-
-
-def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
-    """A finding as compilers print theirs: what, where, the source with carets at the evidence, the repair."""
-    style = STYLES[finding.severity]
-    title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
-    title.append(f"  {finding.severity} · {finding.layer}", style)
-    if finding.confidence != "high":
-        title.append(f" · {finding.confidence} confidence", "dim")
-    yield from hung(title, width, 4, 2)
-    yield from hung(Text(finding.message), width, _INDENT)
-    yield from hung(Text.assemble(("--> ", "blue"), (visible(place(finding)), "dim")), width, _INDENT, 4)
-    for line in excerpt_lines(source.evidence(finding), width - _INDENT, style):
-        yield Text(" " * _INDENT).append_text(line)
-    if again := recurrence(finding.issue, checked.record.id):
-        yield from hung(Text.assemble(("= ", "blue"), (again, "dim")), width, _INDENT, 2)
-    if repair := remedy(checked, finding):
-        yield from hung(Text.assemble(("= ", "blue"), (repair, "green")), width, _INDENT, 2)
-
 
 class Concise:
-    """One line per finding, made for grep: `source:exchange: CODE name severity layer side pointer: message`."""
+    """One line per finding, for grep: `source:exchange: CODE name severity layer side pointer: message`."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
@@ -92,10 +102,27 @@ class Concise:
         self._out.flush()
 
 
+def finding_lines(checked: Checked, finding: Finding, source: Source, width: int) -> Iterator[Text]:
+    """A finding as compilers print theirs: what, where, the source with carets below the evidence, the fix."""
+    style = STYLES[finding.severity]
+    title = Text.assemble((f"{MARKS[finding.severity]} {finding.code} {finding.name}", f"bold {style}"))
+    title.append(f"  {finding.severity} · {finding.layer}", style)
+    if finding.confidence != "high":
+        title.append(f" · {finding.confidence} confidence", "dim")
+    yield from hung(title, width, 4, 2)
+    yield from hung(Text(finding.message), width, _INDENT)
+    yield from hung(Text.assemble(("--> ", "blue"), (visible(place(finding)), "dim")), width, _INDENT, 4)
+    for line in excerpt_lines(source.evidence(finding), width - _INDENT, style):
+        yield Text(" " * _INDENT).append_text(line)
+    notes = (recurrence(finding.issue, checked.record.id), "dim"), (remedy(checked, finding), "green")
+    for note, colour in notes:
+        if note:
+            yield from hung(Text.assemble(("= ", "blue"), (note, colour)), width, _INDENT, 2)
+
+
 def _head(checked: Checked) -> Text:
     exchange = checked.exchange
-    head = Text()
-    head.append(visible(checked.record.id), "bold cyan")
+    head = Text.assemble((visible(checked.record.id), "bold cyan"))
     if exchange is None:
         return head
     for word in (exchange.api, exchange.model, "stream" if exchange.reply and exchange.reply.streamed else ""):
@@ -104,3 +131,221 @@ def _head(checked: Checked) -> Text:
     if exchange.status is not None:
         head.append(f"  {exchange.status}", "green" if exchange.status < 400 else "red")
     return head
+
+
+# --- a conversation ---------------------------------------------------------------------------------------------------
+
+
+class Lengths(NamedTuple):
+    """How much is shown: `full` all messages and all of their text, `thinking` all thinking."""
+
+    full: bool = False
+    thinking: bool = False
+
+
+def conversation(checked: Checked, *, full: bool = False, thinking: bool = False) -> RenderableType:
+    """An exchange for a terminal of any width."""
+    exchange = checked.exchange
+    if exchange is None:
+        why = f": {visible(checked.because)}" if checked.because else ""
+        return Text(f"{visible(checked.record.id)}: unrecognised API, not checked{why}; see --wire", "yellow")
+    lengths = Lengths(full, thinking)
+    view = ConversationView(checked, exchange, full=full)
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=6, no_wrap=True)
+    grid.add_column(width=9, no_wrap=True)
+    grid.add_column(overflow="fold")
+    loose: list[Finding] = []
+    before: Row | None = None
+    for side in SIDES:
+        rows, left = view.side(side)
+        loose += left
+        for row in rows:
+            _add_row(grid, row, before, checked, lengths)
+            if not row.turn.is_paired:
+                before = row
+    for finding in loose:
+        _add_note(grid, checked, finding)
+    if note := known_note(len(checked.known)):
+        grid.add_row("", "", Text(f"{note} (--all-occurrences shows them)", "dim"))
+    return Group(_title(checked, exchange), grid, *_fixes(checked.record, lengths), _foot(exchange))
+
+
+def _add_row(grid: Table, row: Row, before: Row | None, checked: Checked, lengths: Lengths) -> None:
+    turn, last = row.turn, before.turn if before is not None else None
+    opens = turn.message != "" and (last is None or turn.message != last.message) and not turn.is_paired
+    if row.sign == "+":
+        first = before is None or before.sign != "+"
+        speaker = ("forwarded" if turn.side == "request" else "delivered") if first and not turn.is_paired else ""
+        grid.add_row(Text("    ✎", "green"), Text(speaker, "bold green"), turn_text(turn, (), lengths))
+        return
+    changed = opens or last is None or last.speaker != turn.speaker or (before is not None and before.sign == "+")
+    speaker = turn.speaker if changed or turn.is_paired else ""
+    if opens and grid.row_count and (last is None or turn.speaker in ("user", "reply") or turn.speaker != last.speaker):
+        grid.add_row("", "", "")
+    marks = [finding for finding in checked.findings if finding.side == turn.side and finding.pointer == turn.pointer]
+    margin = Text(row.findings[0].code, f"bold {STYLES[row.findings[0].severity]}") if row.findings else Text("")
+    style = f"bold {_SPEAKERS.get(turn.speaker.partition(' ')[0], '')}"
+    grid.add_row(margin, Text(speaker, style), turn_text(turn, [one for one in marks if one.span], lengths))
+    for number, finding in enumerate(row.findings):
+        _add_note(grid, checked, finding, is_first=not number)
+
+
+def _add_note(grid: Table, checked: Checked, finding: Finding, *, is_first: bool = False) -> None:
+    note = Text.assemble(*note_of(finding))
+    if again := recurrence(finding.issue, checked.record.id):
+        note.append(f"\n  {again}", "dim")
+    if fix := remedy(checked, finding):
+        note.append(f"\n  {fix}", "green")
+    grid.add_row(Text("" if is_first else finding.code, f"bold {STYLES[finding.severity]}"), "", note)
+
+
+def turn_text(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
+    """A turn with the evidence of findings underlined."""
+    text, full = turn.text, lengths.full
+    match turn.look:
+        case "thinking":
+            return _thinking(turn, marks, lengths)
+        case "remark":
+            more = " (--full shows them)" if text.startswith("… ") and not turn.pointer else ""
+            return Text(f"{'■ ' if turn.label == FINISH else ''}{clip(text, full)}{more}", "dim")
+    limit = _CLIPPED_SYSTEM if turn.speaker == "system" else _CLIPPED
+    label = visible(turn.label) + (" " if text and turn.label else "")
+    shown = Text.assemble((label, _LABELS[turn.look]), written(text, marks, full, limit))
+    return shown.append(f"  {visible(turn.tail)}" if turn.tail else "", "dim")
+
+
+def _thinking(turn: Turn, marks: Sequence[Finding], lengths: Lengths) -> Text:
+    """All thinking if it is asked for or has evidence in it, else its first words."""
+    words = turn.text.split()
+    if turn.label:
+        shown = Text(visible(turn.label))
+    elif lengths.thinking or lengths.full or marks:
+        shown = written(turn.text, marks, lengths.thinking or lengths.full)
+    else:
+        first = " ".join(words)[:_CLIPPED_THINKING].rstrip()
+        more = "…" if len(" ".join(words)) > len(first) else ""
+        shown = Text(visible(f"▸ {first}{more}  ({len(words)} word{'' if len(words) == 1 else 's'} of thinking)"))
+    shown.style = "italic dim"
+    return shown
+
+
+def written(text: str, marks: Sequence[Finding], full: bool, limit: int = _CLIPPED) -> Text:
+    """Text with evidence underlined. Of a long text the beginning is shown, or what is around the first evidence."""
+    start, end = 0, len(text)
+    if not full and end > limit:
+        first = min((finding.span[0] for finding in marks if finding.span), default=0)
+        start = max(first - _BEFORE, 0) if first > limit // 2 else 0
+        end = min(start + max(limit, _CLIPPED if marks else 0), end)
+    shown = Text.assemble((f"(+{start} characters) …" if start else "", "dim"))
+    base = len(shown.plain)
+    shown.append(_flat(text[start:end]))
+    for finding in marks:
+        if finding.span is not None and finding.span[0] < end and finding.span[1] > start:
+            low, high = (base + len(_flat(text[start : max(at, start)])) for at in finding.span)
+            shown.stylize(f"underline {STYLES[finding.severity]}", low, min(high, len(shown.plain)))
+    if end < len(text):
+        shown.append(f"… (+{len(text) - end} characters)", "dim")
+    elif shown.plain.strip():
+        shown.rstrip()
+    return shown
+
+
+def clip(text: str, full: bool) -> str:
+    if full or len(text) <= _CLIPPED:
+        return visible(text)
+    return f"{visible(text[:_CLIPPED])}… (+{len(text) - _CLIPPED} characters)"
+
+
+def _flat(text: str) -> str:
+    """Text with tabs as blanks: in a table cell a terminal's tab would lead anywhere."""
+    return visible(text).replace("\t", "    ")
+
+
+def _title(checked: Checked, exchange: Exchange) -> RenderableType:
+    facts = [exchange.api, exchange.model, "stream" if exchange.reply and exchange.reply.streamed else "whole body"]
+    facts.append(str(exchange.status) if exchange.status is not None else "")
+    facts.append(f"{exchange.timing.duration:.0f} ms" if exchange.timing.duration is not None else "")
+    facts.append(f"conversation {exchange.conversation}" if exchange.conversation else "")
+    return Group(
+        Line(Text(visible(f" {checked.record.id} "), "bold cyan"), align="left", style="dim"),
+        Text(visible(f"{exchange.method} {exchange.url}"), overflow="fold"),
+        Text(visible(" · ".join(fact for fact in facts if fact)), "dim"),
+        Text(""),
+    )
+
+
+def _fixes(record: Record, lengths: Lengths) -> Iterator[RenderableType]:
+    """The fixes that were applied, with patches."""
+    if record.fixes:
+        yield Text("\nfixes applied", "bold")
+    for fix in record.fixes:
+        head = Text.assemble(("✎ ", "green"), (f"{visible(fix.code)} {visible(fix.name)}", "bold green"))
+        where = f"  {place_text(fix.side, fix.pointer, fix.event)}"
+        yield head.append(f" ({fix.safety}) {visible(fix.title)}", "green").append(visible(where), "dim")
+        for line in fix.patch.split("\n") if fix.patch else ():
+            yield Padding(Text(clip(line, lengths.full), _PATCH.get(line[:1], ""), overflow="fold"), (0, 0, 0, 2))
+
+
+def _foot(exchange: Exchange) -> RenderableType:
+    reply = exchange.reply
+    notes = [f"ended: {exchange.end}"] if exchange.end not in ("complete", "unknown") else []
+    notes += [exchange.error] if exchange.error else []
+    if reply is not None:
+        if reply.error is not None:
+            notes.append(f"error object: {reply.error}")
+        reasons = [_reasons(side) for side in (reply, exchange.delivered) if side is not None]
+        notes.append(f"finish reason: {', delivered as '.join(dict.fromkeys(reasons))}")
+        if reply.usage:
+            notes.append(", ".join(f"{name} {count}" for name, count in reply.usage.items() if isinstance(count, int)))
+    elif exchange.end != "unread":
+        notes.append("no reply")
+    return Text(visible("\n".join(["", *notes])), "dim")
+
+
+def _reasons(reply: Reply) -> str:
+    return ", ".join(f"{choice.finish_reason}" for choice in reply.choices) or "none"
+
+
+# --- a list of exchanges ----------------------------------------------------------------------------------------------
+
+
+def index(items: Sequence[Checked], width: int) -> Iterator[Text]:
+    """One line per exchange, for choosing one: its worst severity, id, model, and the rules that found something."""
+    ids = [_short(checked.record.id) for checked in items]
+    models = [visible(checked.exchange.model) if checked.exchange else "" for checked in items]
+    apis = [checked.exchange.api if checked.exchange else "" for checked in items]
+    narrow = [model or api for model, api in zip(models, apis, strict=True)]
+    columns = [ids, apis, models] if width >= _WIDE else [ids, narrow]
+    widths = [min(max(map(cell_len, column), default=0), _WIDEST_COLUMN) for column in columns]
+    for number, checked in enumerate(items):
+        severity = worst(checked.findings)
+        clean = ("✓", "green") if checked.exchange is not None else ("-", "dim")
+        line = Text.assemble((MARKS[severity], STYLES[severity]) if severity else clean, " ")
+        for column, size in zip(columns, widths, strict=True):
+            text = column[number]
+            line.append(text, "cyan" if column is ids else "").append(" " * max(size - cell_len(text), 0) + "  ")
+        line.rstrip()
+        names = _names(checked)
+        if cell_len(line.plain) + 2 + cell_len(names.plain) <= width:
+            line.append(" " * (sum(widths) + 2 * len(widths) + 2 - cell_len(line.plain))).append_text(names).rstrip()
+            yield line
+        else:
+            yield line
+            yield from hung(names, width, 4)
+
+
+def _names(checked: Checked) -> Text:
+    """The rules that found something, errors first, and a mark if something was fixed."""
+    if checked.exchange is None and not checked.findings:
+        return Text("not checked", "yellow" if checked.because else "dim")
+    names = {finding.name: STYLES[finding.severity] for finding in worst_first(checked.findings)}
+    shown = Text(", ").join(Text(name, style) for name, style in names.items())
+    if checked.known:
+        shown.append(f"{' ' if names else ''}+ {len(checked.known)} known", "dim")
+    return shown.append(" ✎" if checked.record.fixes else "", "green")
+
+
+def _short(name: str) -> str:
+    """The part of an exchange's id that identifies it: the beginning of a UUID, else all of it."""
+    return name[:8] if _UUID.fullmatch(name) else visible(name)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from wirelint.events import Delta, Event
-from wirelint.model import Exchange, Json
+from wirelint.model import Exchange
 from wirelint.rule import Edit, Finding, Fix, FixPolicy, RequestFix, RewriteContext, Rewriter, Rule
 from wirelint.state.ledger import Ledger
 
@@ -37,8 +37,6 @@ class Murmur(Rule):
     name = "murmur"
     severity = "error"
     layer = "model"
-    fires: ClassVar[dict[str, Json]] = {}
-    silent: ClassVar[dict[str, Json]] = {}
 
     def check_request(self, exchange: Exchange, ledger: Ledger) -> Iterator[Finding]:
         for message in exchange.request.messages if exchange.request is not None else ():

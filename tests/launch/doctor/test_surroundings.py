@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.certificates import make_authority
-from wirelint.cli.doctor import without_proxies
+from wirelint.cli.run import without_proxies
 from wirelint.launch.authorities import CA_FILE
 from wirelint.launch.doctor import surroundings
 from wirelint.launch.doctor.check import Check
@@ -78,6 +78,15 @@ def test_proxies(taken: int, confdir: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "SOCKS" in found(ALL_PROXY="socks5://127.0.0.1:1")["ALL_PROXY"].found
     differ = found(HTTPS_PROXY="http://a:1", https_proxy=f"http://me:secret@127.0.0.1:{taken}")["HTTPS_PROXY"]
     assert "secret" not in differ.found
+
+
+DEAD = "http://127.0.0.1:1"
+
+
+@pytest.mark.parametrize("names", [("https_proxy",), ("HTTP_PROXY", "HTTPS_PROXY", "https_proxy"), ("ALL_PROXY",)])
+def test_a_dead_proxy_is_one_problem_whose_cure_names_every_variable(names: tuple[str, ...], tmp_path: Path) -> None:
+    [check] = surroundings.proxy_variables(dict.fromkeys(names, DEAD), tmp_path)
+    assert f"unset {' '.join(names)} and" in check.cure
 
 
 def test_a_port(taken: int) -> None:

@@ -67,7 +67,7 @@ def test_filters(tab: Tab) -> None:
         assert tab.shown == everything
     expected = {name: entries for name, (_, _, entries) in FILTERS.items()}
     assert found == expected
-    tab.page.uncheck("#boring")
+    tab.page.uncheck("#hide-clean")
     tab.choose("provider", "llm.test")
     assert tab.shown == ["clean-1", "clean-2", "leak", "repaired", "stall", "clean-3", "clean-4"]
     tab.page.click("button[data-filter=rule][data-value=LK101]")  # in the summary

@@ -19,15 +19,11 @@ from tests.build import Call, Talk, User
 from tests.view.html.pages import LEAK, TOOLS, Page, page, record, sample
 from wirelint.capture.offline import Checked
 from wirelint.capture.readers import Problem
-from wirelint.model import Arguments, HostedCall, Opaque, Part, Reasoning, Text, Timing, ToolCall, ToolResult
+from wirelint.model import Timing
 from wirelint.rule import Finding
 from wirelint.timing import Arrivals
-from wirelint.view.html import Section, write_report
-from wirelint.view.html.blocks import Blocks
-from wirelint.view.html.places import Place, Turn, mark, place
-from wirelint.view.html.plain import absolute, clip, compact, dump, part, relative, utf16
-from wirelint.view.html.summary import Summary
-from wirelint.view.html.timeline import strip
+from wirelint.view.html import Blocks, Section, Summary, write_report
+from wirelint.view.html.exchange import clip, compact, dump, mark, strip, utf16
 
 
 @pytest.fixture(scope="module")
@@ -38,30 +34,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Page:
 
 def finding(pointer: str | None, message: str = "said so", span: tuple[int, int] | None = None) -> Finding:
     return Finding("XX901", "made-up", "error", "high", "model", "response", message, pointer, None, None, span)
-
-
-TURNS = (
-    Turn("/messages/0", [{"at": "/content"}]),
-    Turn("/messages/1", [{"at": "/content"}, {"at": "/tool_calls/0"}, {"at": "/tool_calls/1"}]),
-    Turn("/messages/10", [{"at": ""}]),
-    Turn("", [{"at": "^/choices/0/message/content"}]),
-)
-PLACES: dict[str, tuple[str | None, Place | None]] = {
-    "no pointer": (None, None),
-    "a part": ("/messages/1/content", Place(1, 0)),
-    "inside a part": ("/messages/1/tool_calls/1/function/arguments", Place(1, 2)),
-    "a message": ("/messages/1", Place(1, None)),
-    "a number that begins alike": ("/messages/10", Place(2, 0)),
-    "a field of a message that is no part": ("/messages/1/name", Place(1, None)),
-    "above several parts: their message": ("/messages/1/tool_calls", Place(1, None)),
-    "a part with its whole pointer": ("/choices/0/message/content", Place(3, 0)),
-    "elsewhere": ("/temperature", None),
-}
-
-
-@pytest.mark.parametrize(("pointer", "expected"), PLACES.values(), ids=PLACES)
-def test_a_finding_stands_at_its_place(pointer: str | None, expected: Place | None) -> None:
-    assert place(finding(pointer), TURNS) == expected
 
 
 CALL = {"text": '{"city": "Oslo"}', "name": "look_up", "id": "call_1"}
@@ -86,32 +58,6 @@ def test_evidence_is_marked(found: Finding, shown: dict[str, Any], expected: lis
     assert mark(found, shown) == expected
 
 
-PARTS: dict[str, tuple[Part, dict[str, Any]]] = {
-    "text": (Text("hi", "/m/0/content"), {"at": "/content", "kind": "text", "text": "hi"}),
-    "elsewhere": (Text("hi", "/system"), {"at": "^/system", "kind": "text", "text": "hi"}),
-    "opaque thinking": (Reasoning("gAAA", "/m/0", opaque=True), {"at": "", "kind": "reasoning", "text": ""}),
-    "a call without an id": (
-        ToolCall(None, "f", Arguments("{}"), "/m/0/c"),
-        {"at": "/c", "kind": "call", "text": "{}", "name": "f", "id": None},
-    ),
-    "a failed result": (
-        ToolResult("c1", "no", "/m/0", is_error=True),
-        {"at": "", "kind": "result", "text": "no", "name": None, "id": "c1", "error": True},
-    ),
-    "run by the provider": (
-        HostedCall("h", "web_search", "/m/0"),
-        {"at": "", "kind": "hosted", "name": "web_search", "id": "h"},
-    ),
-    "an image": (Opaque("image", "/m/0"), {"at": "", "kind": "opaque", "name": "image"}),
-}
-
-
-@pytest.mark.parametrize(("value", "expected"), PARTS.values(), ids=PARTS)
-def test_parts_are_plain(value: Part, expected: dict[str, Any]) -> None:
-    assert part(value, "/m/0") == expected
-    assert absolute(relative(value.pointer, "/m/0"), "/m/0") == value.pointer
-
-
 def test_texts_are_bounded_and_every_string_can_be_written() -> None:
     assert len(clip("x" * 300_000)) < 200_100
     assert json.loads(dump({"a\ud800": ["\udfff", {"b": "ok"}]})) == {"a\ufffd": ["\ufffd", {"b": "ok"}]}
@@ -123,7 +69,7 @@ def test_texts_are_bounded_and_every_string_can_be_written() -> None:
 
 
 def test_a_message_is_kept_once_and_blocks_know_their_firsts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("wirelint.view.html.blocks._BLOCK", 40)
+    monkeypatch.setattr("wirelint.view.html._BLOCK", 40)
     out = io.BytesIO()
     blocks = Blocks(out)
     numbers = []
@@ -249,7 +195,7 @@ def test_what_cannot_be_laid_out_does_not_take_the_rest_along(tmp_path: Path, mo
     monkeypatch.setattr("wirelint.view.html.exchange.strip", broken)
     made = page(tmp_path / "r.html", sample())
     assert made.written.exchanges == 7
-    assert all("could not lay this exchange out (KeyError)" in one["notes"][0] for one in made.exchanges)
+    assert all("could not show this exchange (KeyError)" in one["notes"][0] for one in made.exchanges)
 
 
 def test_a_page_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
@@ -264,3 +210,14 @@ def test_a_page_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
         write_report(broken(), out)
     assert write_report([Problem("x", "", "unreadable", "", True)], out).exchanges == 0
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("r.html", "before")]
+
+
+def test_no_character_of_the_wire_that_acts_is_in_the_file(tmp_path: Path) -> None:
+    """Browsers are not the only readers of it: a model's name is a value of the filters, too."""
+    hidden = "\x1b]0;x\x07\x9b2J\u202e\u2066\u200b\u2028\U000e0041"
+    leak = sample()[0]
+    body = (leak.request_body or b"").replace(b'"model": "', f'"model": "{json.dumps(hidden)[1:-1]}'.encode())
+    assert body != leak.request_body
+    made = tmp_path / "report.html"
+    page(made, [replace(leak, request_body=body)])
+    assert not set(hidden) - set("]0;x2J") & set(made.read_text("utf-8"))

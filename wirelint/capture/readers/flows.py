@@ -18,7 +18,7 @@ from wirelint.capture.readers.source import Input, Problem
 from wirelint.capture.record import Headers, Record
 from wirelint.missing import read as read_lacks
 from wirelint.model import End, Json, Timing
-from wirelint.settings.silence import HEADER
+from wirelint.settings.scopes import HEADER
 from wirelint.wire.content_coding import CodingError, decode, why_unread
 from wirelint.wire.websocket import HEADERS, STATUS, socket_url, turns
 

@@ -173,6 +173,8 @@ def _trusting(variable: str, trial: Trial) -> str:
         return f"export {variable}={trial.authority}"
     # These variables replace what a client trusts, so their file has to hold the system's authorities as well.
     before, bundle = trusted_file(trial.environment, variable), trial.authority.with_name("wirelint-bundle.pem")
+    if Path(before) == bundle:  # an earlier cure, with an authority that mitmproxy no longer has
+        return f"cat {shlex.quote(str(trial.authority))} >> {shlex.quote(str(bundle))}"
     made = " ".join(shlex.quote(str(part)) for part in (before, trial.authority))
     return f"cat {made} > {shlex.quote(str(bundle))} && export {variable}={shlex.quote(str(bundle))}"
 

@@ -8,7 +8,7 @@ import socket
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -89,7 +89,7 @@ def authority(confdir: Path, now: datetime | None = None) -> Iterator[Check]:
 
 def proxy_variables(given: Mapping[str, str], confdir: Path) -> Iterator[Check]:
     """Variables that lead to a proxy already: whether one is there, and whether it is mitmproxy with our authority."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for name in PROXIES:
         upper, lower = given.get(name), given.get(name.lower())
         if upper and lower and upper != lower:
@@ -97,14 +97,16 @@ def proxy_variables(given: Mapping[str, str], confdir: Path) -> Iterator[Check]:
                 name, f"{name} and {name.lower()} lead to different proxies", f'export {name.lower()}="${name}"'
             )
         if value := lower or upper:
-            found.setdefault(value, name)
+            found.setdefault(value, []).extend(one for one in (name, name.lower()) if given.get(one))
     if not found:
         yield ok("proxy variables", "none is set; `wirelint run` sets them for its command")
-    for value, name in found.items():
-        yield _proxy(name, value, confdir)
+    for value, names in found.items():
+        yield _proxy(value, names, confdir)
 
 
-def _proxy(name: str, value: str, confdir: Path) -> Check:
+def _proxy(value: str, names: Sequence[str], confdir: Path) -> Check:
+    """What is there at a proxy's address, which all variables of `names` have."""
+    name, unset = names[0].upper(), f"unset {' '.join(names)}"
     shown = value.rpartition("@")[2]
     parts = urlsplit(value if "://" in value else f"http://{value}")
     try:
@@ -112,12 +114,12 @@ def _proxy(name: str, value: str, confdir: Path) -> Check:
     except ValueError as error:
         return problem(name, f"{shown}: {error}", f"export {name}=http://127.0.0.1:8080")
     if parts.scheme.startswith("socks"):
-        return problem(name, f"{shown}: many clients take no SOCKS proxy", f"unset {name}, or name an HTTP proxy")
+        return problem(name, f"{shown}: many clients take no SOCKS proxy", f"{unset}, or name an HTTP proxy")
     if not _listens(host, port):
         return problem(
             name,
             f"nothing listens at {shown}",
-            f"start the proxy there, or unset {name} and use wirelint run -- COMMAND",
+            f"start the proxy there, or {unset} and use wirelint run -- COMMAND",
         )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({"http": value}))
     try:

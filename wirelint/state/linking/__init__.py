@@ -29,14 +29,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
-from wirelint.claims.summaries import lines_of, quoted_in
 from wirelint.history.ids import key
-from wirelint.history.sessions import session_of
-from wirelint.history.turns import Turn, answers, turns_of
+from wirelint.history.turns import Turn, answers, session_of, turns_of
 from wirelint.model import Exchange, Link, Request, Text
 from wirelint.state.linking.agreement import agree, drawn_ids, is_telling, settle
 from wirelint.state.linking.nodes import COMPARED, Index, Node, Said, Scope, asks_the_same, mark_of, said_the_same
-from wirelint.text.digests import sha256
+from wirelint.text.prose import lines_of, quoted_in
+from wirelint.text.remembered import sha256
 
 _LOOKED_BACK = 8
 """Turns of the assistant, from the last one back, by which a request is looked up."""

@@ -117,9 +117,11 @@ class Index:
 
 
 def asks_the_same(node: Node, added: Sequence[Turn]) -> bool:
+    """Return True if a node was asked these turns. Equal calls under other ids are those of another conversation."""
     if len(node.asked) != len(added):
         return False
-    return all(said.mark == turn.mark for said, turn in zip(reversed(node.asked), reversed(added), strict=True))
+    both = zip(reversed(node.asked), reversed(added), strict=True)
+    return all(said.mark == turn.mark and said.ids == turn.ids for said, turn in both)
 
 
 def said_the_same(node: Node, made: Sequence[Turn]) -> bool:

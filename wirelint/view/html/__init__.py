@@ -1,46 +1,70 @@
-"""Checked exchanges as one HTML page that needs nothing else: `wirelint report`, and whoever has judged some traffic.
+"""Checked exchanges as one HTML page without external files, for `wirelint report` and `wirelint.view`.
 
     from wirelint.view.html import write_report
     written = write_report(check(read(["captures"]), rules), Path("report.html"), rules=rules)
 
-Theory of operation. Exchanges come one by one and are written one by one, compressed, to a temporary file; only their
-lines in the list and the counts are kept. At the end the page is put together: summary and manuals as HTML made by a
-template that escapes all it is given, then the data as it was written, then the script, which makes boxes of what somebody
-looks at. It makes elements and texts, never HTML. The page appears under its name when it is whole.
+Theory of operation. Exchanges are written one by one to a temporary file as compressed blocks; only their rows and the
+counts stay in memory. Then the page is assembled: summary and manuals by a template that escapes everything, the blocks,
+the script. The script unpacks a block when somebody opens an exchange in it. Blocks are JSON, gzip, Base64 in an element
+browsers do not run, and Base64 has no character with a meaning in HTML, so wire text cannot end the element:
+
+    <script type="text/plain" class="block">H4sIAAAAAAAC/…</script>
+
+The policy in the head permits this script and this style by digest and nothing else: no other script, no request, and
+(Trusted Types) no text that is parsed as HTML. The page replaces the output file when it is complete.
 """
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import datetime
+import gzip
+import hashlib
+import inspect
 import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from wirelint import __version__
 from wirelint.capture.offline import Checked, Occurrences
 from wirelint.capture.readers import Problem
 from wirelint.model import Json
-from wirelint.rule import Rule
+from wirelint.rule import SEVERITIES, Rule, Severity
 from wirelint.state.issues import Issue
+from wirelint.text.escaping import printable
 from wirelint.view import scorecard
-from wirelint.view.html.blocks import Blocks, element
-from wirelint.view.html.exchange import detail, row, unshown, worst_first
-from wirelint.view.html.manuals import manuals
-from wirelint.view.html.page import Section, write_page
-from wirelint.view.html.plain import Object, dump
-from wirelint.view.html.summary import Summary
-from wirelint.view.scores import Cards, sight
-from wirelint.view.writer import recurrence
+from wirelint.view.findings import recurrence, visible, worst, worst_first
+from wirelint.view.html.exchange import Object, detail, dump, fallback, is_rewritten, provider, row
+from wirelint.view.scores import Cards, observe
 
 __all__ = ["Section", "Written", "write_report"]
+
+_HERE = Path(__file__).resolve().parent
+_PIECE = 1 << 20
+_BLOCK = 512 << 10
+"""Bytes of JSON after which a block is closed."""
+
+
+class Section(NamedTuple):
+    """A part of the page below the summary, made by the caller. Scripts and style attributes do not work in it."""
+
+    title: str
+    body: Markup
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A page that was written. `size` is in bytes, `problems` what could not be read."""
+    """A page that was written. `size` is in bytes, `problems` counts inputs that could not be read."""
 
     path: Path
     size: int
@@ -59,11 +83,11 @@ def write_report(
     on_problem: Callable[[Problem], None] = lambda problem: None,
     all_occurrences: bool = False,
 ) -> Written:
-    """Writes a page of `items` to `out`, replacing what is there when the page is whole. Raises OSError.
+    """Write a page of `items` to `out`, replacing a file there. Raises OSError.
 
-    `rules` are those whose manuals the page has, for what they found. `sections` stand beneath the summary, below the
-    scorecard. Where there is no exchange at all, nothing is written (`exchanges` is 0). Findings that earlier exchanges had
-    are counted and not shown again, unless `all_occurrences`.
+    `rules`: those whose manuals the page includes, if they found something. `sections` follow the scorecard. Without any
+    exchange nothing is written (`exchanges` is 0). Findings that earlier exchanges had are only counted, unless
+    `all_occurrences`.
     """
     summary, cards, problems, rows = Summary(), Cards(), list[str](), list[Json]()
     anchors, recurrences = Counter[str](), _Recurrences()
@@ -76,30 +100,33 @@ def write_report(
                 continue
             item = item if all_occurrences else item.folded
             summary.add(item)
-            cards.add(sight(item))
+            cards.add(observe(item))
             rows.append(recurrences.add(item, _anchored(row(item), anchors)))
             blocks.exchange(_detail(item, blocks))
         blocks.close()
         if not rows:
             return Written(out, 0, 0, 0, len(problems))
         recurrences.close()
-        index = element("index", dump({"blocks": blocks.firsts, "rows": rows}))
+        codes = {count.name for count in summary.counts("rule")}
+        scored = cards.ordered() if any(card.calls for card in cards.ordered()) else []
+        own = [Section(scorecard.title(scored), scorecard.section(scored))] if scored else []
+        data.write(element("index", dump({"blocks": blocks.firsts, "rows": rows})))
         with _replacing(out) as page:
-            write_page(
+            _write_page(
                 page,
+                data,
                 title=title or ", ".join(summary.sources),
                 summary=summary,
-                manuals=manuals(rules, (count.name for count in summary.counts("rule"))),
-                sections=[*_scorecard(cards), *sections],
+                chart=summary.chart(),
+                manuals=[_manual(rule) for rule in rules if rule.code in codes],
+                sections=[*own, *sections],
                 problems=problems,
-                data=data,
-                index=index,
             )
     return Written(out, out.stat().st_size, summary.exchanges, summary.affected, len(problems))
 
 
 class _Recurrences:
-    """Tells the findings in rows how often their issues were found again, when all exchanges have been seen."""
+    """Adds to the findings of rows how often their issues recurred, once all exchanges are known."""
 
     def __init__(self) -> None:
         self._occurrences = Occurrences()
@@ -108,33 +135,28 @@ class _Recurrences:
     def add(self, checked: Checked, made: Object) -> Object:
         self._occurrences.see(checked)
         shown = made["findings"]
-        for finding, told in zip(worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False):
-            if finding.issue is not None and isinstance(told, dict):
-                self._findings.append((checked.record.source, checked.record.id, finding.issue, told))
+        for finding, value in zip(
+            worst_first(checked.findings), shown if isinstance(shown, list) else (), strict=False
+        ):
+            if finding.issue is not None and isinstance(value, dict):
+                self._findings.append((checked.record.source, checked.record.id, finding.issue, value))
         return made
 
     def close(self) -> None:
-        for source, here, issue, told in self._findings:
+        for source, here, issue, value in self._findings:
             if again := recurrence(self._occurrences.total(source, issue), here):
-                told["again"] = again
-
-
-def _scorecard(cards: Cards) -> Iterator[Section]:
-    """How the replies of each model ended, where any of them made calls."""
-    ordered = cards.ordered()
-    if any(card.calls for card in ordered):
-        yield Section(scorecard.title(ordered), scorecard.section(ordered))
+                value["again"] = again
 
 
 def _detail(item: Checked, blocks: Blocks) -> Object:
     try:
         return detail(item, blocks)
-    except Exception as error:  # fail open: one exchange that we cannot lay out does not take the others with it
-        return unshown(item, error)
+    except Exception as error:  # fail open: one exchange that cannot be shown does not lose the others
+        return fallback(item, error)
 
 
 def _anchored(made: Object, anchors: Counter[str]) -> Object:
-    """With `anchor`, by which links name it: its id, with a number where another had that before."""
+    """A row with `anchor`, its name in links: its id, numbered if an earlier row has the same."""
     name = str(made["id"] or made["place"] or "exchange")
     anchors[name] += 1
     return made | {"anchor": name if anchors[name] == 1 else f"{name}~{anchors[name]}"}
@@ -142,7 +164,7 @@ def _anchored(made: Object, anchors: Counter[str]) -> Object:
 
 @contextlib.contextmanager
 def _replacing(out: Path) -> Iterator[BinaryIO]:
-    """A file that takes its place when it has been written; until then, and if that fails, what is there stays."""
+    """A file that replaces `out` when it is complete."""
     beside = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
         with open(beside, "wb") as file:
@@ -150,3 +172,252 @@ def _replacing(out: Path) -> Iterator[BinaryIO]:
         os.replace(beside, out)
     finally:
         beside.unlink(missing_ok=True)
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+class Blocks:
+    """Writes exchanges with their messages to `out` in blocks. An equal message is stored once.
+
+    `firsts`: per block the numbers of its first message and its first exchange.
+    """
+
+    def __init__(self, out: BinaryIO) -> None:
+        self._out = out
+        self._seen: dict[bytes, int] = {}
+        self._messages: list[bytes] = []
+        self._exchanges: list[bytes] = []
+        self._size = self._count = self._first_exchange = self._first_message = 0
+        self.firsts: list[Json] = []
+
+    def message(self, value: Object) -> int:
+        """Return the number of a message."""
+        data = dump(value)
+        digest = hashlib.blake2b(data, digest_size=16).digest()
+        number = self._seen.setdefault(digest, len(self._seen))
+        if number == self._first_message + len(self._messages):
+            self._messages.append(data)
+            self._size += len(data)
+        return number
+
+    def exchange(self, value: Object) -> int:
+        """Return the number of an exchange, counted from 0. Its messages must have been stored before."""
+        data = dump(value)
+        self._exchanges.append(data)
+        self._size += len(data)
+        self._count += 1
+        if self._size >= _BLOCK:
+            self.close()
+        return self._count - 1
+
+    def close(self) -> None:
+        """Write the last block."""
+        if not self._exchanges:
+            return
+        self.firsts.append([self._first_message, self._first_exchange])
+        body = b'{"messages":[' + b",".join(self._messages) + b'],"exchanges":[' + b",".join(self._exchanges) + b"]}"
+        self._out.write(element("block", body))
+        self._first_message += len(self._messages)
+        self._first_exchange += len(self._exchanges)
+        self._messages, self._exchanges, self._size = [], [], 0
+
+
+def element(kind: str, data: bytes) -> bytes:
+    """An element that holds data. `kind` is its class."""
+    packed = base64.b64encode(gzip.compress(data, 6, mtime=0))
+    return b'<script type="text/plain" class="%s">%s</script>\n' % (kind.encode(), packed)
+
+
+# --- the summary ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Count:
+    """Exchanges and findings of one rule, model, provider, layer or API. `affected`: exchanges with findings."""
+
+    name: str
+    note: str = ""
+    exchanges: int = 0
+    affected: int = 0
+    findings: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def total(self) -> int:
+        return self.findings.total()
+
+    @property
+    def worst(self) -> str:
+        return next((severity for severity in SEVERITIES if self.findings[severity]), "clean")
+
+
+class Bar(NamedTuple):
+    """A rectangle of the chart."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    kind: str
+    title: str
+
+
+class Chart(NamedTuple):
+    """Exchanges over time. `timed` False: times are unknown, and exchanges are in the order of the capture."""
+
+    bars: Sequence[Bar]
+    start: str
+    end: str
+    timed: bool
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of checked exchanges."""
+
+    exchanges: int = 0
+    affected: int = 0
+    unrecognised: int = 0
+    rewritten: int = 0
+    sources: dict[str, None] = field(default_factory=dict)
+    severities: Counter[str] = field(default_factory=Counter)
+    _kinds: dict[str, dict[str, Count]] = field(default_factory=dict)
+    _course: list[tuple[float | None, str]] = field(default_factory=list)
+
+    def add(self, checked: Checked) -> None:
+        record, exchange = checked.record, checked.exchange
+        found = Counter[str](finding.severity for finding in checked.findings)
+        self.exchanges += 1
+        self.affected += bool(found)
+        self.unrecognised += exchange is None
+        self.rewritten += is_rewritten(record)
+        self.sources[record.source] = None
+        self.severities.update(found)
+        api, model = (exchange.api, exchange.model) if exchange is not None else ("", "")
+        for kind, name in (("api", api), ("model", printable(model)), ("provider", provider(checked))):
+            count = self._count(kind, name)
+            count.exchanges += 1
+            count.affected += bool(found)
+            count.findings.update(found)
+        counts = {}
+        for finding in checked.findings:
+            for count in (self._count("rule", finding.code, finding.name), self._count("layer", finding.layer)):
+                count.findings[finding.severity] += 1
+                counts[id(count)] = count
+        for count in counts.values():
+            count.affected += 1
+        self._course.append((record.timing.started, worst(checked.findings) or "clean"))
+
+    def counts(self, kind: str) -> list[Count]:
+        """The counts of `rule`, `model`, `provider`, `layer` or `api`, most errors first, then warnings."""
+
+        def order(count: Count) -> tuple[object, ...]:
+            return *(-count.findings[severity] for severity in SEVERITIES), -count.exchanges, count.name
+
+        return sorted(self._kinds.get(kind, {}).values(), key=order)
+
+    def chart(self) -> Chart | None:
+        """Exchanges over time, stacked by their worst finding; None for fewer than two."""
+        if len(self._course) < 2:
+            return None
+        times = [at for at, _ in self._course if at is not None and 0 < at < 1e11]
+        timed = len(times) == len(self._course) and max(times) > min(times)
+        spots: list[float] = times if timed else [float(n) for n in range(len(self._course))]
+        low, high = min(spots), max(spots)
+        size = _BINS if timed else min(_BINS, len(spots))
+        bins = [Counter[str]() for _ in range(size)]
+        for at, (_, kind) in zip(spots, self._course, strict=True):
+            bins[min(int((at - low) / (high - low) * size), size - 1)][kind] += 1
+        labels = (moment(low), moment(high)) if timed else ("first exchange", f"exchange {len(self._course)}")
+        return Chart(list(_bars(bins, low, high, timed)), *labels, timed)
+
+    def _count(self, kind: str, name: str, note: str = "") -> Count:
+        return self._kinds.setdefault(kind, {}).setdefault(name, Count(name, note))
+
+
+_BINS = 60
+_WIDTH, _HEIGHT = 600.0, 100.0
+_GAP, _WIDEST = 0.22, 24.0
+_STACK: tuple[Severity | str, ...] = (*SEVERITIES, "clean")
+_WORDS = {"error": "with an error", "warning": "with a warning", "info": "with an info", "clean": "clean"}
+
+
+def moment(at: float) -> str:
+    """A Unix time as text, in UTC."""
+    return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _bars(bins: Sequence[Counter[str]], low: float, high: float, timed: bool) -> Iterable[Bar]:
+    most = max(counts.total() for counts in bins)
+    step = _WIDTH / len(bins)
+    width = min(step * (1 - _GAP), _WIDEST)
+    for number, counts in enumerate(bins):
+        at = low + (high - low) * number / len(bins)
+        where = moment(at) if timed else f"from exchange {int(at) + 1}"
+        title = f"{where}: {', '.join(f'{counts[kind]} {_WORDS[kind]}' for kind in _STACK if counts[kind])}"
+        x, top = number * step + (step - width) / 2, _HEIGHT
+        for kind in _STACK:
+            if counts[kind]:
+                height = counts[kind] / most * _HEIGHT
+                top -= height
+                yield Bar(round(x, 2), round(top, 2), round(width, 2), round(height, 2), kind, title)
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def _write_page(out: BinaryIO, data: BinaryIO, **values: object) -> None:
+    """Render the template to `out`. `data` holds the elements with the exchanges and the index."""
+    script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.js", "report.css"))
+    template = _environment().get_template("page.html.jinja")
+    assets = {"policy": _policy(script, style), "script": Markup(script), "style": Markup(style)}
+    stream = template.stream(version=__version__, data=_pieces(data), **assets, **values)
+    stream.enable_buffering(16)
+    stream.dump(out, encoding="utf-8", errors="replace")
+
+
+@cache
+def _environment() -> Environment:
+    loader = FileSystemLoader(_HERE)
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["visible"] = visible
+    return made
+
+
+def _pieces(data: BinaryIO) -> Iterator[Markup]:
+    data.seek(0)
+    while piece := data.read(_PIECE):
+        yield Markup(piece.decode("ascii"))
+
+
+def _policy(script: str, style: str) -> str:
+    return "; ".join(
+        (
+            "default-src 'none'",
+            f"script-src '{_digest(script)}'",
+            f"style-src '{_digest(style)}'",
+            "img-src data:",  # the empty icon
+            "base-uri 'none'",
+            "form-action 'none'",
+            "require-trusted-types-for 'script'",
+            "trusted-types 'none'",
+        )
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+
+
+class Manual(NamedTuple):
+    """The manual of a rule as HTML. It comes from a docstring, never from the wire."""
+
+    code: str
+    html: Markup
+
+
+_MARKDOWN = MarkdownIt("commonmark", {"html": False})
+
+
+def _manual(rule: Rule) -> Manual:
+    return Manual(rule.code, Markup(_MARKDOWN.render(inspect.getdoc(rule) or "")))

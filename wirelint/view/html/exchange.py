@@ -1,36 +1,83 @@
-"""A judged record as the page holds it: a line for the list and the filters, and all that is shown when it is opened."""
+"""An exchange as data of the HTML page: a row for the list and the filters, and the details shown when it is opened.
+
+The page's script makes elements and text nodes of these values, never markup. Places of a message are relative to its own
+pointer, so that a message that many histories repeat is stored once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit
+
+import orjson
 
 from wirelint.capture.offline import Checked
 from wirelint.capture.record import Headers, Record
-from wirelint.capture.replay import mended, replay
-from wirelint.fix import AppliedFix
-from wirelint.model import Exchange, Json, Reply, Rpc, Text, ToolCall
-from wirelint.rule import SEVERITIES, Finding
+from wirelint.model import (
+    Choice,
+    Exchange,
+    HostedCall,
+    HostedResult,
+    Json,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Reply,
+    Rpc,
+    Text,
+    Timing,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+from wirelint.rule import Finding
+from wirelint.text.escaping import printable
 from wirelint.text.excerpts import excerpt
-from wirelint.timing import NO_ARRIVALS
-from wirelint.view.html.blocks import Blocks
-from wirelint.view.html.places import Turn, mark, place
-from wirelint.view.html.plain import Object, choice, clip, compact, declared, message
-from wirelint.view.html.timeline import strip
-from wirelint.view.patch import patch
+from wirelint.timing import NO_ARRIVALS, Arrivals
+from wirelint.view.bodies import patch
+from wirelint.view.conversation import aligned, is_within, nearest, sent_on
+from wirelint.view.findings import flat, known_note, remedy, worst_first
 from wirelint.view.scores import provider_of
-from wirelint.view.writer import flat, known_note, remedy
+
+Object: TypeAlias = dict[str, Json]
 
 _TITLE = 160
-_MOST_LINES = 3000
-_LONGEST_LINE = 4000
+_MOST_LINES, _LONGEST_LINE = 3000, 4000
 _MOST_RAW = 20_000
+_MOST_TEXT = 200_000
+"""Characters of one text that a page holds."""
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_QUOTED = re.compile(r"`([^`]+)`|'([^']+)'|\"([^\"]+)\"")
+_SHORTEST_QUOTE = 3
+_FIELDS = {
+    **dict.fromkeys(("arguments", "input", "args", "parameters"), "text"),
+    **dict.fromkeys(("id", "call_id", "tool_call_id", "tool_use_id"), "id"),
+    "name": "name",
+}
+_FINDING = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "message")
+_FIX = ("code", "name", "safety", "side", "title", "pointer", "before", "after")
+
+
+class Store(Protocol):
+    """Stores each message once."""
+
+    def message(self, value: Object) -> int:
+        """Return the number of a message, equal for equal messages."""
+        ...
+
+
+# --- rows and details -------------------------------------------------------------------------------------------------
 
 
 def row(checked: Checked) -> Object:
-    """What the list shows of an exchange, and the filters ask for."""
+    """What the list shows of an exchange and the filters use."""
     record, exchange = checked.record, checked.exchange
     timing = exchange.timing if exchange is not None else record.timing
     return {
@@ -38,17 +85,17 @@ def row(checked: Checked) -> Object:
         "source": record.source,
         "place": record.place,
         "api": exchange.api if exchange is not None else "",
-        "model": exchange.model if exchange is not None else "",
+        "model": printable(exchange.model) if exchange is not None else "",
         "provider": provider(checked),
         "method": record.method,
-        "path": urlsplit(record.url).path[:200] if _splits(record.url) else record.url[:200],
+        "path": urlsplit(record.url).path[:200] if _is_url(record.url) else record.url[:200],
         "status": record.status,
         "end": record.end,
         "stream": bool(exchange is not None and exchange.reply is not None and exchange.reply.streamed),
         "started": timing.started,
         "duration": timing.duration,
         "conversation": exchange.conversation if exchange is not None else None,
-        "rewritten": rewritten(record),
+        "rewritten": is_rewritten(record),
         "title": _title(exchange),
         "known": known_note(len(checked.known)),
         "findings": [
@@ -58,14 +105,14 @@ def row(checked: Checked) -> Object:
     }
 
 
-def detail(checked: Checked, blocks: Blocks) -> Object:
-    """The conversation with its findings, what was rewritten, when it came. Messages go to `blocks`."""
+def detail(checked: Checked, store: Store) -> Object:
+    """The conversation with findings, what was rewritten, and when chunks arrived. Messages go to `store`."""
     record, exchange = checked.record, checked.exchange
     findings = worst_first(checked.findings)
     made: Object = {
         "url": clip(record.url),
         "headers": [["request", _headers(record.request_headers)], ["response", _headers(record.response_headers)]],
-        "fixes": [_fix(repair) for repair in record.fixes],
+        "fixes": [{name: getattr(fix, name) for name in _FIX} for fix in record.fixes],
         "diff": list(_diff(record)),
         "strip": strip(record.chunks, record.timing, exchange.arrivals if exchange is not None else NO_ARRIVALS),
         "error": record.error,
@@ -74,27 +121,29 @@ def detail(checked: Checked, blocks: Blocks) -> Object:
         bodies = (("request", record.request_body), ("response", record.response_body))
         raw: list[Json] = [[side, _raw(body)] for side, body in bodies if body]
         return made | {"raw": raw, "findings": [_finding(checked, one, {}) for one in findings]}
-    sent = replay(mended(record)) if record.forwarded is not None or record.delivered is not None else None
-    came = _request(exchange)
-    request = _aligned(came, _request(sent) if sent is not None and record.forwarded is not None else None, blocks)
-    reply = _reply(exchange.reply)
-    kept = [Turn(pointer, _parts(value)) for pointer, value in came]
-    answers = [Turn("", [*_parts(candidate), {"at": candidate["finishAt"]}]) for candidate in reply]
-    turns = {"request": kept, "response": answers}
-    delivered = _reply(exchange.delivered) if exchange.delivered is not None else None
-    made["reply"] = [*reply]
+    sent = sent_on(record)
+    messages, reply = _messages(exchange), _choices(exchange.reply)
+    forwarded = _messages(sent) if sent is not None and record.forwarded is not None else None
+    delivered = _choices(exchange.delivered) if exchange.delivered is not None else None
+    spots = {
+        "request": _spots((pointer, _parts(value)) for pointer, value in messages),
+        "response": _spots(("", [*_parts(choice), {"at": choice["finishAt"]}]) for choice in reply),
+    }
     return made | {
-        "request": request,
+        "request": _aligned(messages, forwarded, store),
+        "reply": [*reply],
         "delivered": [*delivered] if delivered is not None and delivered != reply else None,
-        "findings": [_finding(checked, one, turns) for one in findings],
+        "findings": [_finding(checked, one, spots) for one in findings],
         "usage": _usage(exchange.reply),
         "errorObject": compact(exchange.reply.error) if exchange.reply is not None and exchange.reply.error else None,
         "notes": [*exchange.notes],
     }
 
 
-def unshown(checked: Checked, error: Exception) -> Object:
-    """In the place of the details that could not be made: the findings, and why there is nothing else."""
+def fallback(checked: Checked, error: Exception) -> Object:
+    """The details of an exchange whose details could not be made: its findings, and why there is nothing else."""
+    name = type(error).__name__
+    note = f"wirelint could not show this exchange ({name}); try wirelint show, and please report it"
     return {
         "url": clip(checked.record.url),
         "headers": [],
@@ -103,30 +152,23 @@ def unshown(checked: Checked, error: Exception) -> Object:
         "strip": None,
         "error": None,
         "findings": [_finding(checked, one, {}) for one in worst_first(checked.findings)],
-        "notes": [
-            f"wirelint could not lay this exchange out ({type(error).__name__}); wirelint show may; please report it"
-        ],
+        "notes": [note],
     }
 
 
 def provider(checked: Checked) -> str:
-    """Who was asked, as the scorecards call them; of what is no exchange with a known API, the host."""
+    """The provider as scorecards name it; for an unrecognised API the host."""
     record, exchange = checked.record, checked.exchange
-    if exchange is not None:
-        return provider_of(record, exchange) if _splits(record.url) else "unknown"
-    return (urlsplit(record.url).hostname or "unknown") if _splits(record.url) else "unknown"
+    if not _is_url(record.url):
+        return "unknown"
+    return provider_of(record, exchange) if exchange is not None else urlsplit(record.url).hostname or "unknown"
 
 
-def rewritten(record: Record) -> bool:
+def is_rewritten(record: Record) -> bool:
     return record.forwarded is not None or record.delivered is not None
 
 
-def worst_first(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings, the gravest first; of one kind in their order."""
-    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def _splits(url: str) -> bool:
+def _is_url(url: str) -> bool:
     try:
         return urlsplit(url).hostname != ""
     except ValueError:  # `http://[` and the like
@@ -134,7 +176,7 @@ def _splits(url: str) -> bool:
 
 
 def _title(exchange: Exchange | None) -> str:
-    """What an exchange is about, in a line: the user's last words, the call to a server of tools, else the answer."""
+    """An exchange in a line: the user's last words, else the last message, else the reply."""
     if exchange is None:
         return ""
     request, reply = exchange.request, exchange.reply
@@ -143,39 +185,37 @@ def _title(exchange: Exchange | None) -> str:
         if words.strip():
             return excerpt(words[:4000], _TITLE)
         for sent in reversed(request.messages):
-            if (said := _said(sent.parts[-1:])) != "":
-                return said
-    return _said(reply.choices[0].parts) if reply is not None and reply.choices else ""
+            if text := _first_words(sent.parts[-1:]):
+                return text
+    return _first_words(reply.choices[0].parts) if reply is not None and reply.choices else ""
 
 
-def _said(parts: Iterable[object]) -> str:
-    for part in parts:
-        match part:
+def _first_words(parts: Iterable[object]) -> str:
+    for item in parts:
+        match item:
             case Text(text) if text.strip():
                 return excerpt(text[:4000], _TITLE)
             case ToolCall(_, name, arguments):
                 return excerpt(f"→ {name} {arguments.text[:400]}", _TITLE)
             case Rpc(form, _, method, _):
                 return method or form
-            case _:
-                continue
     return ""
 
 
-def _request(exchange: Exchange) -> list[tuple[str, Object]]:
+def _messages(exchange: Exchange) -> list[tuple[str, Object]]:
     request = exchange.request
     if request is None:
         return []
-    tools = [("/tools", declared(request.tools))] if request.tools else []
+    tools = [("/tools", _tools(request.tools))] if request.tools else []
     return [*tools, *((one.pointer, message(one)) for one in request.messages)]
 
 
-def _reply(reply: Reply | None) -> list[Object]:
-    return [choice(candidate) for candidate in reply.choices] if reply is not None else []
+def _choices(reply: Reply | None) -> list[Object]:
+    return [_choice(one) for one in reply.choices] if reply is not None else []
 
 
 def _usage(reply: Reply | None) -> Json:
-    """The token counts at the top of a usage object; what is nested in it is left out."""
+    """The numbers at the top level of a usage object."""
     usage = reply.usage if reply is not None else None
     return {name: count for name, count in usage.items() if isinstance(count, int | float)} if usage else None
 
@@ -185,54 +225,21 @@ def _parts(turn: Object) -> list[Json]:
     return parts if isinstance(parts, list) else []
 
 
-def _aligned(came: list[tuple[str, Object]], sent: list[tuple[str, Object]] | None, blocks: Blocks) -> list[Json]:
-    """Turns as [sign, pointer, message, number among those that came]: `=` came and was sent, `-` came, `+` was sent."""
-    before = [blocks.message(value) for _, value in came]
-    if sent is None:
-        return [["=", pointer, before[n], n] for n, (pointer, _) in enumerate(came)]
-    after = [blocks.message(value) for _, value in sent]
+def _aligned(before: list[tuple[str, Object]], after: list[tuple[str, Object]] | None, store: Store) -> list[Json]:
+    """Messages as [sign, pointer, number in the store, position among those received]; signs as in `conversation`."""
+    numbers = [store.message(value) for _, value in before]
+    sent = [store.message(value) for _, value in after] if after is not None else None
     made: list[Json] = []
-    for kind, start, end, sent_start, sent_end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        sign = "=" if kind == "equal" else "-"
-        made += [[sign, came[n][0], before[n], n] for n in range(start, end)]
-        if kind != "equal":
-            made += [["+", sent[n][0], after[n], None] for n in range(sent_start, sent_end)]
+    for sign, n in aligned(numbers, sent):
+        if sign != "+" and n is not None:
+            made.append([sign, before[n][0], numbers[n], n])
+        elif n is not None and after is not None and sent is not None:
+            made.append([sign, after[n][0], sent[n], None])
     return made
-
-
-_TOLD = ("code", "name", "severity", "confidence", "layer", "side", "pointer", "event", "message")
-
-
-def _finding(checked: Checked, finding: Finding, turns: dict[str, list[Turn]]) -> Object:
-    """A finding with its place: `at` is [turn, part] of its side, `mark` the evidence in that part."""
-    told = flat(checked, finding)
-    made: Object = {name: told[name] for name in _TOLD} | {"remedy": remedy(checked, finding)}
-    side = turns.get(finding.side, [])
-    found = place(finding, side)
-    if found is None:
-        return made
-    made["at"] = [found.turn, found.part]
-    part = side[found.turn].parts[found.part] if found.part is not None else None
-    if isinstance(part, dict):
-        made["mark"] = mark(finding, part)
-    return made
-
-
-def _fix(repair: AppliedFix) -> Object:
-    return {
-        "code": repair.code,
-        "name": repair.name,
-        "safety": repair.safety,
-        "side": repair.side,
-        "title": repair.title,
-        "pointer": repair.pointer,
-        "before": repair.before,
-        "after": repair.after,
-    }
 
 
 def _diff(record: Record) -> Iterator[str]:
-    """The lines of the patch, heads left out; what is too long for a page is cut, and says so."""
+    """The lines of the patch without its heads; too many or too long lines are cut."""
     lines = (line for line in patch(record) if line and not line.startswith("# "))
     for line in islice(lines, _MOST_LINES):
         yield line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
@@ -247,3 +254,219 @@ def _headers(headers: Headers) -> list[Json]:
 def _raw(body: bytes) -> str:
     text = body[:_MOST_RAW].decode("utf-8", "backslashreplace")
     return text if len(body) <= _MOST_RAW else f"{text}… (+{len(body) - _MOST_RAW} bytes)"
+
+
+# --- the place and the evidence of a finding --------------------------------------------------------------------------
+
+
+Spot: TypeAlias = tuple[str, int, int | None, Json]
+"""A place on the page: pointer, number of the turn, number of the part (None: the whole turn), the part."""
+
+
+def _spots(turns: Iterable[tuple[str, Sequence[Json]]]) -> list[Spot]:
+    """The places of turns, each given by its pointer and its parts."""
+    spots: list[Spot] = []
+    for number, (pointer, parts) in enumerate(turns):
+        for count, one in enumerate(parts):
+            if isinstance(one, dict):
+                spots.append((absolute(str(one["at"]), pointer), number, count, one))
+        if pointer:
+            spots.append((pointer, number, None, None))
+    return spots
+
+
+def _finding(checked: Checked, finding: Finding, spots: dict[str, list[Spot]]) -> Object:
+    """A finding with its place: `at` is [turn, part] of its side, `mark` the evidence in that part."""
+    value = flat(checked, finding)
+    made: Object = {name: value[name] for name in _FINDING} | {"remedy": remedy(checked, finding)}
+    side = spots.get(finding.side, [])
+    number = nearest(finding.pointer, (spot[0] for spot in side))
+    if number is not None:
+        _, turn, count, one = side[number]
+        made["at"] = [turn, count]
+        if isinstance(one, dict):
+            made["mark"] = mark(finding, one)
+    return made
+
+
+def mark(finding: Finding, part: Object) -> list[Json] | None:
+    """The evidence in a part as [field, start, end] in UTF-16 units; None for the whole part."""
+    texts = {name: value for name in ("text", "name", "id") if isinstance(value := part.get(name), str) and value}
+    text = texts.get("text", "")
+    if finding.span is not None and text:
+        start, end = finding.span
+        if start < end and start < len(text):
+            return ["text", utf16(text, start), utf16(text, end)]
+    field = _FIELDS.get((finding.pointer or "").rpartition("/")[2])
+    if field in ("name", "id") and field in texts:
+        return [field, 0, utf16(texts[field], len(texts[field]))]
+    for quoted in _quotes(finding.message):
+        for name in ("id", "name"):
+            if texts.get(name) == quoted:
+                return [name, 0, utf16(quoted, len(quoted))]
+        start = text.find(quoted)
+        if start >= 0:
+            return ["text", utf16(text, start), utf16(text, start + len(quoted))]
+    return None
+
+
+def _quotes(message: str) -> Iterator[str]:
+    """Quotations in a message, and the beginning of a quotation that is shortened with `…`."""
+    for found in _QUOTED.finditer(message):
+        whole = next(group for group in found.groups() if group)
+        yield from (text for text in (whole, whole.partition("…")[0]) if len(text) >= _SHORTEST_QUOTE)
+
+
+# --- messages and parts -----------------------------------------------------------------------------------------------
+
+
+def message(value: Message) -> Object:
+    """A message; the places of its parts are relative to it."""
+    return {"role": value.role, "parts": [part(item, value.pointer) for item in value.parts]}
+
+
+def _tools(tools: tuple[Tool, ...]) -> Object:
+    """The declared tools as one message; the text of each is its schema."""
+    parts: list[Json] = []
+    for tool in tools:
+        text = compact(tool.schema) if tool.schema is not None else ""
+        at = relative(tool.pointer, "/tools")
+        parts.append({"kind": "tool", "at": at, "name": tool.name, "note": clip(tool.description), "text": text})
+    return {"role": "tools", "parts": parts}
+
+
+def _choice(value: Choice) -> Object:
+    """A choice of a reply; the places of its parts are absolute."""
+    return {
+        "index": value.index,
+        "parts": [part(item, "") for item in value.parts],
+        "finish": value.finish_reason,
+        "finishAt": value.finish_pointer,
+    }
+
+
+def part(value: Part, base: str) -> Object:
+    """A part: `kind`, and `text`, `name`, `id` if it has them. `at` is its place relative to `base`."""
+    made: Object
+    match value:
+        case Text(text):
+            made = {"kind": "text", "text": clip(text)}
+        case Reasoning(text, _, opaque):
+            made = {"kind": "reasoning", "text": "" if opaque else clip(text)}
+        case Refusal(text):
+            made = {"kind": "refusal", "text": clip(text)}
+        case ToolCall(id_, name, arguments):
+            made = {"kind": "call", "text": clip(arguments.text), "name": name, "id": id_}
+        case ToolResult(call_id, text, _, name, error):
+            made = {"kind": "result", "text": clip(text), "name": name, "id": call_id, "error": bool(error)}
+        case HostedCall(id_, name):
+            made = {"kind": "hosted", "name": name, "id": id_}
+        case HostedResult(call_id, _, kind):
+            made = {"kind": "hosted-result", "name": kind, "id": call_id}
+        case Rpc(form, id_, method, content):
+            text = "" if content is None else compact(content)
+            made = {"kind": "rpc", "name": method or form, "id": id_, "text": text}
+        case Opaque(kind):
+            made = {"kind": "opaque", "name": kind}
+    return {"at": relative(value.pointer, base), **made}
+
+
+def relative(pointer: str, base: str) -> str:
+    """A pointer relative to `base`; a pointer outside of it stays whole, after `^`."""
+    return pointer[len(base) :] if is_within(pointer, base) else f"^{pointer}"
+
+
+def absolute(at: str, base: str) -> str:
+    """The pointer of which `relative` made `at`."""
+    return at[1:] if at.startswith("^") else base + at
+
+
+def compact(value: Json) -> str:
+    """A JSON value as text."""
+    try:
+        return clip(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return "(nested too deeply to be shown)"
+
+
+def clip(text: str) -> str:
+    left = len(text) - _MOST_TEXT
+    return text if left <= 0 else f"{text[:_MOST_TEXT]}… (+{left} characters, left out of this page)"
+
+
+def utf16(text: str, offset: int) -> int:
+    """An offset in characters as JavaScript counts them."""
+    offset = max(0, min(offset, len(text)))
+    return offset if text.isascii() else offset + sum(char > "\uffff" for char in text[:offset])
+
+
+def dump(value: Json) -> bytes:
+    """JSON in UTF-8; lone surrogates, which no file can hold, become U+FFFD."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(_readable(value), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _readable(value: Json) -> Json:
+    match value:
+        case str():
+            return _SURROGATE.sub("\ufffd", value)
+        case dict():
+            return {_SURROGATE.sub("\ufffd", name): _readable(item) for name, item in value.items()}
+        case list():
+            return [_readable(item) for item in value]
+        case _:
+            return value
+
+
+# --- the chunks of a reply on a time axis -----------------------------------------------------------------------------
+
+
+_MOST_TICKS, _MOST_GAPS = 600, 12
+_SHORTEST_GAP, _SHARE = 1000.0, 0.1
+
+
+def strip(
+    chunks: Sequence[tuple[float, int]], timing: Timing, arrivals: Arrivals = NO_ARRIVALS
+) -> dict[str, Json] | None:
+    """`ticks` are [milliseconds after the request, bytes], `gaps` [start, end] of silences; None if no time is known.
+
+    A silence is a time without an event that carries content, if `arrivals` are known, else without a chunk. Shown are
+    silences of a second and a tenth of the whole. The time before the first event is the model's reading time, no silence.
+    """
+    times = [at for at, _ in chunks]
+    end = max([*times, timing.duration or 0.0])
+    if not (0 < end < math.inf and all(map(math.isfinite, times))):
+        return None
+    first = times[0] if times else timing.first_byte
+    return {
+        "end": round(end, 1),
+        "first": None if first is None else round(first, 1),
+        "chunks": len(chunks),
+        "bytes": sum(size for _, size in chunks),
+        "ticks": [[round(at, 1), size] for at, size in _joined(chunks, end)],
+        "gaps": _gaps(times, end, arrivals),
+    }
+
+
+def _joined(chunks: Sequence[tuple[float, int]], end: float) -> list[tuple[float, int]]:
+    """Chunks joined by their place on the axis, if there are too many to draw."""
+    if len(chunks) <= _MOST_TICKS:
+        return list(chunks)
+    made: dict[int, tuple[float, int]] = {}
+    for at, size in chunks:
+        spot = int(at / end * _MOST_TICKS)
+        first, total = made.get(spot, (at, 0))
+        made[spot] = first, total + size
+    return list(made.values())
+
+
+def _gaps(times: Sequence[float], end: float, arrivals: Arrivals) -> list[Json]:
+    least = max(_SHORTEST_GAP, end * _SHARE)
+    if arrivals and arrivals.framed:
+        found = [(gap.start, gap.end) for gap in (*arrivals.gaps(least), arrivals.rest(end)) if gap.before is not None]
+    else:
+        found = list(zip(times, [*times[1:], end], strict=False))
+    longest = sorted((gap for gap in found if gap[1] - gap[0] >= least), key=lambda gap: gap[0] - gap[1])
+    return [[round(start, 1), round(stop, 1)] for start, stop in sorted(longest[:_MOST_GAPS])]

@@ -206,7 +206,7 @@ function partOf(part, marks) {
     case "text":
       return make("div.part", {}, part.text ? text() : make("span.finish", {}, "(empty)"));
     case "reasoning":
-      if (!part.text) return make("div.part.finish", {}, "(thinking that cannot be read)");
+      if (!part.text) return make("div.part.finish", {}, "(encrypted thinking)");
       return make(
         "div.part",
         {},
@@ -218,7 +218,7 @@ function partOf(part, marks) {
         ),
       );
     case "refusal":
-      return make("div.part", {}, make("span.failed", {}, "refuses"), text());
+      return make("div.part", {}, make("span.failed", {}, "refusal:"), text());
     case "call": {
       // Arguments are laid out for reading where that moves no mark.
       const nice = of("text").length ? null : laidOut(part.text);
@@ -346,7 +346,7 @@ async function requestOf(data, api) {
     const role = said.parts.some((part) => part.kind === "result") && said.role === "user" ? "tool" : said.role;
     const extra = sign === "+" ? ".sent" : sign === "-" ? ".was" : "";
     const who = api === "mcp" && role === "assistant" ? "client" : role;
-    let element = turnOf(sign === "+" ? "sent on" : who, role, said.parts, here, extra);
+    let element = turnOf(sign === "+" ? "forwarded" : who, role, said.parts, here, extra);
     if (tools && !here.some((finding) => finding.at[1] !== null)) {
       element = make(
         `div.turn${extra}`,
@@ -767,7 +767,7 @@ function unfold(entry) {
 function render() {
   // Who searches, or asks for what is clean, wants to see it.
   const severity = one("select[data-filter=severity]").value;
-  const boring = one("#boring").checked && !words.length && severity !== "clean";
+  const boring = one("#hide-clean").checked && !words.length && severity !== "clean";
   const passing = rows.map((_, number) => number).filter(passes);
   entries = [];
   let run = [];
@@ -1038,7 +1038,7 @@ const KEYS = {
   e: setAll,
   m: showManuals,
   "/": () => one("#search").focus(),
-  h: () => one("#boring").click(),
+  h: () => one("#hide-clean").click(),
   t: setTheme,
   "?": () => one("#keys").showModal(),
   Escape: escape,
@@ -1084,7 +1084,7 @@ function setUp() {
   });
   one(".filters").addEventListener("submit", (event) => event.preventDefault());
   for (const select of selects) select.addEventListener("change", refilter);
-  one("#boring").addEventListener("change", refilter);
+  one("#hide-clean").addEventListener("change", refilter);
   for (const id of ["#clear", "#nothing-clear"]) {
     one(id).addEventListener("click", (event) => {
       event.preventDefault();
@@ -1113,7 +1113,7 @@ async function begin() {
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
   const index = await unpack(one("script.index"));
   ({rows, blocks: firsts} = index);
-  one("#boring").checked = rows.some((row) => row.findings.length);
+  one("#hide-clean").checked = rows.some((row) => row.findings.length);
   setUp();
   render();
   await follow();

@@ -1,0 +1,164 @@
+"""`wirelint report`, `stats` and `compare`: what they write, print and refuse."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.build import Call, Talk, User, schema
+from tests.cli.conftest import Ran
+from tests.cli.test_check import CLEAN, CUT, write
+
+Wirelint = Callable[..., Ran]
+
+
+def test_a_page_is_written_where_it_says(wirelint: Wirelint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture = write(tmp_path / "run.jsonl", CLEAN, CUT)
+    monkeypatch.chdir(tmp_path)
+    ran = wirelint("report", capture)
+    assert (ran.status, ran.out) == (0, "report.html\n")
+    assert "2 exchanges, 1 with findings (" in ran.err
+    assert "kB)" in ran.err
+    assert 'data-manual="ST604"' in Path("report.html").read_text(encoding="utf-8")
+    again = wirelint("report", capture, "-o", "report.html", "--ignore", "ST604", "--title", "Tuesday")
+    assert "2 exchanges, 0 with findings" in again.err
+    html = Path("report.html").read_text(encoding="utf-8")
+    assert "<title>Tuesday · wirelint</title>" in html
+    assert "data-manual=" not in html
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_written(wirelint: Wirelint, tmp_path: Path) -> None:
+    out = tmp_path / "r.html"
+    ran = wirelint("report", write(tmp_path / "run.jsonl", CLEAN), tmp_path / "none.jsonl", "-o", out)
+    assert ran.status == 2
+    assert "none.jsonl: no such file" in ran.err
+    assert "none.jsonl: no such file" in out.read_text(encoding="utf-8")
+
+
+REFUSED = {
+    "a folder": ("folder", "a folder; name a file"),
+    "in no folder": ("none/r.html", "make it first"),
+    "the capture itself": ("run.jsonl", "would be overwritten"),
+    "something that is no page": ("notes.txt", "not an HTML page"),
+}
+
+
+@pytest.mark.parametrize(("out", "said"), REFUSED.values(), ids=REFUSED)
+def test_refuses(wirelint: Wirelint, tmp_path: Path, out: str, said: str) -> None:
+    capture = write(tmp_path / "run.jsonl", CLEAN)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.txt").write_text("mine")
+    before = {path.name for path in tmp_path.iterdir()}
+    ran = wirelint("report", capture, "-o", tmp_path / out)
+    assert (ran.status, ran.out) == (2, "")
+    assert said in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+
+
+def test_the_page_is_no_output(wirelint: Wirelint, tmp_path: Path) -> None:
+    ran = wirelint("report", write(tmp_path / "run.jsonl", CLEAN), "-o", "-")
+    assert (ran.status, ran.out) == (2, "")
+    assert "name one" in ran.err
+
+
+def test_nothing_to_report(wirelint: Wirelint, tmp_path: Path) -> None:
+    ran = wirelint("report", tmp_path / "none.jsonl", "-o", tmp_path / "r.html")
+    assert ran.status == 2
+    assert "no exchange to report" in ran.err
+    assert not (tmp_path / "r.html").exists()
+
+
+TOOLS = {"tide": schema(["port"], port="string")}
+
+
+def reply(number: int, *calls: Call, model: str = "acme-1") -> dict[str, Any]:
+    talk = Talk((User(f"Port {number}?"),), tools=TOOLS, calls=calls, text="" if calls else "Which?", model=model)
+    return talk.record("openai.chat", False)
+
+
+def write_run(path: Path, *records: Any) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+GOOD, BAD = Call("tide", {"port": "Hove"}), Call("tide", {"port": 3})
+
+
+def test_stats_as_json(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run.jsonl", reply(1, GOOD), reply(2, BAD), reply(3))
+    ran = wirelint("stats", path, "--output-format", "json")
+    assert ran.status == 0
+    (card,) = json.loads(ran.out)
+    counts = {
+        name: card[name] for name in ("finish_tool_calls", "finish_stop", "successful_tool_calls", "schema_errors")
+    }
+    assert counts == {"finish_tool_calls": 2, "finish_stop": 1, "successful_tool_calls": 1, "schema_errors": 1}
+    assert (card["schema_accuracy"], card["first_token_ms"]) == (0.5, None)
+    assert card["findings"] == [{"name": "schema-violation", "layer": "model", "count": 1}]
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_tables_fit_the_terminal(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
+    long = "moonshotai/a-model-with-a-name-that-goes-on-for-longer-than-any-table-is-wide"
+    run = [reply(number, GOOD, model=long) for number in range(3)]
+    path = write_run(tmp_path / "run.jsonl", *[{**one, "timing": {"duration_ms": 1234.5}} for one in run])
+    for ran in (wirelint("stats", path, columns=columns), wirelint("compare", path, path, columns=columns)):
+        assert ran.status == 0
+        assert max(map(len, ran.out.splitlines())) <= columns
+        assert "100.0 %" in ran.out
+
+
+def test_names_from_the_wire_are_obeyed_nowhere(wirelint: Wirelint, tmp_path: Path) -> None:
+    path = write_run(tmp_path / "run.jsonl", reply(1, GOOD, model="<script>alert(1)</script>|\x1b[31m`x`"))
+    assert "\x1b" not in wirelint("stats", path).out
+    markdown = wirelint("stats", path, "--output-format=markdown").out
+    assert "<script>" not in markdown
+    assert markdown.count("|") % 10 == 1  # one that is escaped
+    picture = wirelint("stats", path, "--output-format=svg").out
+    assert not [node for node in ElementTree.fromstring(picture).iter() if node.tag.endswith("script")]
+
+
+def test_compare(wirelint: Wirelint, tmp_path: Path) -> None:
+    reference = write_run(tmp_path / "reference.jsonl", reply(1, GOOD), reply(2, GOOD), reply(3), reply(4))
+    candidate = write_run(tmp_path / "candidate.jsonl", reply(1, GOOD), reply(2), reply(3), reply(5))
+    ran = wirelint("compare", reference, candidate, "--output-format", "json")
+    (made,) = json.loads(ran.out)
+    assert (made["pairs"], made["unmatched"], made["precision"], made["recall"], made["f1"]) == (3, 1, 1.0, 0.5, 0.6667)
+    assert "1 request not in the reference" in ran.err
+    assert "1 request of the reference not in any candidate" in ran.err
+    assert "### triggering" in wirelint("compare", reference, candidate, "--output-format", "markdown").out
+
+
+def test_nothing_to_compare_is_one_line(wirelint: Wirelint, tmp_path: Path) -> None:
+    reference, candidate = write_run(tmp_path / "a.jsonl", reply(1)), write_run(tmp_path / "b.jsonl", reply(2))
+    ran = wirelint("compare", reference, candidate)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith(f"wirelint: no request of {reference} occurs in {candidate}")
+    assert ran.err.count("\n") == 1
+
+
+def test_what_cannot_be_read_is_told(wirelint: Wirelint, tmp_path: Path) -> None:
+    (tmp_path / "bad.jsonl").write_text("{broken\n", encoding="utf-8")
+    good = write_run(tmp_path / "good.jsonl", reply(1))
+    ran = wirelint("stats", tmp_path / "bad.jsonl", good)
+    assert ran.status == 2
+    assert "bad.jsonl" in ran.err
+    assert "acme-1" in ran.out
+
+
+@pytest.mark.parametrize("columns", [60, 80, 140])
+def test_names_of_models_can_be_read_at_any_width(wirelint: Wirelint, tmp_path: Path, columns: int) -> None:
+    model = "moonshotai/kimi-k2-instruct-0905"
+    path = write_run(tmp_path / "run.jsonl", reply(1, GOOD, model=model), reply(2, model=model))
+    for command in (("stats", path), ("compare", path, path)):
+        lines = wirelint(*command, columns=columns).out.splitlines()
+        assert any(model in line for line in lines)
+        assert max(map(len, lines)) <= columns
+        assert any("100.0 %" in line for line in lines)

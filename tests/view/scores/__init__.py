@@ -1,1 +1,0 @@
-"""Scorecards and comparisons."""

@@ -1,0 +1,270 @@
+"""Scorecards, comparisons of two runs, and the scorecard on a page."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+from typing import Any
+
+import pytest
+
+from tests.build import REGISTRY, Assistant, Call, Result, Talk, User, as_record, schema
+from wirelint.capture.fixing import Fixed, fix
+from wirelint.capture.offline import Checked, check
+from wirelint.capture.record import Record
+from wirelint.fix import FixPolicy
+from wirelint.view.scorecard import section
+from wirelint.view.scores import (
+    Card,
+    Cards,
+    Comparison,
+    Observation,
+    Outcome,
+    Spread,
+    Trigger,
+    compare,
+    observe,
+    request_key,
+)
+
+TOOLS = {"tide": schema(["port"], port="string", days="integer")}
+GOOD = Call("tide", {"port": "Hove"})
+
+
+def checked(made: dict[str, Any] | Record, **changes: Any) -> Checked:
+    record = made if isinstance(made, Record) else as_record(made)
+    (one,) = check([record], ())
+    assert isinstance(one, Checked)
+    return one
+
+
+def talk(*calls: Call, text: str = "", **more: Any) -> Talk:
+    return Talk((User("When is high water at Hove?"),), tools=TOOLS, text=text, calls=calls, **more)
+
+
+FORMS = [(api, stream) for api in ("openai.chat", "anthropic.messages") for stream in (False, True)]
+
+
+@pytest.mark.parametrize(("api", "stream"), FORMS)
+@pytest.mark.parametrize(
+    ("said", "finish", "calls", "valid", "successful"),
+    [
+        pytest.param(talk(text="At nine."), "stop", 0, 0, False, id="text"),
+        pytest.param(talk(GOOD), "tool_calls", 1, 1, True, id="a call"),
+        pytest.param(talk(GOOD, Call("tide", {"port": "Deal"}, id="call_b")), "tool_calls", 2, 2, True, id="two"),
+        pytest.param(talk(Call("tide", {"port": 4})), "tool_calls", 1, 0, False, id="a wrong type"),
+        pytest.param(talk(Call("tide", {})), "tool_calls", 1, 0, False, id="an argument is missing"),
+        pytest.param(talk(GOOD, Call("ebb", {}, id="call_b")), "tool_calls", 2, 1, False, id="one undeclared"),
+    ],
+)
+def test_what_becomes_of_a_reply(
+    api: str, stream: bool, said: Talk, finish: str, calls: int, valid: int, successful: bool
+) -> None:
+    seen = observe(checked(said.record(api, stream)))
+    assert seen is not None
+    assert seen.outcome is not None
+    assert (seen.outcome.finish, seen.outcome.calls, seen.outcome.valid) == (finish, calls, valid)
+    assert seen.outcome.is_successful is successful
+    assert seen.streamed is stream
+
+
+@pytest.mark.parametrize("api", ["google.generate_content", "ollama.chat"])
+def test_an_api_with_one_word_for_both_ends_in_calls_where_it_has_calls(api: str) -> None:
+    seen = observe(checked(talk(GOOD).record(api, False)))
+    assert seen is not None
+    assert seen.outcome is not None
+    assert seen.outcome.is_successful
+
+
+@pytest.mark.parametrize(
+    ("said", "finish"),
+    [
+        pytest.param(talk(text="At ni", finish="length"), "other", id="cut off"),
+        pytest.param(talk(text="At nine.", finish=None), "other", id="without a word"),
+        pytest.param(talk(GOOD, finish="stop"), "stop", id="calls under the wrong word"),
+    ],
+)
+def test_the_reason_decides(said: Talk, finish: str) -> None:
+    seen = observe(checked(said.record("openai.chat", False)))
+    assert seen is not None
+    assert seen.outcome is not None
+    assert seen.outcome.finish == finish
+
+
+def test_cards_by_provider_and_model() -> None:
+    cards = Cards()
+    records = [
+        talk(GOOD).record("openai.chat", False),
+        talk(Call("tide", {})).record("openai.chat", True),
+        talk(text="At nine.", model="acme-2").record("openai.chat", False),
+        talk(text="", status=503).record("openai.chat", False),
+    ]
+    named = talk(GOOD).record("openai.chat", False)
+    named["response"]["body"] = named["response"]["body"].replace("{", '{"provider": "Nordlicht", ', 1)
+    unknown = {"request": {"url": "http://llm.test/feed", "body": {"a": 1}}, "response": {"body": {"b": 2}}}
+    for record in [*records, named, unknown]:
+        cards.add(observe(checked(record)))
+    assert cards.left_out == 1
+    found = {(card.provider, card.model): card for card in cards.ordered()}
+    assert list(found) == [("llm.test", "acme-1"), ("llm.test", "acme-2"), ("llm.test (Nordlicht)", "acme-1")]
+    card = found["llm.test", "acme-1"]
+    assert (card.exchanges, card.failed, card.replies, card.streamed) == (3, 1, 2, 1)
+    assert (card.finishes["tool_calls"], card.successful, card.schema_errors, card.schema_accuracy) == (2, 1, 1, 0.5)
+    assert found["llm.test", "acme-2"].schema_accuracy is None
+
+
+def test_times_of_a_stream() -> None:
+    record = talk(text="At nine in the morning.", step=6).record("openai.chat", True)
+    body = record["response"]["body"].encode()
+    events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+    times = [200.0, 300.0, 1900.0, *(1900.0 + 10 * number for number in range(1, len(events) - 2))]
+    record["response"]["chunks"] = [(at, len(event)) for at, event in zip(times, events, strict=True)]
+    record["timing"] = {"duration_ms": 2100.0}
+    seen = observe(checked(record))
+    assert seen is not None
+    assert (seen.longest_gap, seen.duration, seen.tokens, seen.speed) == (1600.0, 2100.0, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([], (None, None, None), id="none"),
+        pytest.param([7.0], (7.0, 7.0, 7.0), id="one"),
+        pytest.param([4.0, 1.0, 3.0, 2.0], (2.0, 4.0, 4.0), id="four"),
+        pytest.param([float(n) for n in range(1, 101)], (50.0, 95.0, 100.0), id="a hundred"),
+    ],
+)
+def test_ranks(values: list[float], expected: tuple[float | None, ...]) -> None:
+    spread = Spread(values)
+    assert (spread.at(0.5), spread.at(0.95), spread.at(1.0)) == expected
+
+
+def test_what_the_client_got_is_scored_when_asked_for() -> None:
+    leaked = '<invoke name="tide"><arg name="port">Hove</arg></invoke>'
+    came = as_record(talk(text=leaked).record("openai.chat", False))
+    (fixed,) = fix([came], REGISTRY.rules, FixPolicy("unsafe"))
+    assert isinstance(fixed, Fixed)
+    assert fixed.record.delivered is not None
+    upstream, client = (observe(checked(fixed.record), delivered=side) for side in (False, True))
+    assert upstream is not None
+    assert client is not None
+    assert (upstream.outcome, client.outcome) == (Outcome("stop", 0, 0, ()), Outcome("tool_calls", 1, 1, ("tide",)))
+
+
+TWO_TOOLS = {"tide": schema(["port"], port="string"), "moon": schema()}
+PORTS = ("Hove", "Deal", "Looe", "Rye")
+
+
+def run(*replies: Talk, api: str = "openai.chat", stream: bool = False) -> list[Checked]:
+    records = [as_record(reply.record(api, stream), number) for number, reply in enumerate(replies)]
+    return [one for one in check(records, ()) if isinstance(one, Checked)]
+
+
+def ask(port: str, *calls: Call, text: str = "", **more: Any) -> Talk:
+    return Talk((User(f"When is high water at {port}?"),), tools=TWO_TOOLS, calls=calls, text=text, **more)
+
+
+def call(port: str) -> Call:
+    return Call("tide", {"port": port})
+
+
+def only(found: list[Comparison]) -> Comparison:
+    (made,) = found
+    return made
+
+
+def test_triggering_and_similarity() -> None:
+    reference = run(ask("Hove", call("Hove")), ask("Deal", call("Deal")), ask("Looe", text="?"), ask("Rye", text="?"))
+    candidate = run(
+        ask("Hove", call("Hove"), model="b"),  # the same
+        ask("Deal", text="Let me look.", model="b"),  # a call is missing
+        ask("Looe", Call("moon"), model="b"),  # a call too many
+        ask("Rye", text="Which day?", model="b"),  # the same
+        api="anthropic.messages",
+        stream=True,
+    )
+    found, unanswered = compare(reference, candidate)
+    made = only(found)
+    assert (made.model, made.pairs, made.unmatched, unanswered) == ("b", 4, 0, 0)
+    assert made.trigger == Trigger(1, 1, 1, 1)
+    assert (made.trigger.precision, made.trigger.recall, made.trigger.f1) == (0.5, 0.5, 0.5)
+    assert made.similarity == 0.5
+    assert (made.card.successful, made.reference.successful) == (2, 2)
+
+
+def test_another_tool_is_not_alike() -> None:
+    made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", Call("moon"))))[0])
+    assert (made.trigger.f1, made.similarity) == (1.0, 0.0)
+
+
+def test_what_only_one_run_has_is_counted() -> None:
+    found, unanswered = compare(
+        run(ask("Hove", text="a"), ask("Deal", text="a")), run(ask("Hove", text="b"), ask("Rye"))
+    )
+    assert (only(found).pairs, only(found).unmatched, unanswered) == (1, 1, 1)
+
+
+def test_each_model_meets_all_of_the_reference_and_repeats_pair_off_in_order() -> None:
+    reference = run(ask("Hove", call("Hove")), ask("Hove", text="Which day?"))
+    candidate = run(
+        ask("Hove", call("Hove"), model="b"),
+        ask("Hove", text="a", model="c"),
+        ask("Hove", text="b", model="b"),
+        ask("Hove", text="c", model="b"),  # once more than the reference: it meets the last one again
+    )
+    found, _ = compare(reference, candidate)
+    assert {made.model: (made.pairs, made.similarity) for made in found} == {"b": (3, 1.0), "c": (1, 0.0)}
+
+
+def test_failures_are_no_calls() -> None:
+    made = only(compare(run(ask("Hove", call("Hove"))), run(ask("Hove", status=500)))[0])
+    assert (made.trigger.recall, made.trigger.precision, made.similarity, made.card.failed) == (0.0, None, 0.0, 1)
+
+
+HISTORY = (User("Hove?"), Assistant(calls=(Call("tide", {"port": "Hove"}, id="call_1"),)), Result("call_1", "09:12"))
+OTHER_IDS = (User("Hove? "), Assistant(calls=(Call("tide", '{"port":"Hove"}', id="x9"),)), Result("x9", "09:12"))
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        pytest.param(Talk(OTHER_IDS, tools=TWO_TOOLS, model="other"), True, id="ids, spelling and model"),
+        pytest.param(Talk(HISTORY, tools={"moon": schema(), "tide": schema()}), True, id="order of the tools"),
+        pytest.param(Talk(HISTORY, tools=TWO_TOOLS, request={"temperature": 1}), True, id="how it is wanted"),
+        pytest.param(Talk(HISTORY, tools={"tide": schema()}), False, id="another tool is missing"),
+        pytest.param(Talk(HISTORY[:1], tools=TWO_TOOLS), False, id="a shorter history"),
+        pytest.param(Talk((*HISTORY[:2], Result("call_1", "10:40")), tools=TWO_TOOLS), False, id="another result"),
+    ],
+)
+@pytest.mark.parametrize("api", ["openai.chat", "anthropic.messages"])
+def test_what_makes_two_requests_the_same(other: Talk, same: bool, api: str) -> None:
+    first, second = run(Talk(HISTORY, tools=TWO_TOOLS)), run(other, api=api)
+    keys = {request_key(one.exchange.request) for one in (*first, *second) if one.exchange and one.exchange.request}
+    assert len(keys) == (1 if same else 2)
+
+
+def test_a_run_compared_with_itself_is_alike_in_all() -> None:
+    """The same request to two models, and several times to one, with different answers."""
+    mixed = run(
+        ask("Hove", call("Hove"), model="a"),
+        ask("Hove", text="Which day?", model="b"),
+        ask("Hove", text="Which day?", model="a"),
+        ask("Hove", Call("moon"), model="b"),
+        ask("Hove", text="Which day?", model="a", request={"temperature": 0}),
+    )
+    found, unanswered = compare(mixed, mixed)
+    assert [(made.model, made.pairs, made.similarity) for made in found] == [("a", 3, 1.0), ("b", 2, 1.0)]
+    assert unanswered == 0
+    turned = [mixed[4], *mixed[:4]]
+    assert {made.similarity for made in compare(mixed, turned)[0]} == {1.0}, "the body tells which is which"
+
+
+def test_names_are_text() -> None:
+    card = Card('<img src=x onerror="x">', "</svg><script>alert(1)</script>")
+    card.add(Observation(card.provider, card.model, Outcome("tool_calls", 1, 1, ("tide",)), duration=1200.0))
+    page = ElementTree.fromstring(f"<div>{section([card])}</div>".replace("<br>", "<br/>"))
+    names = {node.tag.rpartition("}")[2] for node in page.iter()}
+    assert not names & {"script", "img"}
+    assert {"svg", "table", "details"} <= names
+    shown = "".join(page.itertext())
+    assert "</svg><script>alert(1)</script>" in shown
+    assert "100.0 %" in shown

@@ -1,0 +1,150 @@
+"""The one module that uses internals of mitmproxy: it sends to a client when mitmproxy has no hook for it.
+
+mitmproxy calls the rewriter of a stream only when bytes have arrived, never when the upstream dies. For one exchange its
+layer, an `HttpStream`, gets a handler of events around its own:
+
+- Held text leaves when its time is over (the layer requests a `Wakeup`) and when the upstream dies.
+- Empty data, which HTTP/2 allows in mid-stream, is dropped, so that an empty call of the stream means its end.
+- A body that breaks off while mitmproxy collects it is sent as far as it came, without an error page.
+- A WebSocket sends several messages in place of one.
+
+Off, or with an untried mitmproxy, held text leaves with the next bytes or is lost (noted); WebSockets are not repaired.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from mitmproxy import ctx, http, version
+from mitmproxy.proxy import commands, events, layer
+from mitmproxy.proxy.layers.http import HttpLayer, HttpStream, SendHttp
+from mitmproxy.proxy.layers.http import _events as http_events
+from mitmproxy.proxy.layers.websocket import WebsocketLayer
+from wsproto.connection import ConnectionState
+from wsproto.events import CloseConnection, Event, TextMessage
+
+from wirelint.addon.passage import Held, HeldMessages
+
+is_enabled = True  # `wirelint_mitm_compat`
+Handler = Callable[[events.Event], layer.CommandGenerator[None]]
+
+
+def attach(flow: http.HTTPFlow, held: Held) -> bool:
+    """Let `held` send to the client of a streamed reply whose head has come. Return False if that is not possible."""
+    stream = find_stream(flow)
+    if stream is None:
+        return False
+    before: Handler = stream._handle_event
+
+    def pass_on(event: events.Event) -> layer.CommandGenerator[None]:
+        if isinstance(event, http_events.ResponseData) and not event.data:
+            return
+        if isinstance(event, http_events.ResponseProtocolError) and _is_sending(stream):
+            yield from _send(stream, held.remains())
+        yield from before(event)
+
+    def wake() -> layer.CommandGenerator[None]:
+        yield from _send(stream, held.overdue() if _is_sending(stream) else ())
+
+    stream._handle_event = _waking(held, pass_on, wake)
+    return True
+
+
+def attach_whole(flow: http.HTTPFlow, arrived: Callable[[bytes], None], cut_off: Callable[[bytes], None]) -> bool:
+    """Watch a reply that mitmproxy collects. `cut_off` gets the bytes so far when either side leaves early."""
+    stream = find_stream(flow)
+    if stream is None:
+        return False
+    before: Handler = stream._handle_event
+
+    def handle(event: events.Event) -> layer.CommandGenerator[None]:
+        collecting = (
+            stream.server_state == stream.state_consume_response_body and stream.client_state != stream.state_errored
+        )
+        if isinstance(event, http_events.ResponseData):
+            if event.data:
+                arrived(event.data)
+        elif collecting and isinstance(event, (http_events.ResponseProtocolError, http_events.RequestProtocolError)):
+            body = bytes(stream.response_body_buf)
+            cut_off(body)
+            if isinstance(event, http_events.ResponseProtocolError) and stream.flow.response is not None:
+                head = http_events.ResponseHeaders(stream.stream_id, stream.flow.response, end_stream=False)
+                yield SendHttp(head, stream.context.client)
+                yield from _send(stream, [body] if body else [])
+        yield from before(event)
+
+    stream._handle_event = handle
+    return True
+
+
+def attach_socket(flow: http.HTTPFlow, held: HeldMessages) -> bool:
+    """Let `held` send messages to the client of a WebSocket. Return False if that is not possible."""
+    socket = getattr(find_stream(flow), "child_layer", None)
+    if not isinstance(socket, WebsocketLayer) or socket.flow is not flow:
+        return False
+    client, before, send_one = socket.client_ws, socket._handle_event, socket.client_ws.send2
+
+    def write(messages: Iterable[bytes]) -> bytes:
+        messages = messages if client.state is ConnectionState.OPEN else ()
+        return b"".join(client.send(TextMessage(content.decode("utf-8", "replace"))) for content in messages)
+
+    def send(event: Event) -> commands.SendData:
+        first = write(held.remains() if isinstance(event, CloseConnection) else held.ready())
+        return commands.SendData(client.conn, first + send_one(event).data)
+
+    def wake() -> layer.CommandGenerator[None]:
+        if data := write(held.overdue()):
+            yield commands.SendData(client.conn, data)
+
+    client.send2 = send  # type: ignore[method-assign]
+    socket._handle_event = _waking(held, before, wake)
+    return True
+
+
+def _waking(held: Held, pass_on: Handler, wake: Callable[[], layer.CommandGenerator[None]]) -> Handler:
+    """Return a handler that requests one `Wakeup` at a time for the moment when held text has to leave."""
+    is_set = False
+
+    def handle(event: events.Event) -> layer.CommandGenerator[None]:
+        nonlocal is_set
+        if isinstance(event, events.Wakeup):
+            is_set = False
+            yield from wake()
+        else:
+            yield from pass_on(event)
+        delay = None if is_set else held.due()
+        if delay is not None:
+            is_set = True
+            yield commands.RequestWakeup(delay)
+
+    return handle
+
+
+def find_stream(flow: http.HTTPFlow) -> HttpStream | None:
+    """Return the layer of a live exchange; None where it is not found or this module is off."""
+    master = getattr(ctx, "master", None)
+    if master is None or not (is_enabled and version.VERSION.startswith(("11.", "12."))):
+        return None
+    connection = getattr(master.addons.get("proxyserver"), "connections", {}).get(flow.client_conn.id)
+    tops, seen = [getattr(connection, "layer", None)], set[int]()
+    while tops:
+        top = tops.pop()
+        layers = top.context.layers if isinstance(top, layer.Layer) else ()
+        for one in (one for one in layers if isinstance(one, HttpLayer) and id(one) not in seen):
+            seen.add(id(one))
+            for stream in one.streams.values():
+                if getattr(stream, "flow", None) is flow:
+                    return stream
+                tops.append(stream.child_layer)  # a tunnel (CONNECT) is an exchange with layers of its own inside
+    return None
+
+
+def _send(stream: HttpStream, pieces: Iterable[bytes]) -> layer.CommandGenerator[None]:
+    for piece in pieces:
+        yield SendHttp(http_events.ResponseData(stream.stream_id, piece), stream.context.client)
+
+
+def _is_sending(stream: HttpStream) -> bool:
+    return (
+        bool(stream.server_state == stream.state_stream_response_body) and stream.client_state != stream.state_errored
+    )

@@ -1,0 +1,272 @@
+"""Options that several commands share: paths, the choice of rules, output; and messages on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+from click.core import ParameterSource
+
+from wirelint.cli import completion
+from wirelint.fix import FixPolicy
+from wirelint.policy import NO_POLICIES
+from wirelint.policy.checks import RealDisk
+from wirelint.policy.file import load as load_policies
+from wirelint.registry import Registry, RuleError
+from wirelint.rule import Limits
+from wirelint.settings.file import NO_CONFIG, Config, ConfigError, find
+from wirelint.settings.file import load as load_config
+from wirelint.settings.scopes import Layer, Scopes
+from wirelint.text.escaping import guarded
+
+Command = Callable[..., Any]
+_TIMES = tuple(field.name for field in fields(Limits))
+
+
+# --- messages ---------------------------------------------------------------------------------------------------------
+
+
+def inform(message: str) -> None:
+    """Print a message for a person on stderr; stdout is for results."""
+    click.echo(message, err=True)
+
+
+def inform_failure(culprit: str, error: Exception) -> None:
+    inform(f"wirelint: {culprit} failed: {type(error).__name__}: {error} (its findings are missing; please report it)")
+
+
+# --- the choice of rules ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The rules that options and configuration choose. Errors are click.ClickException with a message of one line."""
+
+    select: Sequence[str] = ()
+    extend_select: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    folders: tuple[Path, ...] = ()
+    config: Path | None = None
+    isolated: bool = False
+    policy: Path | None = None
+    times: tuple[tuple[str, float], ...] = ()
+
+    def scopes(self) -> Scopes:
+        """The rules in force. A selector option may hold several names separated by commas."""
+        return self._scopes(self.configuration, self._layer())
+
+    def fixing(
+        self, *, unsafe: bool, fixable: Sequence[str], unfixable: Sequence[str], clean_history: bool
+    ) -> tuple[Scopes, FixPolicy]:
+        """The rules in force, and the fixes allowed where no route matches."""
+        config = self.configuration
+        if config.layer.fix != "unsafe":  # `fix = "off"` is for proxies; this command was started to fix
+            config = replace(config, layer=replace(config.layer, fix="safe"))
+        given = replace(
+            self._layer(),
+            fix="unsafe" if unsafe else None,
+            fixable=_split(fixable) or None,
+            unfixable=_split(unfixable) or None,
+            clean_history=clean_history or None,
+        )
+        scopes = self._scopes(config, given)
+        return scopes, scopes.default.permit
+
+    def names(self, selectors: Sequence[str]) -> frozenset[str]:
+        """The names of the rules that selectors match."""
+        try:
+            return frozenset(rule.name for one in _split(selectors) for rule in self._registry.find(one))
+        except RuleError as error:
+            raise click.ClickException(str(error)) from error
+
+    @cached_property
+    def configuration(self) -> Config:
+        if self.config is not None and self.isolated:
+            raise click.UsageError("--isolated reads no configuration and --config one; leave out one of them")
+        try:
+            if self.isolated:
+                return NO_CONFIG
+            return find(Path.cwd()) if self.config is None else load_config(self.config)
+        except ConfigError as error:
+            raise click.ClickException(str(error)) from error
+
+    @cached_property
+    def _registry(self) -> Registry:
+        config = self.configuration
+        return load_rules((*config.rules, *self.folders), self.policy or config.policy)
+
+    def _layer(self) -> Layer:
+        select, extend, ignore = (_split(one) for one in (self.select, self.extend_select, self.ignore))
+        return Layer(select=select or None, extend_select=extend, ignore=ignore)
+
+    def _scopes(self, config: Config, given: Layer) -> Scopes:
+        registry = self._registry
+        try:
+            given.check(registry)
+        except RuleError as error:
+            raise click.ClickException(f"--{error}") from error
+        try:
+            config.check(registry)
+        except ConfigError as error:
+            raise click.ClickException(str(error)) from error
+        return config.scopes(registry, given, dict(self.times))
+
+
+def load_rules(folders: Sequence[Path] = (), policy: Path | None = None) -> Registry:
+    """The registry, with the argument policies of a file in force. Raises click.ClickException."""
+    try:
+        policies = load_policies(policy, RealDisk()) if policy is not None else NO_POLICIES
+        return Registry.load(folders).under(policies)
+    except (RuleError, ConfigError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _split(selectors: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for selector in selectors for part in selector.split(",") if part.strip())
+
+
+def _rule_option(name: str, text: str) -> Callable[[Command], Command]:
+    return click.option(name, multiple=True, metavar="RULE", shell_complete=completion.complete_rules, help=text)
+
+
+folders_option = click.option(
+    "--rules", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR",
+    help="Folder with your own rules, in addition to the shipped ones.",
+)  # fmt: skip
+policy_option = click.option(
+    "--policy", type=click.Path(path_type=Path), metavar="FILE",
+    help="Apply the argument policies in this TOML file.",
+)  # fmt: skip
+_RULES = (
+    _rule_option("--select", "Run only these rules: names, codes, code prefixes or ALL."),
+    _rule_option("--extend-select", "Also run these rules, which the configuration leaves out."),
+    _rule_option("--ignore", "Leave out these rules: names, codes or code prefixes."),
+    folders_option,
+    click.option(
+        "--config", type=click.Path(path_type=Path), metavar="FILE",
+        help="Configuration file instead of the nearest wirelint.toml or pyproject.toml.",
+    ),
+    click.option("--isolated", is_flag=True, help="Read no configuration."),
+)  # fmt: skip
+
+
+def _limit_options() -> tuple[Callable[[Command], Command], ...]:
+    texts = {
+        "stall": "Report streams silent for longer than this.",
+        "burst": "Report streams that arrive all at once after a silence longer than this.",
+        "hang": "Report requests without a response for longer than this.",
+    }
+    seconds = click.FloatRange(0, min_open=True)
+    return tuple(
+        click.option(
+            f"--{name}", type=seconds, default=getattr(Limits(), name), show_default=True, metavar="SECONDS", help=text
+        )
+        for name, text in texts.items()
+    )
+
+
+def rule_options(*, policy: bool = False, limits: bool = False) -> Callable[[Command], Command]:
+    """Add the options that choose rules; the command receives them as one argument, `selection`."""
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def call(**given: Any) -> Any:
+            source = click.get_current_context().get_parameter_source
+            times = {name: given.pop(name) for name in _TIMES if limits}
+            chosen = {field.name: given.pop(field.name) for field in fields(Selection) if field.name in given}
+            set_ = tuple((name, time) for name, time in times.items() if source(name) is ParameterSource.COMMANDLINE)
+            return command(selection=Selection(**chosen, times=set_), **given)
+
+        options = (*_RULES, *((policy_option,) if policy else ()), *(_limit_options() if limits else ()))
+        for option in reversed(options):
+            call = option(call)
+        return call
+
+    return decorate
+
+
+def fix_options(command: Command) -> Command:
+    """Add `--unsafe-fixes`, `--fixable`, `--unfixable` and `--clean-history`."""
+    for option in (
+        click.option(
+            "--clean-history", is_flag=True,
+            help="Also remove leaked markup from earlier turns; this invalidates the vendor's prompt cache.",
+        ),
+        _rule_option("--unfixable", "Do not fix findings of these rules."),
+        _rule_option("--fixable", "Fix only findings of these rules: names, codes, prefixes."),
+        click.option("--unsafe-fixes", is_flag=True, help="Also apply fixes that change what the client will do."),
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+# --- input and output -------------------------------------------------------------------------------------------------
+
+
+paths_argument = click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH...", shell_complete=completion.complete_paths
+)
+occurrences_option = click.option(
+    "--all-occurrences", is_flag=True, help="Show a finding on every turn that repeats it, not only on the first."
+)
+output_option = click.option("-o", "--output", metavar="FILE", help="Write the results to this file.")
+force_option = click.option("--force", is_flag=True, help="Replace an existing output.")
+
+
+def format_option(names: Sequence[str], text: str = "Format of the output.") -> Callable[[Command], Command]:
+    """Add `--output-format`; the first name is the default."""
+    return click.option("--output-format", type=click.Choice(names), default=names[0], show_default=True, help=text)
+
+
+class Results:
+    """Standard output, or a file that replaces an existing one only when `commit` is called."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path, self._staged = path, ""
+        self.out: TextIO = sys.stdout
+        if path is None or path == "-":
+            return
+        click.get_current_context().call_on_close(self._drop)
+        try:
+            self.out = self._open(path)
+        except OSError as error:
+            message = f"--output {path}: {error.strerror or error}; name a place for a file"
+            raise click.ClickException(message) from error
+
+    def commit(self) -> None:
+        if self.out is sys.stdout:
+            return
+        self.out.close()
+        if self._staged and self._path is not None:
+            os.replace(self._staged, self._path)
+
+    def _open(self, path: str) -> TextIO:
+        if os.path.isdir(path):
+            raise IsADirectoryError(0, "a folder")
+        if os.path.lexists(path) and not os.path.isfile(path):  # a pipe, a terminal
+            return guarded(open(path, "w", encoding="utf-8"))
+        self._path = target = os.path.realpath(path)
+        existed = os.path.exists(target)
+        with open(target, "ab"):  # errors name this path, not the temporary file; the mode is the usual one
+            mode = os.stat(target).st_mode & 0o777
+        if not existed:
+            os.unlink(target)
+        handle, self._staged = tempfile.mkstemp(prefix=f".{os.path.basename(target)}.", dir=os.path.dirname(target))
+        os.chmod(self._staged, mode)
+        return guarded(open(handle, "w", encoding="utf-8"))
+
+    def _drop(self) -> None:
+        if self.out is not sys.stdout:
+            self.out.close()
+        if self._staged:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self._staged)

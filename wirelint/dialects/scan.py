@@ -1,0 +1,388 @@
+"""The scan of a text for native tool-call markup: whole texts with `find`, text that is still arriving with `look`.
+
+Theory of operation. A text is read in a few views (`views`): the plain one, and those that undo an escaping. In each view
+the openers of all families (`openers`) say where markup may begin; there the families are tried in the order of their
+ranks, and the bytes that follow decide, since many families share an opener. What a family claims becomes a `Block`, and
+the search goes on after it, so a marker inside an argument is never read as markup. Reading is linear in the text
+(`reader`).
+
+Text that is still arriving is read with the same code, up to the first place that may read differently later.
+
+Quoting is not judged here: a block in a code fence is found too, and `text.quoting` says where the fences are.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from wirelint.dialects import tables
+from wirelint.dialects.openers import Opener, OpenerIndex, length, may_start_with, parse, plain_pattern
+from wirelint.dialects.reader import Match, Reader
+from wirelint.dialects.tables import Table
+from wirelint.dialects.values import Block, Family, Found, Reading
+from wirelint.dialects.views import ZERO_WIDTH, View, cut_escape, plain_view, tail_views, views
+from wirelint.model import Tool
+
+
+def _families() -> Iterator[Family]:
+    for file in tables.files():
+        module = importlib.import_module(f"{__package__}.{file}")
+        for name, table in tables.load(file).items():
+            yield _family(table, getattr(module, f"read_{name}", None) or module.row_reader(table))
+
+
+def _family(table: Table, read: Callable[[Reader, int], Reading]) -> Family:
+    data = table.data
+    return Family(
+        table.family,
+        table.openers(),
+        read,
+        rank=data.get("rank", 2),
+        speakers=table.speakers,
+        closers={table.source(tag): dialect or None for tag, dialect in data.get("closers", {}).items()},
+        lone=frozenset(data.get("lone", ())),
+        after_name=table.openers("after_name"),
+    )
+
+
+FAMILIES: tuple[Family, ...] = tuple(sorted(_families(), key=lambda family: (family.rank, family.name)))
+"""All families, in the order in which they are tried at a shared opener."""
+
+SPEAKERS = {dialect: speakers for family in FAMILIES for dialect, speakers in family.speakers.items()}
+"""Per dialect, the model families that write it."""
+
+_TAIL: Opener = parse(r"<\s{0,3}/\s{0,3}[\w:]{1,40}\s{0,3}>")
+_HEADERS = [(*parse(r"^[ \t]{0,8}{tool}"), *ending) for family in FAMILIES for ending in family.after_name]
+OPENERS = OpenerIndex((opener for family in FAMILIES for opener in family.openers), more=(_TAIL, *_HEADERS))
+"""The openers of all families."""
+_READERS = [(family, re.compile(plain_pattern(family.openers))) for family in FAMILIES]
+_CLOSERS = [(re.compile(tags), dialect) for family in FAMILIES for tags, dialect in family.closers.items()]
+_LONE = frozenset[str]().union(*(family.lone for family in FAMILIES))
+_ANY_CLOSER = re.compile(rf"<\s{{0,3}}/\s{{0,3}}(?:{'|'.join(tags.pattern for tags, _ in _CLOSERS)})\s{{0,3}}>")
+_LONGEST = max(length(opener) for opener in (*OPENERS.openers, _TAIL))
+_LONGEST_ESCAPE = 12  # one character as two escapes of a UTF-16 unit each
+_ESCAPED_FRAME = re.compile(r'<[^<>]{0,200}>\s{0,4}\\n|<[^<>]{0,64}=\\"|[^{]{0,64}\{\s{0,4}\\"')
+# What may make an escaped frame of what follows an opener; if a text ends in it, the decoded reading is still to come.
+_ESCAPES_AFTER = re.compile(
+    r'\s{0,4}(?:\\n(?:\\n|\s){0,8}[{\[<"\\]|\\"[\w.:/ -]{1,128}\\"\s{0,4}/?>'
+    r'|\{\s{0,4}\\"[^{}]{0,200}?:\s?\\"[\w.:/-]{1,128}\\")'
+)
+
+
+class Look(NamedTuple):
+    """What can be read of a text that is still arriving.
+
+    `blocks`, in order, are final. From `open` on the text may read differently later; None if nothing is open. `begun` is
+    the block at `open` so far, if any. `hopeful`: it may become a call of a declared tool.
+    """
+
+    blocks: tuple[Block, ...]
+    open: int | None = None
+    begun: Block | None = None
+    hopeful: bool = False
+
+
+def find(text: str, tools: Sequence[Tool] = (), start: int = 0) -> tuple[Block, ...]:
+    """Return all markup in a text, in order and without overlaps; from `start` on, if the text before has been read.
+
+    `tools` are the declared tools, which decide names, types and doubtful cases. Calls of other tools are returned too.
+    """
+    found: list[Block] = []
+    for view in views(text):
+        blocks = [_block(view, one) for one in _find_in(Reader(view, tools), start)]
+        if view.decoded:
+            blocks = [block for block in blocks if _was_escaped(text, block)]
+        found = _merge(found, blocks)
+    return tuple(found)
+
+
+def look(text: str, tools: Sequence[Tool] = (), start: int = 0) -> Look:
+    """Read a text that is still arriving, from `start` on. `find` of any longer text returns the same blocks first."""
+    result = Look(())
+    for view in views(text, over=False):
+        seen = _look_in(view, tools, start)
+        if view.decoded:
+            blocks = tuple(block for block in seen.blocks if _was_escaped(text, block))
+            escaped = seen.open is None or text[seen.open] in "&\\" or _ESCAPED_FRAME.match(text, seen.open)
+            seen = seen._replace(blocks=blocks) if escaped else Look(blocks)
+        result = _nearer(result, seen)
+    return result
+
+
+def _nearer(one: Look, other: Look) -> Look:
+    """Merge two readings, up to the first open place of both."""
+    first = min((look for look in (one, other) if look.open is not None), key=lambda look: look.open or 0, default=one)
+    blocks = _merge(list(one.blocks), list(other.blocks))
+    if first.open is not None:
+        blocks = [block for block in blocks if block.start < first.open]
+        if blocks and blocks[-1].end > first.open:
+            return Look(tuple(blocks))
+    return first._replace(blocks=tuple(blocks))
+
+
+def _look_in(view: View, tools: Sequence[Tool], start: int) -> Look:
+    reader = Reader(view, tools, over=False)
+    openers = OPENERS.search(reader)
+    blocks: list[Block] = []
+    position = 0
+    while mark := openers.next(position):
+        reading = _read_from(reader, mark, start)
+        if reading is None and not view.decoded and view.origin(mark.start()) >= start:
+            reader.match(_ESCAPES_AFTER, mark.end())
+        if reader.open:
+            begun = _block(view, reading) if isinstance(reading, Found) else None
+            place = begun.start if begun is not None else max(view.origin(mark.start()), start)
+            return Look(tuple(blocks), place, begun, hopeful=not reader.strangers)
+        position = _after(reader, mark.start(), reading)
+        if isinstance(reading, Found):
+            blocks.append(_block(view, reading))
+    return Look(tuple(blocks))
+
+
+def _find_in(reader: Reader, start: int = 0) -> Iterator[Found]:
+    position = 0
+    openers = OPENERS.search(reader)
+    while mark := openers.next(position):
+        reading = _read_from(reader, mark, start)
+        position = _after(reader, mark.start(), reading)
+        if isinstance(reading, Found):
+            yield reading
+    if tail := _find_tail(reader):
+        yield tail
+
+
+def _after(reader: Reader, position: int, reading: Reading) -> int:
+    """Return the offset where the search goes on after a reading."""
+    if reading is None:
+        return position + 1
+    reader.floor = reading.end
+    return reading.end
+
+
+def _read_from(reader: Reader, mark: Match, start: int) -> Reading:
+    """Read what stands at an opener, from `start` of the source on.
+
+    An opener that reaches over `start` is read too: white space or a token may stand in front of its block, which left
+    with the text before.
+    """
+    origin = reader.view.origin
+    reader.open = reader.strangers = False
+    if reader.view.joined and origin(mark.end()) - origin(mark.start()) == len(mark[0]):
+        return None  # no token cut this opener: the plain view reads it
+    if origin(mark.start()) >= start:
+        return _read(reader, mark.start())
+    if origin(mark.end()) <= start:
+        return None
+    reading = _read(reader, mark.start())
+    if reading is None or (isinstance(reading, Found) and origin(reading.start) >= start):
+        return reading
+    reader.open = False
+    return None
+
+
+def _read(reader: Reader, position: int) -> Reading:
+    """Try the families at an opener. A stranger's name counts only if no other family may read a declared one."""
+    reading: Reading = None
+    still_open = hopeful = strangers = False
+    for family, openers in _readers_at(reader.shadow[position]):
+        reader.open = reader.strangers = False
+        if reader.match(openers, position) is not None:
+            reading = family.read(reader, position)
+        still_open |= reader.open
+        hopeful |= reader.open and not reader.strangers
+        strangers |= reader.strangers
+        if reading is not None:
+            break
+    reader.open, reader.strangers = still_open, strangers and not hopeful
+    return reading
+
+
+@lru_cache(maxsize=256)
+def _readers_at(character: str) -> Sequence[tuple[Family, re.Pattern[str]]]:
+    """Return the families with an opener that can begin with a character: trying all 46 takes most of a search's time."""
+    return [one for one in _READERS if any(may_start_with(opener, character) for opener in one[0].openers)]
+
+
+# -- results of several views ------------------------------------------------------------------------------------------
+
+
+def _block(view: View, found: Found) -> Block:
+    complete = bool(found.calls) and all(call.complete for call in found.calls)
+    malformed = found.malformed or view.decoded or view.joined
+    start, end = view.origin(found.start), view.origin(found.end)
+    return Block(found.dialect, start, end, found.calls, complete, found.tier, malformed)
+
+
+def _was_escaped(text: str, block: Block) -> bool:
+    """Return True if the markup itself was escaped, and not only something inside a value."""
+    return text[block.start] in "&\\" or _ESCAPED_FRAME.match(text, block.start, block.end) is not None
+
+
+def _merge(found: list[Block], more: list[Block]) -> list[Block]:
+    """Add the blocks of a further view; an escaped frame beats a plain reading of the same place."""
+    if not more:
+        return found
+    kept: list[Block] = []
+    queue = sorted([*((block, False) for block in found), *((block, True) for block in more)], key=_by_start)
+    for block, decoded in queue:
+        if decoded and kept and kept[-1].end == block.start and _opens(kept[-1], block):
+            kept[-1] = replace(block, start=kept[-1].start)
+        elif not kept or block.start >= kept[-1].end:
+            kept.append(block)
+        elif decoded and not kept[-1].complete:
+            kept[-1] = block
+    return kept
+
+
+def _opens(one: Block, other: Block) -> bool:
+    """Return True if a block is a lone opener of the next one: `<|calls_begin|>`, then a call."""
+    return not one.calls and not one.complete and one.dialect == other.dialect
+
+
+def _by_start(entry: tuple[Block, bool]) -> tuple[int, bool]:
+    return entry[0].start, not entry[1]
+
+
+# -- openers, whole or cut off -----------------------------------------------------------------------------------------
+
+
+def may_begin(text: str) -> bool:
+    """Return True if an opener that begins with a literal, or a closer, may stand at the start of a shadow, whole or cut.
+
+    Openers with a tool's name are not considered.
+    """
+    return OPENERS.may_begin(text) or _may_close(text)
+
+
+def may_hold_markup(text: str, tools: Sequence[Tool] = ()) -> bool:
+    """Return True if `find` may find anything."""
+    if not _may_hold(text, {tool.name for tool in tools}):
+        return False
+    return any(True for view in views(text) for _ in _marks_in(Reader(view, tools)))
+
+
+def _may_hold(text: str, names: Collection[str]) -> bool:
+    """Return True if any view of a text may have an opener or a closer: a cheap look, False for most clean text."""
+    if "<" in text or "&" in text or "\\" in text:
+        return True
+    return bool(OPENERS.groups_in(text.lstrip(ZERO_WIDTH), names))
+
+
+def has_opener(text: str, tools: Sequence[Tool] = (), start: int = 0) -> bool:
+    """Return True if a complete opener stands in a text at or after `start`."""
+    if not _may_hold(text, {tool.name for tool in tools}):
+        return False
+    return any(view.origin(place) >= start for view in views(text) for place in _openers_in(Reader(view, tools)))
+
+
+def next_opener(text: str, start: int = 0, tools: Sequence[Tool] = ()) -> int | None:
+    """Return the offset of the first complete opener or closer at or after `start`, whether or not markup follows."""
+    places = (view.origin(place) for view in views(text) for place in _marks_in(Reader(view, tools)))
+    return min((place for place in places if place >= start), default=None)
+
+
+def _marks_in(reader: Reader) -> Iterator[int]:
+    """Yield the places of complete openers, then of closers."""
+    yield from _openers_in(reader)
+    for mark in _ANY_CLOSER.finditer(reader.shadow):
+        yield mark.start()
+
+
+def _openers_in(reader: Reader) -> Iterator[int]:
+    openers, position = OPENERS.search(reader), 0
+    while mark := openers.next(position):
+        yield mark.start()
+        position = mark.start() + 1
+
+
+def held_suffix(text: str, tools: Sequence[Tool] = (), *, cut: bool = False) -> int:
+    """Return the length of the longest suffix that may become an opener once more text comes.
+
+    `cut`: the text is the end of a longer one, whose last character before it is the first one here. A complete opener is
+    not held: `next_opener` finds it. With `tools`, their names at a line start are held too, since a header such as
+    `NAME:0` may be all that is left before a call's arguments.
+    """
+    names = {tool.name for tool in tools}
+    size = min(_LONGEST, len(text) - cut)
+    held = max(cut_escape(text), _held(plain_view(text[-(size + 1) :]), size, names))
+    size = min(_LONGEST * _LONGEST_ESCAPE, len(text) - cut)
+    window = text[-(size + 1) :]  # one more character shows whether a line begins
+    for view in tail_views(window) if any(character in window for character in "&\\<") else ():
+        if inside := _held(view, size, names):
+            held = max(held, inside + len(window) - len(view.source))
+    return held
+
+
+def _held(view: View, size: int, names: Collection[str]) -> int:
+    """Return the length of the end of a view's source that may begin an opener; a source beyond `size` lacks its start."""
+    start = 1 if len(view.source) > size else 0
+    place = OPENERS.cut(view.shadow, max(start, len(view.shadow) - _LONGEST), names)
+    return len(view.source) - view.origin(place) if place is not None else 0
+
+
+# -- closing tags alone at the end of a text ---------------------------------------------------------------------------
+# `Done.</parameter></function></tool_call>` holds no call any more, and still no user was meant to see it. Several known
+# closers in a row count, or one alone on a line that is in `lone`, unless their opener stands in the text too: then they
+# belong to something that was read already.
+
+_LONGEST_CLOSER = 64
+_CONTROL_TOKEN = re.compile(r"(?:<\|[^|<>\s]{1,40}\|>|</s>|\[e~\[)\Z")
+_CLOSER = re.compile(r"<\s{0,3}/\s{0,3}(?P<tag>[\w:]{1,40})\s{0,3}>\Z")
+_CLOSER_START = re.compile(r"<\s{0,3}/\s{0,3}")
+
+
+def _find_tail(reader: Reader) -> Found | None:
+    """Return the run of closers at the end of the text, after the reader's floor."""
+    tags: list[tuple[str, str | None]] = []
+    start = end = _before_control_tokens(reader)
+    at = end
+    while closer := _closer_before(reader, at):
+        tag, dialect, start = closer
+        tags.append((tag, dialect))
+        at = _back_over_space(reader, start)
+    if not tags or any(_is_opened(reader, tag, start) for tag, _ in tags):
+        return None
+    line_start = reader.shadow.rfind("\n", reader.floor, start) + 1
+    alone = not reader.shadow[max(line_start, reader.floor) : start].strip()
+    if len(tags) == 1 and not (alone and tags[0][0] in _LONE):
+        return None
+    # The innermost closer names the dialect, unless several dialects share it.
+    dialect = next((dialect for _, dialect in reversed(tags) if dialect is not None), None)
+    return Found(dialect, start, end, (), "generic", malformed=True) if dialect is not None else None
+
+
+def _may_close(text: str) -> bool:
+    """Return True if a known closer may stand at the start of a text."""
+    before = _CLOSER_START.match(text)
+    return before is not None and any(tags.match(text, before.end()) is not None for tags, _ in _CLOSERS)
+
+
+def _before_control_tokens(reader: Reader) -> int:
+    """Return the end of the text without white space and trailing control tokens."""
+    end = _back_over_space(reader, reader.size)
+    while token := _CONTROL_TOKEN.search(reader.shadow, max(reader.floor, end - _LONGEST_CLOSER), end):
+        end = _back_over_space(reader, token.start())
+    return end
+
+
+def _closer_before(reader: Reader, end: int) -> tuple[str, str | None, int] | None:
+    closer = _CLOSER.search(reader.shadow, max(reader.floor, end - _LONGEST_CLOSER), end)
+    if closer is None:
+        return None
+    dialects = (dialect for tags, dialect in _CLOSERS if tags.fullmatch(closer["tag"]))
+    return next(((closer["tag"], dialect, closer.start()) for dialect in dialects), None)
+
+
+def _is_opened(reader: Reader, tag: str, before: int) -> bool:
+    return re.compile(rf"<\s{{0,3}}{tag}\b").search(reader.shadow, reader.floor, before) is not None
+
+
+def _back_over_space(reader: Reader, end: int) -> int:
+    while end > reader.floor and reader.shadow[end - 1].isspace():
+        end -= 1
+    return end

@@ -1,0 +1,127 @@
+"""TOML tables whose keys and types are known. An error is one line: file, key, what is wrong, the cure."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TypeVar
+
+Word = TypeVar("Word", bound=str)
+
+
+class ConfigError(ValueError):
+    """A configuration or policy file that cannot be used. The text is one line: file, key, what is wrong, the cure."""
+
+
+def read_toml(path: Path, shown: str, kind: str) -> dict[str, object]:
+    """The document of a file. `shown`: its name in errors. `kind`: what to name instead. Raises ConfigError."""
+    try:
+        return parse_toml(path.read_bytes().decode("utf-8"), shown)
+    except OSError as error:
+        raise ConfigError(f"{shown}: {error.strerror or error}; name a {kind} that can be read") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{shown}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
+
+
+def parse_toml(text: str, shown: str) -> dict[str, object]:
+    """The document of a text. Raises ConfigError."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{shown}: not TOML: {error}; correct that line") from error
+
+
+class Table:
+    """A table of a file. `name` is its name there, empty for the whole document. `title` replaces the name in errors."""
+
+    def __init__(self, value: object, source: str, name: str = "", title: str = "") -> None:
+        self._source, self._name, self._title = source, name, title
+        if not isinstance(value, dict):
+            raise self.error("", f"{shown(value)} is no table; write [{name}]")
+        self.values: dict[str, object] = value
+
+    def know(self, keys: Sequence[str]) -> None:
+        """Raise an error for any other key."""
+        for key in self.values:
+            if key not in keys:
+                near = difflib.get_close_matches(key.replace("_", "-"), keys, 1, 0.6)
+                known = ", ".join(keys)
+                raise self.error(key, f"no such key; {hint(near, f'the keys are {known}')}")
+
+    def names(self, key: str, example: str = '"one", "two"') -> tuple[str, ...] | None:
+        """One or several names: a text or a list in the file."""
+        if key not in self.values:
+            return None
+        value = self.values[key]
+        items = [value] if isinstance(value, str) else value
+        if not isinstance(items, list) or not all(isinstance(item, str) and item.strip() for item in items):
+            raise self.error(key, f"{shown(value)} must be a name or a list of names, as in {key} = [{example}]")
+        return tuple(str(item).strip() for item in items)
+
+    def text(self, key: str) -> str | None:
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, str):
+            raise self.error(key, f"{shown(value)} must be text in quotes")
+        return value
+
+    def scalar(self, key: str) -> str | int | None:
+        value = self.values.get(key)
+        if isinstance(value, bool) or not isinstance(value, (str, int, type(None))):
+            raise self.error(key, f'{shown(value)} must be a number of bytes, or text such as "32m"')
+        return value
+
+    def switch(self, key: str) -> bool | None:
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.error(key, f"{shown(value)} must be true or false, without quotes")
+        return value
+
+    def number(self, key: str, most: float) -> float | None:
+        """A number of seconds above 0."""
+        value = self.values.get(key)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= most:
+            raise self.error(key, f"{shown(value)} must be a number of seconds, up to {most:.0f}")
+        return float(value)
+
+    def choice(self, key: str, words: tuple[Word, ...]) -> Word | None:
+        return self._word(key, self.values[key], words) if key in self.values else None
+
+    def choices(self, key: str, words: tuple[Word, ...]) -> tuple[tuple[str, Word], ...]:
+        """A table of words."""
+        value = self.values.get(key, {})
+        if not isinstance(value, dict):
+            raise self.error(key, f'{shown(value)} must be a table, as in {key} = {{ xml-leak = "{words[0]}" }}')
+        return tuple((str(name), self._word(f"{key}.{name}", word, words)) for name, word in value.items())
+
+    def tables(self, key: str) -> list[Table]:
+        """An array of tables: `[[key]]`."""
+        value = self.values.get(key, [])
+        inner = f"{self._name}.{key}" if self._name else key
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise self.error(key, f"must be tables; write [[{inner}]], in two brackets")
+        return [Table(item, self._source, f"{inner}[{number}]") for number, item in enumerate(value, 1)]
+
+    def error(self, key: str, text: str) -> ConfigError:
+        where = f"{self._title}: {key}" if self._title and key else self._title
+        where = where or ".".join(part for part in (self._name, key) if part)
+        return ConfigError(f"{self._source}: {where}: {text}" if where else f"{self._source}: {text}")
+
+    def _word(self, key: str, value: object, words: tuple[Word, ...]) -> Word:
+        for word in words:
+            if value == word:
+                return word
+        near: list[str] = difflib.get_close_matches(str(value), list(map(str, words)), 1, 0.6)
+        allowed = ", ".join(words)
+        raise self.error(key, f"{shown(value)} is not allowed; {hint(near, f'write one of {allowed}')}")
+
+
+def hint(near: Sequence[str], otherwise: str) -> str:
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
+def shown(value: object) -> str:
+    return "true" if value is True else "false" if value is False else repr(value)

@@ -1,0 +1,139 @@
+"""Words about a finding that all output formats share: its place, its fix, how often it recurred, its JSON object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+from wirelint.capture.offline import Checked
+from wirelint.fix import AppliedFix
+from wirelint.model import Json
+from wirelint.rule import SEVERITIES, Finding, Severity
+from wirelint.state.issues import Issue, fingerprint
+from wirelint.text.escaping import printable
+
+MARKS = {"error": "●", "warning": "▲", "info": "·"}
+STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+
+
+class Writer(Protocol):
+    """An output format: takes checked exchanges one by one and is closed at the end."""
+
+    def add(self, checked: Checked) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def flat(checked: Checked, finding: Finding) -> dict[str, Json]:
+    """One flat JSON object for a finding: a line of `--output-format jsonl`."""
+    exchange, fix = checked.exchange, finding.fix
+    issue = finding.issue or Issue("", checked.record.id, checked.record.id)
+    return {
+        "code": finding.code,
+        "name": finding.name,
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "layer": finding.layer,
+        "side": finding.side,
+        "pointer": finding.pointer,
+        "event": finding.event,
+        "message": finding.message,
+        "fingerprint": fingerprint(finding),
+        "issue": issue.id or None,
+        "first_seen": issue.first,
+        "last_seen": issue.last,
+        "count": issue.count,
+        "source": unicode_text(checked.record.source),
+        "exchange": checked.record.id,
+        "api": exchange.api if exchange is not None else None,
+        "model": exchange.model if exchange is not None else None,
+        "fix": {"safety": fix.safety, "title": fix.title} if fix is not None else None,
+    }
+
+
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Findings ordered by severity, errors first; order within one severity is kept."""
+    return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """The highest severity among findings; None if there are none."""
+    return min((finding.severity for finding in findings), key=SEVERITIES.index, default=None)
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def tally(findings: Sequence[Finding]) -> str:
+    """`1 error, 2 warnings`; empty if there are no findings."""
+    counts = ((severity, sum(finding.severity == severity for finding in findings)) for severity in SEVERITIES)
+    return ", ".join(f"{count} {name}" if name == "info" else counted(count, name) for name, count in counts if count)
+
+
+def known_note(known: int) -> str:
+    """`+ 4 known from earlier turns`; empty if `known` is 0."""
+    return f"+ {known} known from {'an earlier turn' if known == 1 else 'earlier turns'}" if known else ""
+
+
+def recurrence(issue: Issue | None, here: str) -> str:
+    """`first seen in 3f2a9c11; 31 later turns`; empty for an issue found once. `here`: id of the exchange shown."""
+    if issue is None or issue.count < 2:
+        return ""
+    later = counted(issue.count - 1, "later turn")
+    if issue.first == here:
+        return f"first seen here; {later}, the last in {visible(issue.last)}"
+    return f"first seen in {visible(issue.first)}; {later}"
+
+
+def fix_of(checked: Checked, finding: Finding) -> AppliedFix | None:
+    """The fix that the record says was applied to a finding; None if it says none.
+
+    A fix at the finding's place is its own. Fixes elsewhere count if there is one for every finding of the rule.
+    """
+    record = checked.record
+    if (record.forwarded if finding.side == "request" else record.delivered) is None:
+        return None
+    made = [fix for fix in record.fixes if (fix.code, fix.side) == (finding.code, finding.side)]
+    at_place = next((fix for fix in made if fix.pointer == finding.pointer), None)
+    if at_place is not None or not made:
+        return at_place
+    found = (*checked.findings, *checked.known)
+    similar = sum((other.code, other.side) == (finding.code, finding.side) for other in found)
+    return made[0] if len(made) >= similar else None
+
+
+def remedy(checked: Checked, finding: Finding) -> str:
+    """What was fixed, or could be; empty if the finding has no fix."""
+    made = fix_of(checked, finding)
+    if made is not None:
+        return printable(f"fixed ({made.safety}): {made.title}")
+    return printable(f"fix ({finding.fix.safety}): {finding.fix.title}") if finding.fix is not None else ""
+
+
+def note_of(finding: Finding) -> list[tuple[str, str]]:
+    """`● xml-leak (gateway) message  [place]` as pieces with their styles."""
+    style = STYLES[finding.severity]
+    head = f"{MARKS[finding.severity]} {finding.name}", f"bold {style}"
+    return [head, (f" ({finding.layer}) {finding.message}", style), (f"  [{place(finding)}]", "dim")]
+
+
+def place(finding: Finding) -> str:
+    """Where a finding points: `response /choices/0/message/content, event 12`."""
+    return place_text(finding.side, finding.pointer, finding.event)
+
+
+def place_text(side: str, pointer: str | None, event: int | None) -> str:
+    where = f"{side} {pointer}" if pointer else side
+    return f"{where}, event {event}" if event is not None else where
+
+
+def visible(text: str) -> str:
+    """Wire text of several lines: line feeds and tabs stay, other characters a terminal would act on are escaped."""
+    return printable(text, "\n\t")
+
+
+def unicode_text(text: str) -> str:
+    """Text that can be encoded as UTF-8: file names may hold other bytes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

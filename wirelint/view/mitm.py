@@ -1,0 +1,306 @@
+"""One side of an exchange as lines of styled text, for mitmproxy's content view. Nothing here imports mitmproxy.
+
+Theory of operation. Speakers are in a column of their own, findings below the part they point at. Of a rewritten side the
+part received follows `-` and the part sent on follows `+`. Styles only repeat what the text says, because mitmproxy 12
+shows plain text. Lines are broken here, because mitmweb breaks none.
+
+Wire text goes through `visible`, so it cannot steer a terminal, and every line of it begins with the blanks of the column,
+so it cannot imitate a line of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Literal, NamedTuple
+
+from wirelint.apis import channel_of
+from wirelint.capture.offline import Checked
+from wirelint.capture.record import Record
+from wirelint.model import Exchange, Reply, Side
+from wirelint.rule import Finding
+from wirelint.view.conversation import ConversationView, Later, Look, Row, Turn, context_turns, response_turns
+from wirelint.view.findings import (
+    counted,
+    fix_of,
+    known_note,
+    place,
+    place_text,
+    recurrence,
+    tally,
+    visible,
+    worst,
+)
+
+Style = Look | Literal["head", "speaker", "minus", "plus", "error", "warning", "info"]
+
+
+class Span(NamedTuple):
+    """A piece of a line. Leading spans (`lead`) are the indent of the lines that a long line is broken into."""
+
+    style: Style
+    text: str
+    lead: bool = False
+
+
+Line = tuple[Span, ...]
+
+WIDTH = 80
+_MARKS = {"error": "‼", "warning": "⚠", "info": "·"}
+_NARROWEST = 40
+_COLUMN = 11
+_ARROWS = ("→", "←", "⇢", "⇠")
+_MOST_PATCHED = 40
+_LIMITS = {"system": 300, "tool": 600, "reply": 20_000, "server": 20_000, "tools": 600, "context": 300}
+_LIMIT, _RESULT, _THINKING = 2000, 600, 160
+"""Characters shown of a text or of arguments, of a result, of thinking."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An exchange at the time it is looked at.
+
+    `open`: in progress; `checked.findings` are those so far. `later`: results that requests after this one carried.
+    """
+
+    checked: Checked
+    open: bool = False
+    notes: tuple[str, ...] = ()
+    later: Later | None = None
+
+
+def lines(shown: Shown, side: Side, width: int = WIDTH) -> list[Line]:
+    """One side in lines of at most `width` characters."""
+    return [part for line in _page(shown, side) for part in _broken(line, max(width, _NARROWEST))]
+
+
+def plain(page: Iterable[Line]) -> str:
+    """The lines as text. No line is empty: mitmweb drops empty lines."""
+    return "\n".join("".join(span.text for span in line).rstrip() or " " for line in page)
+
+
+def failure(why: str) -> Line:
+    """The line above a raw body that has no other view."""
+    return (Span("error", f"wirelint: {visible(' '.join(why.split()))}; raw body shown"),)
+
+
+def _page(shown: Shown, side: Side) -> list[Line]:
+    checked = shown.checked
+    exchange = checked.exchange
+    if exchange is None:
+        return [(Span("head", "unrecognised API"),), *_notes(shown.notes)]
+    rows, loose = ConversationView(checked, exchange, later=shown.later).side(side)
+    page = [*_head(shown, exchange), *_notes(shown.notes)]
+    page += [line for finding in loose for line in _finding(checked, finding, "")]
+    page += _elsewhere(checked, side)
+    if side == "response" and (before := [Row("=", turn) for turn in context_turns(exchange)]):
+        page += [(), *_column(before, checked)]
+    return [*page, (), *_column(rows, checked), *_ending(shown, exchange, side), *_fixes(checked.record, side)]
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _broken(line: Line, width: int) -> Iterator[Line]:
+    """A line in pieces that fit, broken at blanks where possible; later pieces begin below the text of the first."""
+    if sum(len(span.text) for span in line) <= width:
+        yield line
+        return
+    indent = sum(len(span.text) for span in takewhile(lambda span: span.lead, line))
+    row: list[Span] = []
+    room = width
+    for style, text, _ in line:
+        while len(text) > room:
+            cut = _cut(text, room, width - indent)
+            if text[:cut].strip():
+                row.append(Span(style, text[:cut].rstrip()))
+            yield tuple(row)
+            row, room, text = [Span("text", " " * indent)], width - indent, text[cut:].lstrip(" ")
+        row.append(Span(style, text))
+        room -= len(text)
+    yield tuple(row)
+
+
+def _cut(text: str, room: int, whole: int) -> int:
+    """The position at which to break a text; `room` characters fit here, `whole` on a line of their own."""
+    blank = text.rfind(" ", 0, room + 1)
+    end = text.find(" ", blank + 1)
+    word = (end if end >= 0 else len(text)) - blank - 1
+    if word > whole:  # a line of its own would not hold the word either
+        return room
+    return max(blank, 0) if blank > 0 or room < whole else room
+
+
+def _row(speaker: str, *spans: Span) -> Line:
+    column = Span("speaker", visible(speaker)[: _COLUMN - 1].ljust(_COLUMN), lead=True)
+    return column, *(span for span in spans if span.text)
+
+
+# --- head and foot ----------------------------------------------------------------------------------------------------
+
+
+def _head(shown: Shown, exchange: Exchange) -> Iterator[Line]:
+    record, findings = shown.checked.record, shown.checked.findings
+    yield (Span("head", visible(" · ".join(fact for fact in _facts(exchange) if fact))),)
+    if shown.open:
+        yield (Span("warning", _progress(exchange)),)
+    verdict, again = tally(findings), known_note(len(shown.checked.known))
+    if shown.open:
+        verdict = f"{verdict or 'no findings'} so far" if verdict or not again else ""
+    elif not verdict and not again:
+        verdict = "no findings" if _is_checked(exchange) else "not checked"
+    parts = [verdict, again, f"{len(record.fixes)} fixed" if record.fixes else ""]
+    if exchange.end not in ("complete", "unknown"):
+        parts.append(f"ended: {exchange.end}")
+    name = Span("remark", visible(f"  [{record.id[:8]}]"))
+    yield Span(worst(findings) or "remark", " · ".join(part for part in parts if part)), name
+    if exchange.error:
+        yield (Span("remark", visible(exchange.error)),)
+
+
+def _is_checked(exchange: Exchange) -> bool:
+    return exchange.ok or (exchange.end != "unread" and channel_of(exchange.api) == "mcp")
+
+
+def _facts(exchange: Exchange) -> Iterator[str]:
+    timing, streamed = exchange.timing, exchange.reply is not None and exchange.reply.streamed
+    yield from (exchange.api, exchange.model)
+    if exchange.status is not None:
+        yield f"{exchange.status} stream" if streamed else f"{exchange.status}"
+    if timing.duration is not None:
+        yield f"{timing.duration / 1000:.2f} s"
+    if timing.first_token is not None and streamed:
+        yield f"first token {timing.first_token / 1000:.2f} s"
+
+
+def _progress(exchange: Exchange) -> str:
+    reply = exchange.reply
+    if reply is None:
+        return "in progress: no response bytes yet"
+    size = sum(len(turn.text) for turn in response_turns(exchange))
+    events = "1 event" if reply.events == 1 else f"{reply.events:,} events"
+    return f"in progress: {size:,} characters received in {events}"
+
+
+def _notes(notes: Iterable[str]) -> Iterator[Line]:
+    for note in notes:
+        yield (Span("remark", f"note: {visible(' '.join(note.split()))}"),)
+
+
+def _elsewhere(checked: Checked, side: Side) -> Iterator[Line]:
+    """A pointer to the findings on the other side."""
+    other: Side = "request" if side == "response" else "response"
+    names = dict.fromkeys(finding.name for finding in checked.findings if finding.side == other)
+    if names:
+        yield (Span("remark", f"see also the {other}: {', '.join(names)}"),)
+
+
+def _ending(shown: Shown, exchange: Exchange, side: Side) -> Iterator[Line]:
+    """What the reply holds beside its turns."""
+    reply = exchange.reply
+    if side == "request":
+        return
+    if reply is None:
+        if not shown.open and exchange.end != "unread":
+            yield _row("", Span("remark", "(no reply)"))
+        return
+    if reply.error is not None:
+        yield _row("error", Span("error", visible(f"{reply.error}")))
+    elif not any(choice.parts for choice in reply.choices) and not shown.open:
+        yield _row("reply", Span("remark", "(empty)"))
+    if shown.open:
+        yield _row("", Span("warning", "… more may come"))
+    if counts := _usage(reply):
+        yield _row("", Span("remark", counts))
+
+
+def _usage(reply: Reply) -> str:
+    counts = (f"{name} {count:,}" for name, count in (reply.usage or {}).items() if isinstance(count, int))
+    return visible(", ".join(counts))
+
+
+# --- the conversation -------------------------------------------------------------------------------------------------
+
+
+def _column(rows: Iterable[Row], checked: Checked) -> Iterator[Line]:
+    before, sign = "", "="
+    for row in rows:
+        turn = row.turn
+        if row.sign == "+":
+            word = "forwarded" if turn.side == "request" else "delivered"
+            speaker = word if sign != "+" else ""
+        else:
+            before = "" if row.sign == "=" != sign else before
+            speaker = "" if turn.is_paired or turn.speaker == before else turn.speaker
+            if speaker and before and row.sign == "=":
+                yield ()
+            before = speaker or before
+        sign = row.sign
+        yield from _turn(turn, speaker, row.sign)
+        for finding in row.findings:
+            yield from _finding(checked, finding)
+
+
+def _turn(turn: Turn, speaker: str, sign: str) -> Iterator[Line]:
+    style: Style = "minus" if sign == "-" else "plus" if sign == "+" else turn.look
+    lead = Span(style, ("" if sign == "=" else f"{sign} ") + ("  " if turn.is_paired else ""), lead=True)
+    label, text = map(visible, _shortened(turn))
+    arrow = Span(style, f"{label[:1]} " if label[:1] in _ARROWS else "", lead=True)
+    words = " ".join(part for part in (label[len(arrow.text) :], text.rstrip()) if part)
+    first, *rest = words.split("\n")
+    has_tail = turn.tail and not (turn.is_paired and turn.side == "request")
+    tail = Span("remark", f"  {visible(turn.tail)}" if has_tail else "")
+    below = Span("text", " " * len(arrow.text), lead=True)
+    yield _row(speaker, lead, arrow, Span(style, first), *(() if rest else (tail,)))
+    for number, line in enumerate(rest, 1):
+        yield _row("", lead, below, Span(style, line), *((tail,) if number == len(rest) else ()))
+
+
+def _shortened(turn: Turn) -> tuple[str, str]:
+    """The label and the text of a turn at the length that is shown."""
+    text = turn.text
+    if turn.look == "thinking" and text:
+        if len(text) <= _THINKING:
+            return "thinking:", " ".join(text.split())
+        first = " ".join(text[: 2 * _THINKING].split())[:_THINKING]
+        return f"thinking, {len(text):,} characters:", f"{first}…"
+    limit = _LIMITS.get(turn.speaker.partition(" ")[0], _LIMIT)
+    if turn.speaker != "context":
+        limit = _RESULT if turn.look in ("result", "failed") else _LIMIT if turn.look == "call" else limit
+    return turn.label, text if len(text) <= limit else f"{text[:limit]}… (+{len(text) - limit:,} characters)"
+
+
+# --- findings and fixes -----------------------------------------------------------------------------------------------
+
+
+def _finding(checked: Checked, finding: Finding, indent: str = " " * _COLUMN) -> Iterator[Line]:
+    style = finding.severity
+    head = f"{finding.severity} {finding.name} ({finding.layer}): {finding.message}"
+    where = Span("remark", visible(f"  [{place(finding)}]"))
+    yield Span(style, f"{indent}{_MARKS[style]} ", lead=True), Span(style, visible(head)), where
+    made, below = fix_of(checked, finding), Span("text", f"{indent}  ", lead=True)
+    if again := recurrence(finding.issue, checked.record.id):
+        yield below, Span("remark", again)
+    if made is not None:
+        yield below, Span("plus", visible(f"✎ fixed ({made.safety}): {made.title}"))
+    elif finding.fix is not None:
+        yield below, Span("remark", visible(f"fix ({finding.fix.safety}): {finding.fix.title}"))
+
+
+def _fixes(record: Record, side: Side) -> Iterator[Line]:
+    """The fixes applied to a side, before and after."""
+    fixes = [fix for fix in record.fixes if fix.side == side]
+    if fixes:
+        yield ()
+        yield (Span("head", "fixes applied (- received, + sent on)"),)
+    for fix in fixes:
+        head = f"{fix.code} {fix.name} ({fix.safety}) {fix.title}"
+        where = Span("remark", visible(f"  [{place_text(fix.side, fix.pointer, fix.event)}]"))
+        yield Span("plus", "✎ ", lead=True), Span("plus", visible(head)), where
+        patch = visible(fix.patch).split("\n") if fix.patch else []
+        for line in patch[:_MOST_PATCHED]:
+            style: Style = "minus" if line.startswith("-") else "plus"
+            yield Span(style, f"  {line[:2]}", lead=True), Span(style, line[2:])
+        if len(patch) > _MOST_PATCHED:
+            yield (Span("remark", f"  … {counted(len(patch) - _MOST_PATCHED, 'more line')}"),)

@@ -1,0 +1,305 @@
+"""Scorecards and comparisons as tables on a terminal, Markdown, JSON, an SVG picture and a section of the HTML page.
+
+A table is a title, headings and rows of cells that are text already; every format takes it from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TextIO
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from rich.cells import cell_len
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from wirelint.model import Json
+from wirelint.text.escaping import printable
+from wirelint.view.scores import Card, Comparison, Spread
+from wirelint.view.screen import Screen
+
+NOTHING = "-"
+_LAYERS = ("model", "gateway", "client", "tool", "wirelint")
+_MOST_BARS, _LONGEST_NAME = 8, 34
+_COLOURS = {
+    "good": ("good calls", "#2e9e5b"),
+    "bad": ("schema errors", "#d64545"),
+    "plain": ("stop", "#8aa0b8"),
+    "other": ("other", "#d9a13b"),
+    "failed": ("failed", "#6b6b76"),
+}
+_SIZES = {"width": 900, "label": 260, "bar": 480, "row": 44, "top": 40}
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table. The first `labels` columns are names; numbers, aligned to the right, follow."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    labels: int = 1
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def score_tables(cards: Sequence[Card]) -> list[Sheet]:
+    """The tables of `wirelint stats`: how replies ended, how fast they were, what was found."""
+    rows = tuple(
+        (
+            _name(card),
+            *map(str, (card.replies, card.failed)),
+            *(str(card.finishes[finish]) for finish in ("stop", "tool_calls", "other")),
+            *map(str, (card.successful, card.schema_errors)),
+            share(card.schema_accuracy),
+        )
+        for card in cards
+    )
+    headings = ("model", "replies", "failed", "stop", "calls", "other", "good", "errors", "accuracy")
+    sheets = [Sheet("tool calls", headings, rows)]
+    if timed := [card for card in cards if card.duration or card.first_token]:
+        sheets.append(_times(timed))
+    if any(card.findings for card in cards):
+        sheets.append(_findings(cards))
+    return sheets
+
+
+def comparison_tables(comparisons: Sequence[Comparison]) -> list[Sheet]:
+    """The tables of `wirelint compare`: triggering against the reference, then the scores of both sides."""
+    headings = ("model", "pairs", "TP", "FP", "FN", "TN", "precision", "recall", "F1", "similar")
+    rows = []
+    for made in comparisons:
+        counts = made.trigger
+        numbers = (counts.true_positives, counts.false_positives, counts.false_negatives, counts.true_negatives)
+        shares = (counts.precision, counts.recall, counts.f1, made.similarity)
+        rows.append((_name(made.card), *map(str, (made.pairs, *numbers)), *map(share, shares)))
+    cards = [card for made in comparisons for card in (made.card, made.reference)]
+    return [Sheet("triggering, against the reference", headings, tuple(rows)), *score_tables(cards)]
+
+
+def _times(cards: Sequence[Card]) -> Sheet:
+    headings = ("model", "TTFT\np50", "\np95", "gap\np50", "\nmax", "total\np50", "\np95", "tokens/s\np50")
+    rows = tuple(
+        (
+            _name(card),
+            *(_seconds(card.first_token, rank) for rank in (0.5, 0.95)),
+            *(_seconds(card.longest_gap, rank) for rank in (0.5, 1.0)),
+            *(_seconds(card.duration, rank) for rank in (0.5, 0.95)),
+            NOTHING if (speed := card.speed.at(0.5)) is None else f"{speed:.0f}",
+        )
+        for card in cards
+    )
+    return Sheet("times: first token, longest silence of a stream, total", headings, rows)
+
+
+def _findings(cards: Sequence[Card]) -> Sheet:
+    counts: Counter[tuple[str, str]] = Counter()
+    names: Counter[str] = Counter()
+    for card in cards:
+        counts.update(card.findings)
+    for (name, _), count in counts.items():
+        names[name] += count
+    layers = [layer for layer in _LAYERS if any(key[1] == layer for key in counts)]
+    rows = tuple(
+        (name, *(str(counts[name, layer] or NOTHING) for layer in layers), str(count))
+        for name, count in sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    )
+    return Sheet("findings, by blamed layer", ("rule", *layers, "all"), rows)
+
+
+def _name(card: Card) -> str:
+    """The model, and below it the provider."""
+    name = printable(card.model) or "unknown"
+    return f"{name}\n{printable(card.provider)}" if card.model else printable(card.provider)
+
+
+def _seconds(spread: Spread, rank: float) -> str:
+    value = spread.at(rank)
+    if value is None:
+        return NOTHING
+    return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.2f} s"
+
+
+def share(value: float | None) -> str:
+    """A share as a percentage."""
+    return NOTHING if value is None else f"{value * 100:.1f} %"
+
+
+# --- terminal and Markdown --------------------------------------------------------------------------------------------
+
+
+def write_tables(sheets: Sequence[Sheet], out: TextIO) -> None:
+    console = Screen(out)
+    for number, sheet in enumerate(sheets):
+        if number:
+            console.print()
+        console.print(Text(sheet.title, "bold"))
+        widths = _widths(sheet)
+        fits = sum(widths) + 2 * (len(widths) - 1) <= console.width
+        console.print(_table(sheet) if fits else _stacked(sheet))
+
+
+def _table(sheet: Sheet) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for place, heading in enumerate(sheet.headings):
+        label = place < sheet.labels
+        table.add_column(heading, justify="left" if label else "right", no_wrap=not label, overflow="fold")
+    for row in sheet.rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _stacked(sheet: Sheet) -> Group:
+    """A table for a narrow terminal: the names of a row are on a line above its numbers."""
+    labels = sheet.labels
+    numbers = Sheet(sheet.title, sheet.headings[labels:], tuple(row[labels:] for row in sheet.rows), 0)
+    widths = _widths(numbers)
+    heads = [heading.split("\n") for heading in numbers.headings]
+    lines = [Text("  ".join(heading.split("\n")[0] for heading in sheet.headings[:labels]), "dim", overflow="fold")]
+    for line in range(max(map(len, heads), default=0)):
+        lines += [_cells([head[line] if line < len(head) else "" for head in heads], widths, "dim")]
+    for row, cells in zip(sheet.rows, numbers.rows, strict=True):
+        lines.append(Text("  ".join(name.replace("\n", "  ") for name in row[:labels]), "bold", overflow="fold"))
+        lines.append(_cells(cells, widths))
+    return Group(*lines)
+
+
+def _cells(cells: Sequence[str], widths: Sequence[int], style: str = "") -> Text:
+    return Text("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip(), style)
+
+
+def _widths(sheet: Sheet) -> list[int]:
+    """The width of each column: that of its longest line."""
+    columns = zip(sheet.headings, *sheet.rows, strict=True)
+    return [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+
+
+def write_markdown(sheets: Sequence[Sheet], out: TextIO) -> None:
+    for number, sheet in enumerate(sheets):
+        out.write("\n" if number else "")
+        marks = [":--" if place < sheet.labels else "--:" for place in range(len(sheet.headings))]
+        out.write(f"### {sheet.title}\n\n")
+        for cells in (_one_line(sheet.headings), marks, *([_escaped(cell) for cell in row] for row in sheet.rows)):
+            out.write(f"| {' | '.join(cells)} |\n")
+
+
+def _one_line(headings: Sequence[str]) -> list[str]:
+    """Headings of two lines in one; the first line of a group also applies to headings after it without one."""
+    made: list[str] = []
+    group = ""
+    for heading in headings:
+        first, gap, second = heading.partition("\n")
+        group = first or group
+        made.append(f"{group} {second}" if gap else heading)
+    return made
+
+
+def _escaped(cell: str) -> str:
+    """Wire text in a Markdown cell, where HTML would be interpreted too."""
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("`", "&#96;")):
+        cell = cell.replace(character, entity)
+    return cell.replace("\n", "<br>")
+
+
+# --- picture and HTML -------------------------------------------------------------------------------------------------
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    made.filters["share"] = share
+    made.filters["short"] = _short
+    return made
+
+
+def _short(text: str) -> str:
+    shown = printable(text)
+    return shown if len(shown) <= _LONGEST_NAME else f"{shown[: _LONGEST_NAME - 1]}…"
+
+
+def picture(cards: Sequence[Card]) -> Markup:
+    """An SVG element: a bar per model. Colours are CSS variables with defaults (`--good`, `--bad`, `--ink` …)."""
+    module = _templates().get_template("scorecard.jinja").module
+    return Markup(str(module.picture(cards, _COLOURS, **_SIZES)).strip())  # type: ignore[attr-defined]
+
+
+def title(cards: Sequence[Card]) -> str:
+    made = "Scorecard: how replies ended, and whether calls were valid"
+    return (
+        made if len(cards) <= _MOST_BARS else f"{made} (the {_MOST_BARS} most used of {len(cards)}; the table has all)"
+    )
+
+
+def section(cards: Sequence[Card]) -> Markup:
+    """A part of the HTML page, without scripts and styles of its own."""
+    module = _templates().get_template("scorecard.jinja").module
+    sheets = [sheet for sheet in score_tables(cards) if not sheet.title.startswith("findings")]  # the page has those
+    tables = (module.sheet(sheet, _one_line(sheet.headings)) for sheet in sheets)  # type: ignore[attr-defined]
+    return Markup("").join([picture(cards[:_MOST_BARS]), *tables])
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def card_document(card: Card) -> dict[str, Json]:
+    """A card as JSON: counts, shares between 0 and 1, times in milliseconds; null for what is unknown."""
+    findings = sorted(card.findings.items(), key=lambda item: (-item[1], item[0]))
+    return {
+        "provider": card.provider,
+        "model": card.model,
+        "exchanges": card.exchanges,
+        "failed": card.failed,
+        "streamed": card.streamed,
+        "finish_stop": card.finishes["stop"],
+        "finish_tool_calls": card.finishes["tool_calls"],
+        "finish_others": card.finishes["other"],
+        "successful_tool_calls": card.successful,
+        "schema_errors": card.schema_errors,
+        "schema_accuracy": _rounded(card.schema_accuracy, 4),
+        "calls": card.calls,
+        "valid_calls": card.valid_calls,
+        "output_tokens": card.output_tokens,
+        "first_token_ms": _spread(card.first_token),
+        "longest_gap_ms": _spread(card.longest_gap),
+        "duration_ms": _spread(card.duration),
+        "tokens_per_second": _spread(card.speed),
+        "findings": [{"name": name, "layer": layer, "count": count} for (name, layer), count in findings],
+    }
+
+
+def comparison_document(made: Comparison) -> dict[str, Json]:
+    """A comparison as JSON."""
+    counts = ("true_positives", "false_positives", "false_negatives", "true_negatives")
+    return {
+        "provider": made.provider,
+        "model": made.model,
+        "pairs": made.pairs,
+        "unmatched": made.unmatched,
+        **{name: getattr(made.trigger, name) for name in counts},
+        **{name: _rounded(getattr(made.trigger, name), 4) for name in ("precision", "recall", "f1")},
+        "similarity": _rounded(made.similarity, 4),
+        "candidate": card_document(made.card),
+        "reference": card_document(made.reference),
+    }
+
+
+def _spread(spread: Spread) -> Json:
+    if not spread:
+        return None
+    ranks: Iterator[tuple[str, Json]] = (
+        (name, _rounded(spread.at(rank))) for name, rank in (("p50", 0.5), ("p95", 0.95), ("max", 1.0))
+    )
+    return {"count": len(spread.values), **dict(ranks)}
+
+
+def _rounded(value: float | None, digits: int = 1) -> float | None:
+    return None if value is None else round(value, digits)

@@ -1,0 +1,415 @@
+"""Scorecards: how well each model at each provider calls tools, counted from traffic, and one run against another.
+
+Theory of operation. A reply is counted once: by how it ended and by whether its calls are valid. Names and measures are
+those of the K2-Vendor-Verifier: a reply that ends in calls is *successful* if every call names a declared tool and its
+arguments fit the tool's schema, else it is a *schema error*; *schema accuracy* is the share of successful ones among
+replies that end in calls. Calls to tools without a known schema count as valid: unknown is not wrong. The upstream's
+replies are scored, or the delivered ones; the difference is the effect of fixes.
+
+In a comparison, requests of two runs are paired by their messages and tools, whatever the model, the ids and the way the
+reply is requested. Repeated requests pair off in order: equal body, provider and model first, then equal body, then equal
+model, so that a run compared with itself is similar in everything. A candidate is right to end in calls where the reference
+does: precision, recall and F1 of *triggering*. *Similarity* is the share of pairs that end alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+from urllib.parse import urlsplit
+
+import orjson
+
+from wirelint.apis import channel_of
+from wirelint.apis.traits import ending, traits
+from wirelint.arguments.schemas import accepts
+from wirelint.capture.offline import NOT_JUDGED, Checked
+from wirelint.capture.record import Record
+from wirelint.model import Choice, Exchange, Json, Part, Reply, Request, Role, Text, ToolCall, ToolResult
+
+Finish = Literal["stop", "tool_calls", "other"]
+"""How a reply ended. `other`: cut off, filtered, or without a finish reason."""
+
+_LARGEST_HEAD = 1 << 16
+"""Bytes of a reply in which a gateway names the provider it forwarded the request to."""
+_OUTPUT = ("completion_tokens", "output_tokens", "outputTokens", "candidatesTokenCount", "eval_count")
+
+
+# --- one exchange -----------------------------------------------------------------------------------------------------
+
+
+class Outcome(NamedTuple):
+    """What is counted of one reply: how it ended, its calls, how many are valid, the names of the tools called."""
+
+    finish: Finish
+    calls: int
+    valid: int
+    tools: tuple[str, ...]
+
+    @property
+    def is_successful(self) -> bool:
+        """Return True if the reply ended in calls and all of them are valid."""
+        return self.finish == "tool_calls" and 0 < self.calls == self.valid
+
+
+class Observation(NamedTuple):
+    """What is counted of one exchange. Times are in milliseconds, `speed` in tokens a second; None is unknown.
+
+    `outcome` is None if there is no reply to read: HTTP errors, error objects, broken connections. `findings`: names of
+    rules with the blamed layers. `longest_gap`: the longest silence of a stream after its first event.
+    """
+
+    provider: str
+    model: str
+    outcome: Outcome | None
+    findings: tuple[tuple[str, str], ...] = ()
+    streamed: bool = False
+    tokens: int = 0
+    first_token: float | None = None
+    duration: float | None = None
+    longest_gap: float | None = None
+    speed: float | None = None
+
+
+def observe(checked: Checked, *, delivered: bool = False) -> Observation | None:
+    """What is counted of an exchange; None if it is not one with a model. `delivered`: score what the client received."""
+    exchange = checked.exchange
+    if exchange is None or exchange.request is None or channel_of(exchange.api) != "model":
+        return None
+    findings = tuple((one.name, one.layer) for one in checked.folded.findings if one.code != NOT_JUDGED)
+    names = provider_of(checked.record, exchange), exchange.model or "unknown"
+    reply = exchange.delivered if delivered and exchange.delivered is not None else exchange.reply
+    if reply is None or not exchange.ok or reply.error is not None or not reply.choices:
+        return Observation(*names, None, findings)
+    tokens = next((value for name in _OUTPUT if isinstance(value := (reply.usage or {}).get(name), int)), 0)
+    first, end = exchange.timing.first_token, exchange.timing.duration
+    seen = Observation(*names, outcome_of(exchange, reply), findings, tokens=tokens, duration=end)
+    if not reply.streamed:
+        return seen
+    gaps = [gap.length for gap in exchange.arrivals.gaps(0.0) if gap.before is not None]
+    speed = (tokens - 1) * 1000 / (end - first) if first is not None and end and end > first and tokens > 1 else None
+    return seen._replace(streamed=True, first_token=first, longest_gap=max(gaps, default=None), speed=speed)
+
+
+def outcome_of(exchange: Exchange, reply: Reply) -> Outcome:
+    """What is counted of the first choice of a reply."""
+    choice = reply.choices[0] if reply.choices else None
+    calls = choice.calls if choice is not None else ()
+    valid = sum(_is_valid(call, exchange.request) for call in calls)
+    return Outcome(_finish(exchange, choice), len(calls), valid, tuple(sorted(call.name or "" for call in calls)))
+
+
+def _finish(exchange: Exchange, choice: Choice | None) -> Finish:
+    match ending(choice.finish_reason) if choice is not None else None:
+        case "calls":
+            return "tool_calls"
+        case "ended" | "stopped":
+            # Some APIs have one finish reason for text and calls.
+            return "tool_calls" if choice and choice.calls and not traits(exchange.api).tells_calls else "stop"
+        case _:
+            return "other"
+
+
+def _is_valid(call: ToolCall, request: Request | None) -> bool:
+    """Return True if a client could run the call, as far as is known."""
+    if not call.name:
+        return False
+    tool = request.tool(call.name) if request is not None else None
+    if tool is None and request is not None and request.tools_known:
+        return False
+    if call.form == "custom":
+        return True
+    arguments = call.arguments.mapping
+    if arguments is None:
+        return not call.arguments.text.strip() and accepts(tool, {}) is not False
+    return accepts(tool, arguments) is not False
+
+
+def provider_of(record: Record, exchange: Exchange) -> str:
+    """The host of the request, and in brackets the provider that a gateway names in its reply (`"provider": "…"`)."""
+    host = urlsplit(record.url).netloc.rpartition("@")[2] or exchange.request_headers.get("host", "")
+    named = _named_by(record.response_body)
+    return f"{host} ({named})" if named and host else named or host or "unknown"
+
+
+def _named_by(body: bytes | None) -> str:
+    head = (body or b"")[:_LARGEST_HEAD]
+    if b'"provider"' not in head:
+        return ""
+    for line in head.splitlines() if head.startswith((b"data:", b"event:", b":")) else [body or b""]:
+        try:
+            document: Json = orjson.loads(line.removeprefix(b"data:"))
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(document, dict) and isinstance(name := document.get("provider"), str):
+            return name[:80]
+    return ""
+
+
+# --- a model at a provider --------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Spread:
+    """Measurements of one quantity."""
+
+    values: list[float] = field(default_factory=list)
+
+    def add(self, value: float | None) -> None:
+        if value is not None:
+            self.values.append(value)
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def at(self, share: float) -> float | None:
+        """The value that `share` of all values do not exceed (nearest rank); None without values."""
+        if not self.values:
+            return None
+        ordered = sorted(self.values)
+        return ordered[max(0, min(len(ordered) - 1, -int(-share * len(ordered) // 1) - 1))]
+
+
+@dataclass(slots=True)
+class Card:
+    """Counts of one model at one provider.
+
+    `failed`: exchanges without a readable reply. `finishes` and `successful` count replies, `calls` and `valid_calls`
+    calls.
+    """
+
+    provider: str
+    model: str
+    exchanges: int = 0
+    streamed: int = 0
+    failed: int = 0
+    finishes: Counter[Finish] = field(default_factory=Counter)
+    calls: int = 0
+    valid_calls: int = 0
+    successful: int = 0
+    output_tokens: int = 0
+    first_token: Spread = field(default_factory=Spread)
+    duration: Spread = field(default_factory=Spread)
+    longest_gap: Spread = field(default_factory=Spread)
+    speed: Spread = field(default_factory=Spread)
+    findings: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    @property
+    def replies(self) -> int:
+        return self.exchanges - self.failed
+
+    @property
+    def schema_errors(self) -> int:
+        return self.finishes["tool_calls"] - self.successful
+
+    @property
+    def schema_accuracy(self) -> float | None:
+        """A share between 0 and 1; None if no reply ended in calls."""
+        return _share(self.successful, self.finishes["tool_calls"])
+
+    def add(self, seen: Observation) -> None:
+        self.exchanges += 1
+        self.findings.update(seen.findings)
+        outcome = seen.outcome
+        if outcome is None:
+            self.failed += 1
+            return
+        self.finishes[outcome.finish] += 1
+        self.calls += outcome.calls
+        self.valid_calls += outcome.valid
+        self.successful += outcome.is_successful
+        self.streamed += seen.streamed
+        self.output_tokens += seen.tokens
+        for name in ("first_token", "duration", "longest_gap", "speed"):
+            getattr(self, name).add(getattr(seen, name))
+
+
+class Cards:
+    """Cards by provider and model. `left_out` counts exchanges that are not with a model."""
+
+    def __init__(self) -> None:
+        self._cards: dict[tuple[str, str], Card] = {}
+        self.left_out = 0
+
+    def add(self, seen: Observation | None) -> None:
+        if seen is None:
+            self.left_out += 1
+            return
+        key = seen.provider, seen.model
+        self._cards.setdefault(key, Card(*key)).add(seen)
+
+    def ordered(self) -> list[Card]:
+        """The cards, most exchanges first."""
+        return sorted(self._cards.values(), key=lambda card: (-card.exchanges, card.provider, card.model))
+
+
+# --- one run against another ------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Trigger:
+    """Counts of pairs by whether the candidate and the reference ended in calls."""
+
+    true_positives: int = 0
+    false_positives: int = 0
+    false_negatives: int = 0
+    true_negatives: int = 0
+
+    @property
+    def precision(self) -> float | None:
+        return _share(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> float | None:
+        return _share(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def f1(self) -> float | None:
+        """The harmonic mean of precision and recall."""
+        wrong = self.false_positives + self.false_negatives
+        return _share(2 * self.true_positives, 2 * self.true_positives + wrong)
+
+    def add(self, expected: bool, found: bool) -> None:
+        self.true_positives += expected and found
+        self.false_negatives += expected and not found
+        self.false_positives += found and not expected
+        self.true_negatives += not expected and not found
+
+
+@dataclass(slots=True)
+class Comparison:
+    """A model of the candidate run on the requests that both runs have. `unmatched`: requests the reference lacks.
+
+    `card` and `reference` score the replies to these requests only.
+    """
+
+    provider: str
+    model: str
+    card: Card
+    reference: Card
+    trigger: Trigger = field(default_factory=Trigger)
+    similar: int = 0
+    unmatched: int = 0
+
+    @property
+    def pairs(self) -> int:
+        return self.card.exchanges
+
+    @property
+    def similarity(self) -> float | None:
+        return _share(self.similar, self.pairs)
+
+    def add(self, expected: Observation, seen: Observation) -> None:
+        self.reference.add(expected)
+        self.card.add(seen)
+        want, got = (one.outcome for one in (expected, seen))
+        self.trigger.add(*(one is not None and one.finish == "tool_calls" for one in (want, got)))
+        self.similar += _is_similar(want, got)
+
+
+def compare(
+    reference: Iterable[Checked], candidate: Iterable[Checked], *, delivered: bool = False
+) -> tuple[list[Comparison], int]:
+    """Compare the candidate's models with the reference. Also returns the number of requests only the reference has.
+
+    `delivered`: compare what clients received.
+    """
+    known: defaultdict[bytes, _Answers] = defaultdict(_Answers)
+    for checked in reference:
+        if (seen := observe(checked, delivered=delivered)) is not None:
+            known[_key_of(checked)].add(seen, _body_digest(checked))
+    found: dict[tuple[str, str], Comparison] = {}
+    matched: set[bytes] = set()
+    for checked in candidate:
+        if (seen := observe(checked, delivered=delivered)) is None:
+            continue
+        name, key = (seen.provider, seen.model), _key_of(checked)
+        comparison = found.setdefault(name, Comparison(*name, Card(*name), Card("reference", "")))
+        answers = known.get(key)
+        if answers is None:
+            comparison.unmatched += 1
+            continue
+        matched.add(key)
+        comparison.add(answers.take(name, _body_digest(checked)), seen)
+    ordered = sorted(found.values(), key=lambda one: (-one.pairs, one.provider, one.model))
+    return ordered, sum(len(answers) for key, answers in known.items() if key not in matched)
+
+
+class _Answers:
+    """The reference's answers to one request. Each model of the candidate is paired with all of them."""
+
+    def __init__(self) -> None:
+        self._all: list[Observation] = []
+        self._groups: defaultdict[tuple[object, ...], list[int]] = defaultdict(list)
+        self._taken: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, seen: Observation, body: bytes) -> None:
+        for group in self._groups_of((seen.provider, seen.model), body):
+            self._groups[group].append(len(self._all))
+        self._all.append(seen)
+
+    def take(self, name: tuple[str, str], body: bytes) -> Observation:
+        """The best answer that this model was not paired with yet; the last one if it was paired with all."""
+        taken = self._taken[name]
+        for group in self._groups_of(name, body):
+            for number in self._groups.get(group, ()):
+                if number not in taken:
+                    taken.add(number)
+                    return self._all[number]
+        return self._all[-1]
+
+    def _groups_of(self, name: tuple[str, str], body: bytes) -> tuple[tuple[object, ...], ...]:
+        """Keys of groups of answers, the most similar first."""
+        return (name, body), (body,), (name,), ()
+
+
+def _is_similar(one: Outcome | None, other: Outcome | None) -> bool:
+    """Return True if two replies end alike: in calls of the same tools, or in the same other way."""
+    if one is None or other is None:
+        return one is other
+    return one.finish == other.finish and (one.finish != "tool_calls" or one.tools == other.tools)
+
+
+def _key_of(checked: Checked) -> bytes:
+    assert checked.exchange is not None
+    assert checked.exchange.request is not None
+    return request_key(checked.exchange.request)
+
+
+def _body_digest(checked: Checked) -> bytes:
+    return hashlib.blake2b(checked.record.request_body or b"", digest_size=16).digest()
+
+
+def request_key(request: Request) -> bytes:
+    """Digest of the messages and tools of a request, equal for every model, API and spelling of ids."""
+    digest = hashlib.blake2b(digest_size=16)
+    for message in request.messages:
+        for part in message.parts:
+            if (content := _content(message.role, part)) is not None:
+                digest.update(orjson.dumps(content, option=orjson.OPT_SORT_KEYS, default=str) + b"\n")
+    digest.update(orjson.dumps(sorted(tool.name for tool in request.tools)))
+    return digest.digest()
+
+
+def _content(role: Role, part: Part) -> Json:
+    """The content of a part. The role of a message with a result depends on the API and is left out."""
+    match part:
+        case Text(text):
+            return [role, text.strip()] if text.strip() else None
+        case ToolCall():
+            value = part.arguments.mapping
+            return ["call", part.name, part.arguments.text.strip() if value is None else dict(value)]
+        case ToolResult():
+            return ["result", part.text.strip()]
+        case _:
+            return None
+
+
+def _share(count: int, of: int) -> float | None:
+    return count / of if of else None

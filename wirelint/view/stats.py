@@ -1,0 +1,224 @@
+"""Counts per rule: of findings, for `check --statistics`, and of applied fixes, for `fix --statistics`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TextIO
+
+import orjson
+from rich.table import Table
+from rich.text import Text
+
+from wirelint.capture.fixing import Fixed
+from wirelint.capture.offline import Checked
+from wirelint.fix import SAFETIES, FixPolicy
+from wirelint.model import Json
+from wirelint.rule import SEVERITIES, Finding
+from wirelint.view.findings import STYLES, counted, fix_of
+from wirelint.view.screen import Screen, hung
+
+_NONE = "-"
+_COLUMNS = ("count", "rule", "severity", "layer", "fixable")
+
+
+@dataclass(slots=True)
+class _RuleCounts:
+    """The findings of one rule. `first` is one of them; `exchanges` also counts those with known findings only."""
+
+    first: Finding
+    findings: int = 0
+    exchanges: int = 0
+    layers: Counter[str] = field(default_factory=Counter)
+    fixable: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class Statistics:
+    """Counts of checked exchanges. `skipped`: unrecognised ones that look like an API of a model or a tool server.
+
+    `again`: findings that earlier exchanges had, which count for nothing else. `fixes`: findings that can be fixed and
+    were not, by the safety of the fix.
+    """
+
+    exchanges: int = 0
+    unrecognised: int = 0
+    skipped: int = 0
+    again: int = 0
+    sources: set[str] = field(default_factory=set)
+    severities: Counter[str] = field(default_factory=Counter)
+    fixes: Counter[str] = field(default_factory=Counter)
+    _rules: dict[str, _RuleCounts] = field(default_factory=dict)
+
+    def add(self, checked: Checked) -> None:
+        self.exchanges += 1
+        self.sources.add(checked.record.source)
+        self.unrecognised += checked.exchange is None
+        self.skipped += bool(checked.because)
+        for finding in checked.findings:
+            rule = self._rules.setdefault(finding.code, _RuleCounts(finding))
+            rule.findings += 1
+            rule.layers[finding.layer] += 1
+            self.severities[finding.severity] += 1
+            if finding.fix is not None and fix_of(checked, finding) is None:
+                self.fixes[finding.fix.safety] += 1
+                rule.fixable[finding.fix.safety] += 1
+        self.again += len(checked.known)
+        for code in {finding.code for finding in (*checked.findings, *checked.known)} & self._rules.keys():
+            self._rules[code].exchanges += 1
+
+    @property
+    def faults(self) -> int:
+        """Findings that make the exit status 1: errors and warnings."""
+        return self.severities["error"] + self.severities["warning"]
+
+    def write(self, out: TextIO, output_format: str) -> None:
+        """Write the counts: a JSON array for `json`, an object per line for `jsonl`, else a table."""
+        rows = list(self._rows())
+        if output_format == "json":
+            out.write(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode() + "\n")
+        elif output_format == "jsonl":
+            out.writelines(orjson.dumps(row).decode() + "\n" for row in rows)
+        elif rows:
+            console = Screen(out)
+            console.print_lines(_lines(rows, console.width))
+
+    def summary(self, problems: int = 0) -> str:
+        """One line for the end of a run. `problems`: inputs that could not be read, so nothing is claimed of them."""
+        found = [
+            counted(count, severity)
+            for severity in ("error", "warning", "info")
+            if (count := self.severities[severity])
+        ]
+        skipped = f" ({self.skipped} skipped)" if self.skipped else ""
+        unrecognised = f" ({self.unrecognised} unrecognised{skipped})" if self.unrecognised else ""
+        nothing = "nothing found in what could be read" if problems else "nothing found"
+        if problems and not self.exchanges:
+            nothing = "nothing could be read"
+        again = f" ({self.again} more known from earlier turns; --all-occurrences shows them)" if self.again else ""
+        read = f"{counted(self.exchanges, 'exchange')}{unrecognised} in {counted(len(self.sources), 'file')}"
+        return f"{read}: {', '.join(found) or nothing}{again}"
+
+    def hint(self) -> str:
+        """What can be fixed, in one line; empty if nothing can."""
+        safe, unsafe = self.fixes["safe"], self.fixes["unsafe"]
+        if not safe:
+            return f"{unsafe} fixable with wirelint fix --unsafe-fixes" if unsafe else ""
+        return f"{safe} fixable with wirelint fix{f' ({unsafe} more with --unsafe-fixes)' if unsafe else ''}"
+
+    def _rows(self) -> Iterator[dict[str, Json]]:
+        """One row per rule, the most frequent first, then the higher severity."""
+
+        def order(item: tuple[str, _RuleCounts]) -> tuple[int, int, str]:
+            return -item[1].findings, SEVERITIES.index(item[1].first.severity), item[0]
+
+        for code, rule in sorted(self._rules.items(), key=order):
+            yield {
+                "code": code,
+                "name": rule.first.name,
+                "severity": rule.first.severity,
+                "findings": rule.findings,
+                "exchanges": rule.exchanges,
+                "layers": {**dict(rule.layers.most_common())},
+                "fixable": {safety: rule.fixable[safety] for safety in SAFETIES},
+            }
+
+
+def _lines(rows: Sequence[dict[str, Json]], width: int) -> Iterator[Text]:
+    """The rows below their titles, in columns as wide as their contents; rows wider than the terminal wrap."""
+    cells = [_cells(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *cells, strict=True)]
+    titles = [f"{_COLUMNS[0]:>{widths[0]}}"]
+    titles += [f"{title:<{size}}" for title, size in zip(_COLUMNS[1:], widths[1:], strict=True)]
+    yield Text("  ".join(titles).rstrip(), "dim")
+    for row, (count, name, severity, layers, fixable) in zip(rows, cells, strict=True):
+        line = Text(f"{count:>{widths[0]}}  ")
+        line.append(f"{name:<{widths[1]}}", "bold")
+        line.append(f"  {severity:<{widths[2]}}", STYLES[str(row["severity"])])
+        line.append(f"  {layers:<{widths[3]}}").append(f"  {fixable}", "" if fixable == _NONE else "green")
+        line.rstrip()
+        yield from hung(line, width, 0, widths[0] + 2)
+
+
+def _cells(row: dict[str, Json]) -> tuple[str, str, str, str, str]:
+    layers, fixable = row["layers"], row["fixable"]
+    assert isinstance(layers, dict)
+    assert isinstance(fixable, dict)
+    name = f"{row['code']} {row['name']}"
+    return f"{row['findings']}", name, f"{row['severity']}", ", ".join(layers), _fixable(**fixable)  # type: ignore[arg-type]
+
+
+def _fixable(safe: int, unsafe: int) -> str:
+    if safe and unsafe:
+        return f"{safe + unsafe} ({unsafe} unsafe)"
+    return f"{safe} safe" if safe else f"{unsafe} unsafe" if unsafe else _NONE
+
+
+@dataclass(slots=True)
+class _FixCounts:
+    """The fixes and the remaining findings of one rule."""
+
+    name: str
+    applied: Counter[str] = field(default_factory=Counter)
+    exchanges: int = 0
+    remaining: int = 0
+    severity: str = ""
+
+
+@dataclass(slots=True)
+class FixStatistics:
+    """Counts of fixed exchanges: fixes and remaining findings by rule. `remaining`: findings by severity."""
+
+    policy: FixPolicy
+    exchanges: int = 0
+    fixed: int = 0
+    remaining: Counter[str] = field(default_factory=Counter)
+    _unsafe: int = 0
+    _rules: dict[str, _FixCounts] = field(default_factory=dict)
+
+    def add(self, fixed: Fixed) -> None:
+        made = fixed.record.fixes if fixed.record.forwarded or fixed.record.delivered else ()
+        self.exchanges += 1
+        self.fixed += bool(made)
+        for fix in made:
+            self._rules.setdefault(fix.code, _FixCounts(fix.name)).applied[fix.safety] += 1
+        for code in {fix.code for fix in made}:
+            self._rules[code].exchanges += 1
+        for finding in fixed.remaining:
+            rule = self._rules.setdefault(finding.code, _FixCounts(finding.name))
+            rule.remaining += 1
+            rule.severity = rule.severity or finding.severity
+            self.remaining[finding.severity] += 1
+            self._unsafe += finding.fix is not None and finding.fix.safety == "unsafe"
+
+    @property
+    def left(self) -> int:
+        """Findings that remain and make the exit status 1."""
+        return self.remaining["error"] + self.remaining["warning"]
+
+    def summary(self, *, done: bool) -> str:
+        """`Fixed 12 problems (8 safe, 4 unsafe) in 7 of 40 exchanges; 3 remain`. Not `done`: what would be fixed."""
+        counts = {safety: sum(rule.applied[safety] for rule in self._rules.values()) for safety in SAFETIES}
+        kinds = ", ".join(f"{count} {safety}" for safety, count in counts.items() if count)
+        where = f" in {self.fixed} of {counted(self.exchanges, 'exchange')}"
+        problems = counted(sum(counts.values()), "problem")
+        line = f"{'Fixed' if done else 'Would fix'} {problems}{f' ({kinds})' if kinds else ''}{where}"
+        line += f"; {self.left} remain{'s' if self.left == 1 else ''}" if self.left else "; nothing remains"
+        more = self._unsafe if self.policy.most == "safe" else 0
+        return f"{line} ({more} fixable with --unsafe-fixes)" if more else line
+
+    def write(self, out: TextIO) -> None:
+        """Write the counts as a table."""
+        if not self._rules:
+            return
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for title in ("safe", "unsafe", "exchanges", "remaining"):
+            table.add_column(title, justify="right")
+        for title in ("code", "name"):
+            table.add_column(title)
+        for code, rule in sorted(self._rules.items(), key=lambda item: (-item[1].applied.total(), item[0])):
+            left = Text(str(rule.remaining), STYLES[rule.severity] if rule.remaining else "")
+            counts = (str(rule.applied[safety]) for safety in SAFETIES)
+            table.add_row(*counts, str(rule.exchanges), left, code, rule.name)
+        Screen(out).print(table)
