@@ -13,6 +13,7 @@ the open one gets more text afterwards, that text becomes another block of its k
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
@@ -126,7 +127,7 @@ class WireEvent(NamedTuple):
 NOTHING = WireEvent("", {})
 
 
-class BlockStreamWriter:
+class BlockStreamWriter(ABC):
     """Writer of a stream of content blocks. Subclasses say how events of the API are read and written."""
 
     index_name: ClassVar[str] = "index"
@@ -167,18 +168,18 @@ class BlockStreamWriter:
     def group_of_event(self, kind: str) -> str:
         return "block"
 
+    @abstractmethod
     def start(self, start: Start, number: int, source: WireEvent) -> Iterator[WireEvent]:
         """Yield the events that start a block. `source`: the event that it was read from."""
-        raise NotImplementedError
 
-    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent:
-        raise NotImplementedError
+    @abstractmethod
+    def delta(self, start: Start, number: int, words: str, source: WireEvent) -> WireEvent: ...
 
-    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent:
-        raise NotImplementedError
+    @abstractmethod
+    def stop(self, start: Start, number: int, source: WireEvent) -> WireEvent: ...
 
-    def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent:
-        raise NotImplementedError
+    @abstractmethod
+    def finish(self, finish: Finish | None, source: WireEvent) -> WireEvent: ...
 
     def done(self, source: WireEvent) -> WireEvent | None:
         return None
@@ -382,9 +383,9 @@ class BlockWholeWriter(WholeWriter):
     def with_content(self, document: dict[str, Json], content: list[Json]) -> dict[str, Json]:
         return {**document, "content": content}
 
+    @abstractmethod
     def block(self, start: Start, source: dict[str, Json], said: str) -> Json:
         """Return a content block with the text `said`. `source`: the block that the start was read from."""
-        raise NotImplementedError
 
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         changed = dict(document)

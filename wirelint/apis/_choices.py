@@ -15,6 +15,7 @@ the order in which they start.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from wirelint.apis.declared import Declared
@@ -287,8 +288,8 @@ class ChoiceReader(DocumentReader):
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
         return (Failure(frame.data, frame),) if frame.event == "error" else ()
 
-    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def read_choice(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None: ...
 
     def read_finish(self, choice: int, body: Mapping[str, Json], frame: Frame) -> None:
         if reason := text(body.get("finish_reason")):
@@ -389,7 +390,7 @@ class ChoiceWriter:
         return text_of(self.deltas(events, kind))
 
 
-class ChoiceStreamWriter(ChoiceWriter):
+class ChoiceStreamWriter(ChoiceWriter, ABC):
     """Writer of chunks. A subclass builds the entries of `choices`."""
 
     empty_choice: Mapping[str, Json] = {"delta": {}, "finish_reason": None}
@@ -399,12 +400,12 @@ class ChoiceStreamWriter(ChoiceWriter):
         self._last: dict[str, Json] = {}
         """The members of a chunk beside `choices` and `usage`, for chunks without a document of their own."""
 
+    @abstractmethod
     def choices(self, choice: Mapping[str, Json], before: Sequence[Event], after: Sequence[Event]) -> list[Json]:
         """Return the entries that an entry of `choices` becomes, each for a chunk of its own.
 
         `before` are the events that it was read as, `after` those that replace them.
         """
-        raise NotImplementedError
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
         if same(events, out) and not (self._altered and self._is_renumbered(out)):
@@ -495,8 +496,8 @@ class ChoiceStreamWriter(ChoiceWriter):
 class ChoiceWholeWriter(WholeWriter, ChoiceWriter):
     """Writer of whole bodies. A subclass patches the entries of `choices`."""
 
-    def choice(self, choice: dict[str, Json], before: Sequence[Event], after: Sequence[Event]) -> dict[str, Json]:
-        raise NotImplementedError
+    @abstractmethod
+    def choice(self, choice: dict[str, Json], before: Sequence[Event], after: Sequence[Event]) -> dict[str, Json]: ...
 
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         self.mark_altered(events, out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -217,7 +218,7 @@ def _decode(data: str) -> dict[str, Json] | None:
     return document if isinstance(document, dict) else None
 
 
-class DocumentReader:
+class DocumentReader(ABC):
     """Base class of reply readers. It decodes frames and passes each document to `read_document`."""
 
     has_done_marker: ClassVar[bool] = False
@@ -247,9 +248,9 @@ class DocumentReader:
     def close(self) -> list[Event]:
         return self.documents.close()
 
+    @abstractmethod
     def read_document(self, document: dict[str, Json], frame: Frame, *, alone: bool) -> Iterable[Event]:
         """Return the events of a document. `alone`: no other document is in its frame."""
-        raise NotImplementedError
 
     def read_undecoded(self, frame: Frame) -> Iterable[Event]:
         """Return the events of data without a document."""

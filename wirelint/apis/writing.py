@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import orjson
@@ -136,7 +137,7 @@ def patched_entries(
     return [*made, *(entry for entry in source if not isinstance(entry, dict))]
 
 
-class WholeWriter:
+class WholeWriter(ABC):
     """Base class of the writers of whole bodies: it patches the document of the body's only frame."""
 
     def write(self, frame: Frame, events: Sequence[Event], out: Sequence[Event]) -> bytes:
@@ -145,9 +146,9 @@ class WholeWriter:
             return frame.raw
         return dump(self.patch(document, events, out))
 
+    @abstractmethod
     def patch(self, document: dict[str, Json], events: Sequence[Event], out: Sequence[Event]) -> dict[str, Json]:
         """Return the document with `out` in the place of `events`, which it was read as."""
-        raise NotImplementedError
 
     def close(self, out: Sequence[Event]) -> bytes:
         return b""  # nothing follows a whole body
